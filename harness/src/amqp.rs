@@ -28,9 +28,10 @@ use fe2o3_amqp::{
         primitives::{Symbol, Value},
     },
 };
+use servicebus_emulator::auth::ConnectionString;
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::{liveness::Liveness, remote::Secure, secret::Secret, stream::Stream};
+use crate::{keys::Secret, liveness::Liveness, remote::Secure, stream::Stream};
 
 pub(crate) use error::AmqpError;
 pub use error::Condition;
@@ -57,6 +58,29 @@ pub(crate) struct Login {
     pub(crate) liveness: Liveness,
     /// How to come over TLS, where that is the only way.
     pub(crate) secure: Option<Secure>,
+}
+
+impl Login {
+    /// Logs in with the key of a connection string; without one, of a string that cannot be read, as a client would.
+    pub(crate) fn new(
+        address: SocketAddr,
+        connection_string: &str,
+        liveness: Liveness,
+        secure: Option<Secure>,
+    ) -> Self {
+        let read = connection_string.parse::<ConnectionString>().ok();
+        let (hostname, key_name, key) = read.map_or_else(Default::default, |read| {
+            (read.host, read.key_name, read.key)
+        });
+        Self {
+            address,
+            hostname,
+            key_name: key_name.unwrap_or_default(),
+            key: key.unwrap_or_default().into(),
+            liveness,
+            secure,
+        }
+    }
 }
 
 /// A connection that is there when it is needed.

@@ -21,9 +21,7 @@
 //! # }
 //! ```
 
-mod attached;
 mod dead_letters;
-mod empty;
 mod expectation;
 mod failure;
 mod hint;
@@ -32,8 +30,7 @@ mod macros;
 mod message_count;
 mod recorded;
 mod selector;
-mod session_order;
-mod session_state;
+mod sessions;
 mod stored;
 mod unsettled_sends;
 
@@ -48,7 +45,6 @@ use crate::{clients::SubQueueClient, error::Error};
 /// The text by which the harness says that only an emulator could tell.
 const UNCHECKABLE: &str = "could not check: ";
 
-pub use empty::Empty;
 pub use expectation::{
     AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
 };
@@ -58,9 +54,8 @@ pub use kinds::{
     LockNotRenewed, LockRenewed, NotAbandoned, NotCompleted, NotDeadLettered, NotDeferred,
     NotDelivered, NotExpired, NotForwarded, NotScheduled, Scheduled,
 };
-pub use message_count::{CountsMessages, MessageCount, NoCount};
-pub use session_order::SessionOrder;
-pub use session_state::SessionState;
+pub use message_count::{CountsMessages, Empty, MessageCount, NoCount};
+pub use sessions::{SessionOrder, SessionState};
 pub use unsettled_sends::UnsettledSends;
 
 use failure::Report;
@@ -213,6 +208,62 @@ fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<Str
 
 /// The future of an assertion.
 pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
+
+impl<K> Expectation<K> {
+    /// Looks until it finds what is expected; else fails with what `failed` says of what it found last.
+    async fn expect<T, L, F>(
+        &self,
+        look: impl Fn() -> L,
+        is_expected: impl Fn(&T) -> bool,
+        failed: impl FnOnce(T) -> F,
+    ) -> Result<(), AssertionFailed>
+    where
+        L: Future<Output = Result<T, ProbeError>>,
+        F: Future<Output = AssertionFailed>,
+    {
+        let looked = async {
+            known(&self.client).await?;
+            poll(self.within, look, is_expected).await
+        };
+        match looked.await {
+            Ok(Looked::Expected) => Ok(()),
+            Ok(Looked::Otherwise(found)) => Err(failed(found).await),
+            Err(error) => Err(AssertionFailed::unchecked(&error)),
+        }
+    }
+
+    /// Looks once the namespace is idle, and fails where it finds something.
+    async fn expect_none<F: Future<Output = AssertionFailed>>(
+        &self,
+        look: impl Future<Output = Result<usize, ProbeError>>,
+        failed: impl FnOnce(usize) -> F,
+    ) -> Result<(), AssertionFailed> {
+        let looked = async {
+            known(&self.client).await?;
+            self.client.wait_idle(self.within).await?;
+            look.await
+        };
+        match looked.await {
+            Ok(0) => Ok(()),
+            Ok(found) => Err(failed(found).await),
+            Err(error) => Err(AssertionFailed::unchecked(&error)),
+        }
+    }
+}
+
+/// How many were found, as a sentence says it.
+fn found(number: u64) -> String {
+    match number {
+        0 => "none".to_owned(),
+        some => some.to_string(),
+    }
+}
+
+/// Checks an expectation; the compiler says what one lacks that expects nothing yet.
+#[doc(hidden)]
+pub fn checking<K: Kind>(expectation: Expectation<K>) -> Checking {
+    expectation.into_future()
+}
 
 /// Looks until `look` finds what is expected; else returns what it found last.
 async fn poll<T, F>(

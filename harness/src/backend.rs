@@ -14,8 +14,8 @@ use servicebus_control_api::{
 
 use crate::{
     catalog::Catalog,
+    catalog::EntityKind,
     control::{Control, ControlError},
-    kind::EntityKind,
 };
 
 /// An answer that is waited for.

@@ -3,15 +3,13 @@
 //! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
 //! messages need it: the names of the entities, and the settings that explain where a message is.
 
+use std::fmt;
+
 use serde_json::Value;
 use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
-use servicebus_emulator::config::Config;
+use servicebus_emulator::{broker, config::Config};
 
-use crate::{
-    clients::UnknownEntity,
-    kind::{EntityKind, subscription_path, topic_and_name},
-    text,
-};
+use crate::{clients::UnknownEntity, text};
 
 /// The entities of a namespace.
 #[derive(Debug, Clone, Default)]
@@ -165,6 +163,50 @@ impl Declared {
             name,
         }
     }
+}
+
+/// Between the name of a topic and that of its subscription.
+const SUBSCRIPTIONS: &str = "/Subscriptions/";
+
+/// What kind of entity has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EntityKind {
+    /// A queue.
+    Queue,
+    /// A topic.
+    Topic,
+    /// A subscription, whose name is `topic/Subscriptions/name`.
+    Subscription,
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::Subscription => "subscription",
+        })
+    }
+}
+
+impl From<EntityKind> for broker::EntityKind {
+    fn from(kind: EntityKind) -> Self {
+        match kind {
+            EntityKind::Queue => Self::Queue,
+            EntityKind::Topic => Self::Topic,
+            EntityKind::Subscription => Self::Subscription,
+        }
+    }
+}
+
+/// Returns the address of a subscription.
+pub(crate) fn subscription_path(topic: &str, name: &str) -> String {
+    format!("{topic}{SUBSCRIPTIONS}{name}")
+}
+
+/// Returns the topic and the name of a subscription.
+pub(crate) fn topic_and_name(path: &str) -> Option<(&str, &str)> {
+    path.split_once(SUBSCRIPTIONS)
 }
 
 #[cfg(test)]

@@ -6,16 +6,13 @@
 //! used, and do not keep their namespace alive.
 
 mod deferred;
+mod entity_clients;
 mod error;
 mod locked_message;
 mod purge;
-mod queue;
 mod receivers;
 mod send;
 mod session_receiver;
-mod sessions;
-mod subscription;
-mod topic;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -25,25 +22,23 @@ use crate::{
     action::Action,
     amqp::{AmqpError, IncomingMessage, ReceiveMode, ReceiverLink},
     backend::TimelineQuery,
+    catalog::EntityKind,
     catalog::{Catalog, Declared},
     connections::{CancelSignal, Connections},
     control::ControlError,
     error::Error,
-    kind::EntityKind,
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
     timeline::{Event, Timeline},
 };
 
+pub use entity_clients::{QueueClient, SubscriptionClient, TopicClient};
 pub(crate) use error::UnknownEntity;
 pub use locked_message::LockedMessage;
 pub use purge::Purged;
-pub use queue::QueueClient;
 pub use send::ScheduledEnqueueTime;
 pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
-pub use subscription::SubscriptionClient;
-pub use topic::TopicClient;
 
 /// A queue or subscription, or a dead-letter queue of one.
 #[derive(Debug, Clone)]
@@ -380,9 +375,6 @@ impl fmt::Display for SubQueueClient {
 pub trait EntityClient: AsRef<SubQueueClient> {}
 
 impl EntityClient for SubQueueClient {}
-impl EntityClient for QueueClient {}
-impl EntityClient for TopicClient {}
-impl EntityClient for SubscriptionClient {}
 impl<T: EntityClient + ?Sized> EntityClient for &T {}
 
 impl AsRef<Self> for SubQueueClient {

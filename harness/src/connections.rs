@@ -6,6 +6,7 @@
 //! receive that was cancelled takes no message away from the receive after it.
 
 use std::{
+    env,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -24,8 +25,8 @@ use crate::{
     control::ControlError,
     error::{Error, ErrorKind},
     faults::Script,
+    start_error::StartError,
     text,
-    unchecked::Unchecked,
 };
 
 /// The status by which the emulator says that the time was not enough.
@@ -44,6 +45,8 @@ pub(crate) struct Connections {
     pub(crate) script: Script,
     /// How long a test waits for what it expects, unless it says otherwise.
     pub(crate) within: Duration,
+    /// Whether messages that are left when the namespace ends fail the test.
+    pub(crate) leak_check: bool,
     /// The assertions that were skipped because they could not be checked.
     pub(crate) unchecked: Unchecked,
 }
@@ -114,14 +117,8 @@ impl Connections {
     #[cfg(test)]
     pub(crate) fn unconnected() -> Arc<Self> {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
-        let login = crate::amqp::Login {
-            address,
-            hostname: String::new(),
-            key_name: String::new(),
-            key: String::new().into(),
-            liveness: crate::liveness::Liveness::default(),
-            secure: None,
-        };
+        let liveness = crate::liveness::Liveness::default();
+        let login = crate::amqp::Login::new(address, "", liveness, None);
         Arc::new(Self {
             background: Arc::new(Background::start().expect("a runtime starts")),
             amqp: Amqp::new(login),
@@ -133,7 +130,8 @@ impl Connections {
             declared: Catalog::default(),
             cancelled: Cancelled::default(),
             script: Script::default(),
-            within: crate::patience::WITHIN,
+            within: WITHIN,
+            leak_check: false,
             unchecked: Unchecked::default(),
         })
     }
@@ -219,6 +217,75 @@ impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
         if let Some(over) = self.over.take() {
             self.connections.cancelled.push(over);
+        }
+    }
+}
+
+/// The environment variable that says for how many seconds assertions, receives and waits for an idle namespace wait at
+/// most, where the builder does not say it.
+pub const WITHIN_VARIABLE: &str = "SERVICEBUS_HARNESS_WITHIN";
+
+/// How long that is where nothing says otherwise.
+pub(crate) const WITHIN: Duration = Duration::from_secs(5);
+
+/// What the builder says, else the environment, else five seconds.
+pub(crate) fn within(built: Option<Duration>) -> Result<Duration, StartError> {
+    match (built, env::var(WITHIN_VARIABLE)) {
+        (Some(built), _) => Ok(built),
+        (None, Ok(value)) => parsed(&value).ok_or(StartError::Within { value }),
+        (None, Err(_)) => Ok(WITHIN),
+    }
+}
+
+fn parsed(value: &str) -> Option<Duration> {
+    let seconds: f64 = value.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The environment variable that lets tests go on where an assertion cannot be checked: `skip` does, anything else does not.
+pub const UNCHECKED_VARIABLE: &str = "SERVICEBUS_HARNESS_UNCHECKED";
+
+/// The assertions that were skipped; told when the namespace ends.
+#[derive(Debug, Default)]
+pub(crate) struct Unchecked(Mutex<Vec<String>>);
+
+impl Unchecked {
+    /// Skips an assertion, where that was asked for.
+    pub(crate) fn skips(&self, assertion: &str, why: &str) -> bool {
+        let skips = env::var_os(UNCHECKED_VARIABLE).is_some_and(|value| value == "skip");
+        if skips {
+            let why = why.lines().next().unwrap_or_default();
+            self.0.lock().push(format!("{assertion}: {why}"));
+        }
+        skips
+    }
+}
+
+impl Drop for Unchecked {
+    fn drop(&mut self) {
+        let skipped = self.0.get_mut();
+        if skipped.is_empty() {
+            return;
+        }
+        let lines = skipped.iter().map(|line| format!("\n  {line}"));
+        let count = text::count(skipped.len(), "assertion");
+        eprintln!(
+            "{UNCHECKED_VARIABLE}: {count} skipped{}",
+            String::from_iter(lines)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_read_as_people_write_them() {
+        assert_eq!(parsed(" 20 "), Some(Duration::from_secs(20)));
+        assert_eq!(parsed("0.5"), Some(Duration::from_millis(500)));
+        for wrong in ["", "-1", "20 s", "NaN"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::{
     background::Background,
     liveness::Liveness,
     running::{Endpoints, HttpPorts, Namespace, Running, Started},
+    shared::{VirtualNamespace, create_namespace},
     start_error::StartError,
-    virtual_namespace::{self, VirtualNamespace},
 };
 
 pub(crate) use error::ContainerError;
@@ -61,7 +61,7 @@ pub(crate) async fn start(
     let (shared, endpoints, forwards) = background.spawn(reaching).await?;
     let liveness = Liveness::Container(shared.output.clone());
     let token = shared.token.clone();
-    let created = virtual_namespace::create(background, endpoints.http, liveness, token, &topology);
+    let created = create_namespace(background, endpoints.http, liveness, token, &topology);
     let namespace = created.await.map_err(StartError::Namespace)?;
     Ok(Started {
         endpoints,

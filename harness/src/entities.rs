@@ -8,11 +8,11 @@ use std::sync::Arc;
 use crate::{
     action::Action,
     backend::Place,
+    catalog::EntityKind,
     clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient, UnknownEntity},
     connections::Connections,
     control::ControlError,
     error::{Error, ErrorKind},
-    kind::EntityKind,
     service_bus::ServiceBus,
     topology::{Queue, Subscription, Topic},
 };

@@ -1,14 +1,24 @@
-//! Keys with fewer rights than all, which every namespace has beside its own.
+//! The keys and connection strings of a namespace: those with fewer rights than all, those over TLS, and how they are kept out
+//! of logs.
 //!
-//! They are declared with the namespace, under names that no other namespace of an emulator has, so that a connection string with
-//! them costs nothing and works in every mode that starts an emulator. A namespace that runs elsewhere has the keys of its owner and none of these.
+//! Keys with fewer rights are declared with the namespace, under names that no other namespace of an emulator has, so that a
+//! connection string with them costs nothing and works in every mode that starts an emulator. A namespace that runs elsewhere
+//! has the keys of its owner and none of these. The connection strings over TLS are those of the service: without
+//! `UseDevelopmentEmulator`, which would have a client do without TLS, and without the ports that every client knows.
 
+use std::{fmt, net::SocketAddr, ops::Deref};
+
+use serde::Deserialize;
 use servicebus_emulator::{
+    AMQPS_PORT,
     auth::{Claim, Claims, ConnectionString, Jwt, Key},
     config::Config,
 };
 
-use crate::address::random_number;
+use crate::{
+    address::random_number,
+    running::{Endpoints, Namespace},
+};
 
 /// What the names of these keys begin with.
 const PREFIX: &str = "harness-";
@@ -68,5 +78,119 @@ fn made(what: &str, claims: Claims) -> Key {
         name: format!("{PREFIX}{what}-{:016x}", random_number()),
         key: format!("{:016x}{:016x}", random_number(), random_number()),
         claims,
+    }
+}
+
+/// What HTTP clients assume.
+const HTTPS_PORT: u16 = 443;
+
+/// The connection strings of one namespace over TLS.
+#[derive(Debug)]
+pub(crate) struct Secured {
+    pub(crate) connection_string: Secret,
+    pub(crate) admin_connection_string: Secret,
+}
+
+impl Secured {
+    /// Those of a namespace whose every client comes over TLS.
+    pub(crate) fn already(namespace: &Namespace) -> Self {
+        Self {
+            connection_string: namespace.connection_string.clone(),
+            admin_connection_string: namespace.admin_connection_string.clone(),
+        }
+    }
+
+    pub(crate) fn new(namespace: &Namespace, endpoints: Endpoints) -> Self {
+        let admin = endpoints.https.unwrap_or(endpoints.http);
+        Self {
+            connection_string: over_tls(&namespace.connection_string, endpoints.amqps, AMQPS_PORT)
+                .into(),
+            admin_connection_string: over_tls(
+                &namespace.admin_connection_string,
+                admin,
+                HTTPS_PORT,
+            )
+            .into(),
+        }
+    }
+}
+
+/// The string with the port of an endpoint, unless clients know it; one that cannot be read stays as it is.
+fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> String {
+    let Ok(read) = plain.parse::<ConnectionString>() else {
+        return plain.to_owned();
+    };
+    let secured = ConnectionString {
+        port: Some(endpoint.port()).filter(|&port| port != usual),
+        development_emulator: false,
+        ..read
+    };
+    secured.to_string()
+}
+
+/// Such a text. It reads as any other; only `Debug` does not tell it.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Secret(String);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<Secret> for String {
+    fn from(secret: Secret) -> Self {
+        secret.0
+    }
+}
+
+impl Deref for Secret {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servicebus_emulator::config::Config;
+
+    use super::*;
+    use crate::Builder;
+
+    #[test]
+    fn usual_ports_are_left_out() {
+        let plain = "Endpoint=sb://127.64.0.1:5300;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true;";
+        let endpoint = |port| SocketAddr::from(([127, 64, 0, 1], port));
+        let rest = "SharedAccessKeyName=n;SharedAccessKey=k;";
+        for (port, expected) in [(443, "127.64.0.1"), (5300, "127.64.0.1:5300")] {
+            let expected = format!("Endpoint=sb://{expected};{rest}");
+            assert_eq!(over_tls(plain, endpoint(port), HTTPS_PORT), expected);
+        }
+        assert_eq!(over_tls("nothing", endpoint(1), 2), "nothing");
+    }
+
+    #[test]
+    fn no_debug_text_tells_a_key() {
+        let string = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=hunter2;";
+        let mut config = Config::default();
+        config.namespaces[0].keys[0].key = "hunter2".to_owned();
+        let read = string.parse::<ConnectionString>().unwrap();
+        for rendered in [
+            format!("{:?}", Secret::from(string.to_owned())),
+            format!("{:?}", Builder::default().connection_string(string)),
+            format!("{:?}", Keys::declare(&mut config, false)),
+            format!("{config:?} {read:?}"),
+        ] {
+            assert!(!rendered.contains("hunter2"), "{rendered}");
+        }
     }
 }

@@ -13,11 +13,11 @@ mod background;
 mod catalog;
 mod clients;
 mod clock;
-mod connection_string;
 mod connections;
 #[cfg(feature = "container")]
 mod container;
 mod control;
+mod end_check;
 mod entities;
 mod env;
 mod error;
@@ -25,37 +25,26 @@ mod explain;
 mod faults;
 mod file_lock;
 mod fixture;
-mod health;
 mod in_process;
 mod keep;
 mod keys;
-mod kind;
-mod leaks;
 mod liveness;
 mod matcher;
 mod message;
 mod mode;
-mod output;
-mod patience;
 mod process;
 mod received_message;
 mod remote;
 mod running;
 #[cfg(feature = "azservicebus")]
 mod sdk_client;
-mod secret;
-mod secured;
 mod service_bus;
 mod shared;
 mod start_error;
 mod stream;
-#[cfg(feature = "macros")]
-mod test_attribute;
 mod text;
 mod timeline;
 mod topology;
-mod unchecked;
-mod virtual_namespace;
 
 pub mod assertion;
 pub mod observer;
@@ -65,22 +54,24 @@ pub use address::ADDRESS_VARIABLE;
 pub use amqp::Condition;
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
+pub use catalog::EntityKind;
 pub use clients::{
     Counts, EntityClient, LockedMessage, Purged, QueueClient, ScheduledEnqueueTime, SessionInfo,
     SessionReceiver, SubQueueClient, SubscriptionClient, TopicClient,
 };
 pub use clock::Clock;
+pub use connections::WITHIN_VARIABLE;
 pub use error::{Error, ErrorKind};
 pub use explain::{Explanation, NamedValue, Reason, RuleExplanation, RuleOutcome};
 pub use faults::{Effect, Fault, FaultBuilder, Faults, Operation, RandomFaults};
+#[cfg(feature = "macros")]
+pub use fixture::run_test;
 pub use fixture::servicebus;
 pub use keep::KEEP_VARIABLE;
-pub use kind::EntityKind;
 pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode};
 pub use observer::observe;
-pub use patience::WITHIN_VARIABLE;
 pub use received_message::{MessageState, ReceivedMessage};
 pub use remote::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
 pub use running::Endpoints;
@@ -103,15 +94,13 @@ pub use servicebus_emulator::{ClientSettings, auth::Claims};
 /// ```
 #[cfg(feature = "macros")]
 pub use servicebus_harness_macros::test;
-#[cfg(feature = "macros")]
-pub use test_attribute::run_test;
 pub use timeline::{Event, EventKind, Timeline, TitledTimeline};
 pub use topology::{
     BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Queue, Rule, Subscription, Tier, Topic, Topology,
 };
 
-pub use unchecked::UNCHECKED_VARIABLE;
+pub use connections::UNCHECKED_VARIABLE;
 
 /// Everything a test usually needs.
 pub mod prelude {

@@ -1,11 +1,15 @@
-//! Why an emulator does not answer.
+//! Why an emulator does not answer, and the last output of one that runs elsewhere.
 
 use std::{
+    collections::VecDeque,
     io,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::{output::described, process::ChildView};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::process::ChildView;
 
 /// How long an emulator that closed its connections may take to be seen as ended.
 pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
@@ -20,7 +24,7 @@ pub(crate) enum Liveness {
     InProcess,
     Child(ChildView),
     #[cfg(feature = "container")]
-    Container(crate::output::Output),
+    Container(Output),
 }
 
 impl Liveness {
@@ -55,5 +59,53 @@ pub(crate) async fn until(within: Duration, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() && started.elapsed() < within {
         tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// How many lines are kept.
+const KEPT_LINES: usize = 40;
+
+/// The last lines that an emulator wrote to standard error; every clone is the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Output(Arc<Mutex<Lines>>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    kept: VecDeque<String>,
+    complete: bool,
+}
+
+impl Output {
+    pub(crate) fn push(&self, line: String) {
+        let mut lines = self.lines();
+        if lines.kept.len() == KEPT_LINES {
+            lines.kept.pop_front();
+        }
+        lines.kept.push_back(line);
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn complete(&self) {
+        self.lines().complete = true;
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.lines().complete
+    }
+
+    pub(crate) fn text(&self) -> String {
+        Vec::from_iter(self.lines().kept.iter().cloned()).join("\n")
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock()
+    }
+}
+
+/// Introduces the last output, or says that there was none.
+pub(crate) fn described(output: &str) -> String {
+    match output {
+        "" => "it wrote nothing to standard error".to_owned(),
+        output => format!("its last output was:\n{output}"),
     }
 }

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use servicebus_emulator::auth::ConnectionString;
 
 use crate::{
+    keys::Secret,
     running::{Endpoints, Namespace, Started},
-    secret::Secret,
     start_error::StartError,
 };
 

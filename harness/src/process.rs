@@ -4,17 +4,17 @@
 //! standard input closes, so a killed test leaves none behind; what it writes to standard error is kept for
 //! the day it fails.
 
-mod binary;
 mod child;
-mod ready;
 
 use std::{
-    fs, io,
+    env, fs, io,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
+
+use child::{ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
     address::{Place, Search, random_number},
@@ -24,10 +24,7 @@ use crate::{
     start_error::StartError,
 };
 
-pub(crate) use child::{ChildProcess, ChildView};
-pub(crate) use ready::ReadyError;
-
-use child::ExitedEarly;
+pub(crate) use child::{ChildProcess, ChildView, ReadyError};
 
 /// The exit code by which the emulator says that it cannot listen.
 const CANNOT_LISTEN: i32 = 3;
@@ -50,7 +47,7 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     options: ProcessOptions,
 ) -> Result<Started, StartError> {
-    let binary = binary::find(options.binary.as_deref())?;
+    let binary = find_binary(options.binary.as_deref())?;
     let topology = options
         .topology
         .as_deref()
@@ -115,10 +112,10 @@ fn arguments(
 }
 
 fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, ReadyError> {
-    let ready = ready::parse(line)?;
-    ready::check_version(binary, &ready.version)?;
+    let ready = parse(line)?;
+    check_version(binary, &ready.version)?;
     Ok(Started {
-        endpoints: ready::endpoints(&ready),
+        endpoints: endpoints(&ready),
         namespaces: ready.namespaces.into_iter().map(Namespace::from).collect(),
         ca_file: ready.ca_certificate,
         running: Running::Process(child),
@@ -158,7 +155,7 @@ impl TemporaryFile {
             std::process::id(),
             random_number()
         );
-        let path = std::env::temp_dir().join(name);
+        let path = env::temp_dir().join(name);
         fs::write(&path, text)?;
         Ok(Self(path))
     }
@@ -168,5 +165,75 @@ impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // A file left behind in the temporary directory is harmless.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
+const NAME: &str = "servicebus-emulator";
+
+/// Finds the binary.
+pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, StartError> {
+    if let Some(path) = named {
+        return existing(path, "the builder");
+    }
+    if let Some(path) = env::var_os(VARIABLE) {
+        return existing(Path::new(&path), VARIABLE);
+    }
+    let searched = directories(env::current_exe().ok(), env::var_os("PATH"));
+    searched
+        .iter()
+        .map(|directory| {
+            directory
+                .join(NAME)
+                .with_extension(env::consts::EXE_EXTENSION)
+        })
+        .find(|candidate| candidate.is_file())
+        .ok_or_else(|| StartError::NoBinary {
+            name: NAME,
+            beside: searched.first().cloned().unwrap_or_default(),
+        })
+}
+
+fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, StartError> {
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    Err(StartError::NamedBinaryMissing {
+        path: path.to_owned(),
+        named_by,
+    })
+}
+
+fn directories(executable: Option<PathBuf>, path: Option<std::ffi::OsString>) -> Vec<PathBuf> {
+    // Test executables are in `target/debug/deps`, examples in `target/debug/examples`, programs above.
+    let beside = executable.and_then(|file| Some(file.parent()?.to_owned()));
+    let above = beside.as_ref().and_then(|directory| directory.parent());
+    let mut searched: Vec<PathBuf> = above.map(Path::to_owned).into_iter().collect();
+    searched.extend(beside);
+    searched.extend(path.iter().flat_map(env::split_paths));
+    searched
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_directory_comes_before_the_path() {
+        let searched = directories(
+            Some(PathBuf::from("/target/debug/deps/test-1")),
+            Some("/usr/bin".into()),
+        );
+        let expected = ["/target/debug", "/target/debug/deps", "/usr/bin"];
+        assert_eq!(searched, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_named_binary_that_is_missing_is_an_error() {
+        let error = find_binary(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
+        );
     }
 }

@@ -22,8 +22,8 @@ use servicebus_emulator::config::Config;
 use crate::{
     background::Background,
     file_lock::PendingLock,
+    keys::Secret,
     running::{Endpoints, Namespace, Running, Started},
-    secret::Secret,
     start_error::StartError,
 };
 

@@ -10,8 +10,8 @@ use servicebus_emulator::{ControlToken, Emulator, HTTP_PORT, NamespaceInfo};
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
 use crate::{
-    file_lock::FileLock, liveness::Liveness, process::ChildProcess, remote::RemoteRun,
-    secret::Secret, shared::Share,
+    file_lock::FileLock, keys::Secret, liveness::Liveness, process::ChildProcess,
+    remote::RemoteRun, shared::Share,
 };
 
 /// An emulator that accepts connections.

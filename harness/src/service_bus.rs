@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use servicebus_emulator::{ClientSettings, auth::Key};
+use servicebus_emulator::{
+    ClientSettings,
+    auth::{ConnectionString, Key},
+};
 
 use crate::{
     Claims,
@@ -21,26 +24,24 @@ use crate::{
     backend::Backend,
     background::Background,
     catalog::Catalog,
+    catalog::subscription_path,
     clients::{EntityClient, QueueClient, SubscriptionClient, TopicClient},
     clock::Clock,
-    connection_string::ConnectionString,
+    connections::Unchecked,
     connections::{Cancelled, Connections},
     control::{Control, control_url},
+    end_check::{EndCheck, Question},
     error::Error,
-    faults::{FaultCheck, Faults, Script},
-    health::HealthCheck,
+    faults::{Faults, Script},
     keep::KeepOnFailure,
     keys::Keys,
-    kind::subscription_path,
-    leaks::LeakCheck,
+    keys::Secured,
     mode::Mode,
     observer::{Entrance, Recording},
     remote::RemoteRun,
     running::{Endpoints, Namespace, Running, Started},
-    secured::Secured,
     start_error::StartError,
     timeline::Timeline,
-    unchecked::Unchecked,
 };
 
 pub use builder::Builder;
@@ -58,12 +59,8 @@ pub struct ServiceBus {
     ca_file: Option<PathBuf>,
     keys: Keys,
     pub(crate) connections: Arc<Connections>,
-    /// Dropped before the emulator ends, because it asks that.
-    fault_check: FaultCheck,
-    /// The same, because it looks into the queues.
-    leaks: LeakCheck,
-    /// The same, because it asks whether it is well.
-    health: HealthCheck,
+    /// Dropped before the emulator ends, which they ask.
+    end_checks: [EndCheck; 3],
     /// Dropped while the namespace is there, which clients reach by it.
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
@@ -196,10 +193,10 @@ impl ServiceBus {
         if self.mode == Mode::Namespace {
             return None;
         }
-        let entry = ConnectionString::parse(&self.namespace.connection_string);
+        let entry: ConnectionString = self.namespace.connection_string.parse().ok()?;
         let key = Key {
-            name: entry.key_name.to_owned(),
-            key: entry.key.to_owned(),
+            name: entry.key_name?,
+            key: entry.key?,
             claims: Claims::ALL,
         };
         let Endpoints {
@@ -336,15 +333,13 @@ impl ServiceBus {
         let Self {
             connections,
             running,
-            fault_check,
-            leaks,
-            health,
+            end_checks,
             recording,
             ..
         } = self;
-        fault_check.check().await;
-        leaks.check().await;
-        health.check().await;
+        for check in end_checks {
+            check.check().await;
+        }
         drop(recording);
         connections.run(|_| running.stop()).await;
     }
@@ -369,15 +364,8 @@ impl ServiceBus {
                 Arc::new(control.showing(started.running.control_token()))
             }
         };
-        let entry = ConnectionString::parse(&namespace.connection_string);
-        let login = Login {
-            address: started.endpoints.amqp,
-            hostname: entry.host.to_owned(),
-            key_name: entry.key_name.to_owned(),
-            key: entry.key.to_owned().into(),
-            liveness,
-            secure: remote.map(RemoteRun::secure),
-        };
+        let (address, string) = (started.endpoints.amqp, &namespace.connection_string);
+        let login = Login::new(address, string, liveness, remote.map(RemoteRun::secure));
         let connections = Connections {
             background,
             amqp: Amqp::new(login),
@@ -386,6 +374,7 @@ impl ServiceBus {
             cancelled: Cancelled::default(),
             script: Script::default(),
             within: options.within,
+            leak_check: options.leak_check,
             unchecked: Unchecked::default(),
         };
         let connections = Arc::new(connections);
@@ -404,9 +393,8 @@ impl ServiceBus {
             keys: options.keys,
             namespace: entrance.namespace,
             recording: entrance.recording,
-            fault_check: FaultCheck::new(Arc::clone(&connections)),
-            leaks: LeakCheck::new(&connections, options.leak_check),
-            health: HealthCheck::new(&connections),
+            end_checks: [Question::Faults, Question::Leaks, Question::Health]
+                .map(|question| EndCheck::new(question, &connections)),
             connections,
             running: started.running,
         })

@@ -3,8 +3,8 @@
 use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use crate::{
-    address::ADDRESS_VARIABLE, control::ControlError, file_lock::FileLockError, mode::ModeError,
-    patience::WITHIN_VARIABLE, process::ReadyError, remote::RemoteError, text,
+    address::ADDRESS_VARIABLE, connections::WITHIN_VARIABLE, control::ControlError,
+    file_lock::FileLockError, mode::ModeError, process::ReadyError, remote::RemoteError, text,
     topology::TopologyError,
 };
 

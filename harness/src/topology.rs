@@ -5,8 +5,6 @@
 //! spelling and whichever mode it came through. Nothing is read or checked before the namespace starts.
 
 mod document;
-mod export;
-mod file;
 mod messages;
 mod queue;
 mod rule;
@@ -154,7 +152,7 @@ impl Topology {
             Some(path) if self.is_extended() => {
                 return Err(TopologyError::Extended { path: path.clone() });
             }
-            Some(path) => file::read(path).map(|(path, text)| (Some(path), text))?,
+            Some(path) => document::read(path).map(|(path, text)| (Some(path), text))?,
             None => {
                 let exported = self.exported.clone();
                 (None, exported.unwrap_or_else(|| document::text(self)))
@@ -225,8 +223,8 @@ pub(crate) enum TopologyError {
     /// No file is there.
     #[error(
         "no topology file at {}; {}",
-        file::alternatives(tried),
-        file::advice(tried)
+        document::alternatives(tried),
+        document::advice(tried)
     )]
     Missing {
         /// The paths that were tried, in order.

@@ -341,8 +341,7 @@ fn a_namespace_that_is_kept_is_removed_when_enter_is_pressed() {
     };
     either(fails, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test =
-            "harness::namespace::a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
+        let test = "harness::namespace::a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
         let mut command = elsewhere.command(test);
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,105 +1,58 @@
 //! Messages are in the dead-letter queue, or in the transfer dead-letter queue when that is asked.
 
-use std::time::Duration;
-
 use super::{
-    AssertionFailed, Looked, ProbeError, Report,
-    expectation::Expectation,
+    AssertionFailed, Expectation, ProbeError, Report,
     failure::state_of,
-    hint, known, poll,
+    found, hint,
     selector::{self, Selector},
 };
-use crate::{clients::SubQueueClient, matcher::Text, received_message::ReceivedMessage, text};
+use crate::{matcher::Text, received_message::ReceivedMessage, text};
 
-/// Expects messages in the dead-letter queue, or none.
-#[derive(Debug)]
-pub(super) struct DeadLetters {
-    client: SubQueueClient,
-    wanted: Wanted,
-    count: Option<usize>,
-    within: Duration,
-}
-
-impl DeadLetters {
-    pub(super) fn new<K>(expectation: Expectation<K>) -> Self {
-        Self {
-            client: expectation.client,
-            wanted: Wanted {
-                reason: expectation.reason,
-                description: expectation.description,
-                which: expectation.which,
-            },
-            count: expectation.number.exact(),
-            within: expectation.within,
-        }
-    }
-
-    async fn look(&self) -> Result<usize, ProbeError> {
-        let dead = self.client.dead_letter_queue().try_peek().await?;
-        Ok(self.wanted.among(&dead))
-    }
-
-    fn is_expected(&self, found: usize) -> bool {
-        self.count.map_or(found > 0, |count| found == count)
-    }
-
-    async fn failure(&self, found: usize) -> AssertionFailed {
-        let mut report = Report::of(&self.client).await.about(&self.wanted.which);
-        report.shows_dead = true;
-        let found = match found {
-            0 => "none".to_owned(),
-            some => some.to_string(),
-        };
-        let expected = format!(
-            "expected {} dead-lettered{}, found {found} within {}",
-            text::count(self.count.unwrap_or(1), "message"),
-            self.wanted.sentence(),
-            text::seconds(self.within)
-        );
-        let remark = |message: &ReceivedMessage, is_dead: bool| match is_dead {
-            true => self.wanted.difference(message),
-            false => state_of(&report, message),
-        };
-        let hint = hint::dead_lettering(&report, &self.wanted);
-        report.failure(&expected, &remark, hint)
-    }
-
+impl Expectation<Wanted> {
     pub(super) async fn check(self) -> Result<(), AssertionFailed> {
-        let looked = async {
-            known(&self.client).await?;
-            let expected = |found: &usize| self.is_expected(*found);
-            poll(self.within, || self.look(), expected).await
-        };
-        match looked.await {
-            Ok(Looked::Expected) => Ok(()),
-            Ok(Looked::Otherwise(found)) => Err(self.failure(found).await),
-            Err(error) => Err(AssertionFailed::unchecked(&error)),
-        }
+        let is_expected = |found: &usize| self.number.is(*found as u64);
+        self.expect(|| self.look(), is_expected, |found| self.failure(found))
+            .await
     }
 
     /// Expects none once the namespace is idle.
     pub(super) async fn check_none(self) -> Result<(), AssertionFailed> {
-        let looked = async {
-            known(&self.client).await?;
-            self.client.wait_idle(self.within).await?;
-            self.look().await
+        let failure = async |found| {
+            let wanted = self.kind.sentence();
+            let expected = format!("expected no message dead-lettered{wanted}, found {found}");
+            self.report().await.hinted_failure(&expected, None)
         };
-        let found = match looked.await {
-            Ok(0) => return Ok(()),
-            Ok(found) => found,
-            Err(error) => return Err(AssertionFailed::unchecked(&error)),
-        };
-        let mut report = Report::of(&self.client).await.about(&self.wanted.which);
-        report.shows_dead = true;
+        self.expect_none(self.look(), failure).await
+    }
+
+    async fn look(&self) -> Result<usize, ProbeError> {
+        let dead = self.client.dead_letter_queue().try_peek().await?;
+        Ok(self.kind.among(&dead))
+    }
+
+    async fn report(&self) -> Report {
+        let report = Report::of(&self.client).await.about(&self.kind.which);
+        Report {
+            shows_dead: true,
+            ..report
+        }
+    }
+
+    async fn failure(&self, number: usize) -> AssertionFailed {
+        let report = self.report().await;
         let expected = format!(
-            "expected no message dead-lettered{}, found {found}",
-            self.wanted.sentence()
+            "expected {} dead-lettered{}, found {} within {}",
+            text::count(self.number.exact().unwrap_or(1), "message"),
+            self.kind.sentence(),
+            found(number as u64),
+            text::seconds(self.within)
         );
         let remark = |message: &ReceivedMessage, is_dead: bool| match is_dead {
-            true => Wanted::default().difference(message),
+            true => self.kind.difference(message),
             false => state_of(&report, message),
         };
-        Err(report.failure(&expected, &remark, None))
+        let hint = hint::dead_lettering(&report, &self.kind);
+        report.failure(&expected, &remark, hint)
     }
 }
 
@@ -112,6 +65,16 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// What was said of dead letters.
+    pub(super) fn of<K>(expectation: Expectation<K>) -> Expectation<Self> {
+        let wanted = Self {
+            reason: expectation.reason.clone(),
+            description: expectation.description.clone(),
+            which: expectation.which.clone(),
+        };
+        expectation.with_kind(|_| wanted)
+    }
+
     /// Counts the messages that are like it.
     pub(super) fn among(&self, messages: &[ReceivedMessage]) -> usize {
         let matching = messages.iter().filter(|message| self.matches(message));

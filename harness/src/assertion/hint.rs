@@ -11,7 +11,7 @@ use super::{
     kinds::EXPIRED_REASON as EXPIRED,
 };
 use crate::{
-    kind::topic_and_name,
+    catalog::topic_and_name,
     received_message::{MessageState, ReceivedMessage},
     text,
     timeline::{EventKind, Timeline},

@@ -1,17 +1,18 @@
 //! The kinds of expectations about what the record says, what a queue holds, and its dead letters.
 
+use servicebus_control_api::Receiver;
+
 use super::{
-    AssertionFailed,
-    attached::AttachedReceivers,
-    dead_letters::DeadLetters,
+    AssertionFailed, ProbeError, Report,
+    dead_letters::Wanted,
     expectation::{
         AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
     },
     hint,
-    recorded::{Recorded, Verb},
+    recorded::{Number, Verb},
     stored::Stored,
 };
-use crate::{clients::EntityClient, received_message::MessageState, timeline::EventKind};
+use crate::{clients::EntityClient, received_message::MessageState, text, timeline::EventKind};
 
 /// The reason of dead letters that expired.
 pub(super) const EXPIRED_REASON: &str = "TTLExpiredException";
@@ -82,7 +83,7 @@ static RENEWED: Verb = Verb {
 
 /// Makes markers of what they take and how they are checked.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident: $($takes:ident),+ => $check:expr;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident: $($takes:ident),+ => |$it:ident| $check:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub struct $name;
@@ -95,8 +96,8 @@ macro_rules! kinds {
         }
 
         impl Kind for $name {
-            async fn check(expectation: Expectation<Self>) -> Result<(), AssertionFailed> {
-                $check(expectation).await
+            async fn check($it: Expectation<Self>) -> Result<(), AssertionFailed> {
+                $check.await
             }
         }
 
@@ -106,41 +107,80 @@ macro_rules! kinds {
 
 kinds! {
     /// Deliveries were abandoned.
-    Abandoned: AboutMessages, Repeated => |it| Recorded::new(it, &ABANDONED).check();
+    Abandoned: AboutMessages, Repeated => |it| it.with_kind(|_| &ABANDONED).check();
     /// No deliveries were abandoned once the namespace is idle.
-    NotAbandoned: AboutMessages => |it| Recorded::new(it, &ABANDONED).check_absent();
+    NotAbandoned: AboutMessages => |it| it.with_kind(|_| &ABANDONED).check_absent();
     /// Messages were completed.
-    Completed: AboutMessages, Counted => |it| Recorded::new(it, &COMPLETED).check();
+    Completed: AboutMessages, Counted => |it| it.with_kind(|_| &COMPLETED).check();
     /// No messages were completed once the namespace is idle.
-    NotCompleted: AboutMessages => |it| Recorded::new(it, &COMPLETED).check_absent();
+    NotCompleted: AboutMessages => |it| it.with_kind(|_| &COMPLETED).check_absent();
     /// Messages were delivered to receivers.
-    Delivered: AboutMessages, Repeated, Targeted => |it| Recorded::new(it, &DELIVERED).check();
+    Delivered: AboutMessages, Repeated, Targeted => |it| it.with_kind(|_| &DELIVERED).check();
     /// No messages were delivered to receivers once the namespace is idle.
-    NotDelivered: AboutMessages, Targeted => |it| Recorded::new(it, &DELIVERED).check_absent();
+    NotDelivered: AboutMessages, Targeted => |it| it.with_kind(|_| &DELIVERED).check_absent();
     /// Messages expired, dropped or dead-lettered.
-    Expired: AboutMessages, Counted => |it| Recorded::new(it, &EXPIRED).check();
+    Expired: AboutMessages, Counted => |it| it.with_kind(|_| &EXPIRED).check();
     /// No messages expired once the namespace is idle.
-    NotExpired: AboutMessages => |it| Recorded::new(it, &EXPIRED).check_absent();
+    NotExpired: AboutMessages => |it| it.with_kind(|_| &EXPIRED).check_absent();
     /// Messages were forwarded to another entity.
-    Forwarded: AboutMessages, Counted, Targeted => |it| Recorded::new(it, &FORWARDED).check();
+    Forwarded: AboutMessages, Counted, Targeted => |it| it.with_kind(|_| &FORWARDED).check();
     /// No messages were forwarded once the namespace is idle.
-    NotForwarded: AboutMessages, Targeted => |it| Recorded::new(it, &FORWARDED).check_absent();
+    NotForwarded: AboutMessages, Targeted => |it| it.with_kind(|_| &FORWARDED).check_absent();
     /// Locks were renewed.
-    LockRenewed: AboutMessages, Repeated => |it| Recorded::new(it, &RENEWED).check();
+    LockRenewed: AboutMessages, Repeated => |it| it.with_kind(|_| &RENEWED).check();
     /// No locks were renewed once the namespace is idle.
-    LockNotRenewed: AboutMessages => |it| Recorded::new(it, &RENEWED).check_absent();
+    LockNotRenewed: AboutMessages => |it| it.with_kind(|_| &RENEWED).check_absent();
     /// Messages in the queue are deferred.
-    Deferred: AboutMessages, Counted => |it| Stored::new(it, MessageState::Deferred).check();
+    Deferred: AboutMessages, Counted => |it| Stored::of(it, MessageState::Deferred).check();
     /// No messages in the queue are deferred once the namespace is idle.
-    NotDeferred: AboutMessages => |it| Stored::new(it, MessageState::Deferred).check_none();
+    NotDeferred: AboutMessages => |it| Stored::of(it, MessageState::Deferred).check_none();
     /// Messages in the queue are scheduled.
-    Scheduled: AboutMessages, Counted, Timed => |it| Stored::new(it, MessageState::Scheduled).check();
+    Scheduled: AboutMessages, Counted, Timed => |it| Stored::of(it, MessageState::Scheduled).check();
     /// No messages in the queue are scheduled once the namespace is idle.
-    NotScheduled: AboutMessages, Timed => |it| Stored::new(it, MessageState::Scheduled).check_none();
+    NotScheduled: AboutMessages, Timed => |it| Stored::of(it, MessageState::Scheduled).check_none();
     /// Clients of the code under test receive from the queue.
-    Attached: Counted, Targeted => |it| AttachedReceivers::new(it).check();
+    Attached: Counted, Targeted => |it| it.check();
     /// Messages are in the dead-letter queue.
-    DeadLettered: AboutMessages, Counted, AboutDeadLetters => |it| DeadLetters::new(it).check();
+    DeadLettered: AboutMessages, Counted, AboutDeadLetters => |it| Wanted::of(it).check();
     /// No messages are in the dead-letter queue once the namespace is idle.
-    NotDeadLettered: AboutMessages, AboutDeadLetters => |it| DeadLetters::new(it).check_none();
+    NotDeadLettered: AboutMessages, AboutDeadLetters => |it| Wanted::of(it).check_none();
+}
+
+impl Expectation<Attached> {
+    async fn check(self) -> Result<(), AssertionFailed> {
+        let failure = async |receivers: Vec<Receiver>| {
+            let report = Report::of(&self.client).await;
+            let hint = hint::connecting(&report);
+            report.hinted_failure(&self.sentence(&receivers), hint)
+        };
+        let is_expected = |receivers: &Vec<Receiver>| self.is_expected(receivers);
+        self.expect(|| self.look(), is_expected, failure).await
+    }
+
+    async fn look(&self) -> Result<Vec<Receiver>, ProbeError> {
+        Ok(self.client.try_receivers().await?)
+    }
+
+    fn is_expected(&self, found: &[Receiver]) -> bool {
+        let meant = found.iter().filter(|receiver| {
+            let mut target = self.target.iter();
+            target.all(|text| text.matches(Some(&receiver.client)))
+        });
+        self.number.is(meant.count() as u64)
+    }
+
+    fn sentence(&self, found: &[Receiver]) -> String {
+        let (Number::AtLeast(number) | Number::Exactly(number)) = self.number;
+        let wanted = text::count(usize::try_from(number).unwrap_or(usize::MAX), "receiver");
+        let target = self.target.as_ref().map(|text| format!(" of {text}"));
+        let target = target.unwrap_or_default();
+        let within = text::seconds(self.within);
+        let found = match found {
+            [] => "none".to_owned(),
+            found => {
+                Vec::from_iter(found.iter().map(|receiver| receiver.client.as_str())).join(", ")
+            }
+        };
+        format!("expected {wanted}{target} to be attached, found {found} within {within}")
+    }
 }

@@ -338,7 +338,7 @@ macro_rules! __assert {
             $crate::__message!($($message $(, $argument)*)?);
         async move {
             if let ::std::result::Result::Err(failure) =
-                ::std::future::IntoFuture::into_future(expectation).await
+                $crate::assertion::checking(expectation).await
             {
                 match message {
                     ::std::option::Option::Some(message) => ::std::panic!("{message}\n{failure}"),

@@ -1,6 +1,6 @@
-//! A queue holds exact numbers of messages.
+//! A queue holds exact numbers of messages, or none.
 
-use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, hint, known, poll};
+use super::{AssertionFailed, Expectation, Kind, ProbeError, Report, hint};
 use crate::{
     clients::{Counts, EntityClient},
     control::ControlError,
@@ -90,6 +90,12 @@ impl<K: CountsMessages> Expectation<K> {
     }
 }
 
+impl<K> Expectation<K> {
+    async fn counts(&self) -> Result<Counts, ProbeError> {
+        Ok(self.client.try_counts().await?)
+    }
+}
+
 impl Expectation<MessageCount> {
     /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
     fn checkable(&self) -> Result<(), ProbeError> {
@@ -104,8 +110,17 @@ impl Expectation<MessageCount> {
         Ok(())
     }
 
-    async fn look(&self) -> Result<Counts, ProbeError> {
-        Ok(self.client.try_counts().await?)
+    async fn failure(&self, counts: Counts) -> AssertionFailed {
+        let names = |wanted| self.kind.wanted.iter().any(|(name, ..)| *name == wanted);
+        let report = match (names("dead_letter"), names("transfer_dead_letter")) {
+            (false, true) => Report::with_transfers(&self.client).await,
+            (dead, _) => Report {
+                shows_dead: dead || !self.client.is_owner(),
+                ..Report::of(&self.client).await
+            },
+        };
+        let hint = hint::standing(&report);
+        report.hinted_failure(&self.sentence(&counts), hint)
     }
 
     fn sentence(&self, found: &Counts) -> String {
@@ -131,36 +146,43 @@ impl Kind for MessageCount {
     }
 
     async fn check(expectation: Expectation<Self>) -> Result<(), AssertionFailed> {
-        let looked = async {
-            expectation.checkable()?;
-            known(&expectation.client).await?;
-            let expected = |counts: &Counts| {
-                let mut wanted = expectation.kind.wanted.iter();
-                wanted.all(|(_, count, number)| count(counts) == *number)
-            };
-            poll(expectation.within, || expectation.look(), expected).await
-        };
-        match looked.await {
-            Ok(Looked::Expected) => Ok(()),
-            Ok(Looked::Otherwise(counts)) => {
-                let names = |wanted| {
-                    expectation
-                        .kind
-                        .wanted
-                        .iter()
-                        .any(|(name, ..)| *name == wanted)
-                };
-                let report = match (names("dead_letter"), names("transfer_dead_letter")) {
-                    (false, true) => Report::with_transfers(&expectation.client).await,
-                    (dead, _) => Report {
-                        shows_dead: dead || !expectation.client.is_owner(),
-                        ..Report::of(&expectation.client).await
-                    },
-                };
-                let hint = hint::standing(&report);
-                Err(report.hinted_failure(&expectation.sentence(&counts), hint))
-            }
-            Err(error) => Err(AssertionFailed::unchecked(&error)),
+        if let Err(error) = expectation.checkable() {
+            return Err(AssertionFailed::unchecked(&error));
         }
+        let is_expected = |counts: &Counts| {
+            let mut wanted = expectation.kind.wanted.iter();
+            wanted.all(|(_, count, number)| count(counts) == *number)
+        };
+        let look = || expectation.counts();
+        expectation
+            .expect(look, is_expected, |counts| expectation.failure(counts))
+            .await
+    }
+}
+
+/// Expects a queue, or a dead-letter queue, to hold no message of any state.
+#[derive(Debug, Clone)]
+pub struct Empty;
+
+impl Empty {
+    /// Expects it of this queue.
+    pub fn of(client: &impl EntityClient) -> Expectation<Self> {
+        Expectation::new(client, Self)
+    }
+}
+
+impl Kind for Empty {
+    async fn check(expectation: Expectation<Self>) -> Result<(), AssertionFailed> {
+        let failure = async |counts: Counts| {
+            let report = Report::of(&expectation.client).await;
+            let found = text::count(usize::try_from(counts.present()).unwrap_or(0), "message");
+            let within = text::seconds(expectation.within);
+            report.plain_failure(&format!(
+                "expected to be empty, found {found} after {within}"
+            ))
+        };
+        let is_empty = |counts: &Counts| counts.present() == 0;
+        let look = || expectation.counts();
+        expectation.expect(look, is_empty, failure).await
     }
 }

@@ -4,15 +4,8 @@
 //! which are exact, or its events when some messages are meant, with the messages behind them where ids do not
 //! tell. Where events or messages were dropped that could matter, the assertion fails and says so.
 
-use std::time::Duration;
-
-use super::{
-    AssertionFailed, Looked, ProbeError, Report, expectation::Expectation, known, poll,
-    selector::Selector,
-};
+use super::{AssertionFailed, Expectation, ProbeError, Report, found, known};
 use crate::{
-    clients::SubQueueClient,
-    matcher::Text,
     text,
     timeline::{Event, Timeline, is_at},
 };
@@ -41,6 +34,13 @@ pub(super) enum Number {
 }
 
 impl Number {
+    pub(super) fn is(self, found: u64) -> bool {
+        match self {
+            Self::AtLeast(number) => found >= number,
+            Self::Exactly(number) => found == number,
+        }
+    }
+
     pub(super) fn exact(self) -> Option<usize> {
         match self {
             Self::AtLeast(_) => None,
@@ -49,46 +49,19 @@ impl Number {
     }
 }
 
-/// Expects something to have happened in a client.
-#[derive(Debug, Clone)]
-pub(super) struct Recorded {
-    pub(super) client: SubQueueClient,
-    pub(super) verb: &'static Verb,
-    pub(super) target: Option<Text>,
-    pub(super) which: Selector,
-    pub(super) number: Number,
-    pub(super) within: Duration,
-}
-
-impl Recorded {
-    pub(super) fn new<K>(expectation: Expectation<K>, verb: &'static Verb) -> Self {
-        Self {
-            client: expectation.client,
-            verb,
-            target: expectation.target,
-            which: expectation.which,
-            number: expectation.number,
-            within: expectation.within,
-        }
+impl Expectation<&'static Verb> {
+    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
+        let expected = |timeline: &Timeline| self.is_expected(timeline);
+        self.expect(|| self.look(), expected, |timeline| self.failure(timeline))
+            .await
     }
 
-    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
-        let looked = async {
-            known(&self.client).await?;
-            let expected = |timeline: &Timeline| self.is_expected(timeline);
-            poll(self.within, || self.look(), expected).await
-        };
-        match looked.await {
-            Ok(Looked::Expected) => Ok(()),
-            Ok(Looked::Otherwise(timeline)) => {
-                let report = Report::with_transfers(&self.client).await;
-                let report = report.about(&self.which);
-                let hint = (self.verb.hint)(&report);
-                let report = self.showing(report, &timeline, "as expected");
-                Err(report.hinted_failure(&self.sentence(&timeline), hint))
-            }
-            Err(error) => Err(AssertionFailed::unchecked(&error)),
-        }
+    async fn failure(&self, timeline: Timeline) -> AssertionFailed {
+        let report = Report::with_transfers(&self.client).await;
+        let report = report.about(&self.which);
+        let hint = (self.kind.hint)(&report);
+        let report = self.showing(report, &timeline, "as expected");
+        report.hinted_failure(&self.sentence(&timeline), hint)
     }
 
     /// Expects that it never happened. What has happened is never undone, so that one look can refute it. To confirm it
@@ -103,7 +76,7 @@ impl Recorded {
         let found = self.found(&timeline);
         let mut sentence = format!(
             "expected no {}{}, found {found}",
-            self.verb.one,
+            self.kind.one,
             self.which()
         );
         if found == 0 {
@@ -127,7 +100,7 @@ impl Recorded {
         Ok(Some(self.look().await?).filter(speaks_against))
     }
 
-    pub(super) async fn look(&self) -> Result<Timeline, ProbeError> {
+    async fn look(&self) -> Result<Timeline, ProbeError> {
         if !self.which.needs_message() {
             return Ok(self.client.try_timeline().await?);
         }
@@ -139,7 +112,7 @@ impl Recorded {
     }
 
     /// Counts how often it happened, as far as the record goes back.
-    pub(super) fn found(&self, timeline: &Timeline) -> u64 {
+    fn found(&self, timeline: &Timeline) -> u64 {
         if let Some(count) = self.counted(timeline) {
             return count;
         }
@@ -156,8 +129,8 @@ impl Recorded {
     /// Returns the events of the verb and target, whichever messages they are about.
     fn events<'a>(&'a self, timeline: &'a Timeline) -> impl Iterator<Item = &'a Event> {
         timeline.events().iter().filter(|event| {
-            let target = (self.verb.target)(event);
-            (self.verb.is)(event)
+            let target = (self.kind.target)(event);
+            (self.kind.is)(event)
                 && is_at(event, self.client.path())
                 && self.target.as_ref().is_none_or(|text| text.matches(target))
         })
@@ -165,11 +138,11 @@ impl Recorded {
 
     fn counted(&self, timeline: &Timeline) -> Option<u64> {
         let any = self.which.is_any() && self.target.is_none();
-        any.then(|| (self.verb.counted)(timeline)).flatten()
+        any.then(|| (self.kind.counted)(timeline)).flatten()
     }
 
     /// Returns whether nothing that is missing from the record could change the number.
-    pub(super) fn is_exact(&self, timeline: &Timeline) -> bool {
+    fn is_exact(&self, timeline: &Timeline) -> bool {
         self.counted(timeline).is_some() || timeline.dropped() == 0 && self.knows_all(timeline)
     }
 
@@ -183,7 +156,7 @@ impl Recorded {
 
     /// Adds what was asked of messages that are gone, how one is called that was like that, and what others were like
     /// instead.
-    pub(super) fn showing(&self, report: Report, timeline: &Timeline, alike: &str) -> Report {
+    fn showing(&self, report: Report, timeline: &Timeline, alike: &str) -> Report {
         let messages = self
             .events(timeline)
             .filter_map(|event| timeline.message(event));
@@ -204,11 +177,8 @@ impl Recorded {
     }
 
     fn is_expected(&self, timeline: &Timeline) -> bool {
-        let found = self.found(timeline);
-        match self.number {
-            Number::AtLeast(number) => found >= number,
-            Number::Exactly(number) => found == number && self.is_exact(timeline),
-        }
+        let is_decided = self.number.exact().is_none() || self.is_exact(timeline);
+        self.number.is(self.found(timeline)) && is_decided
     }
 
     fn sentence(&self, timeline: &Timeline) -> String {
@@ -216,10 +186,7 @@ impl Recorded {
             Number::AtLeast(number @ 2..) => format!("at least {}", self.counting(number)),
             Number::AtLeast(number) | Number::Exactly(number) => self.counting(number),
         };
-        let found = match self.found(timeline) {
-            0 => "none".to_owned(),
-            some => some.to_string(),
-        };
+        let found = found(self.found(timeline));
         let within = text::seconds(self.within);
         let mut sentence = format!(
             "expected {wanted}{}, found {found} within {within}",
@@ -232,21 +199,21 @@ impl Recorded {
     }
 
     /// Names whose matter it is: ` to "audit" with message id "o-17"`.
-    pub(super) fn which(&self) -> String {
+    fn which(&self) -> String {
         let target = self.target.as_ref().map(|text| format!(" to {text}"));
         target.unwrap_or_default() + &self.which.sentence()
     }
 
     fn counting(&self, number: u64) -> String {
         match number {
-            1 => format!("1 {}", self.verb.one),
-            many => format!("{many} {}", self.verb.many),
+            1 => format!("1 {}", self.kind.one),
+            many => format!("{many} {}", self.kind.many),
         }
     }
 }
 
 /// Says that the record does not reach back far enough.
-pub(super) fn undecided(timeline: &Timeline) -> String {
+fn undecided(timeline: &Timeline) -> String {
     format!(
         "\n  the record dropped its {}, so this cannot be decided; a count of all messages is exact",
         match timeline.dropped() {
@@ -288,9 +255,9 @@ mod tests {
     #[test]
     fn a_record_that_dropped_events_decides_nothing_but_by_its_counters() {
         let client = QueueClient::new(Connections::unconnected(), "orders".to_owned());
-        let exactly = |verb, number| Recorded {
-            number: Number::Exactly(number),
-            ..Recorded::new(Completed::of(&client), verb)
+        let exactly = |verb: &'static Verb, number| {
+            let expectation = Completed::of(&client).count(number);
+            expectation.with_kind(|_| verb)
         };
         assert!(exactly(&SENT, 2).is_expected(&dropped()));
         let forwarded = exactly(&FORWARDED, 0);

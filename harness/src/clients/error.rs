@@ -5,9 +5,9 @@ use std::{borrow::Cow, fmt, time::Duration};
 use super::SubQueueClient;
 use crate::{
     amqp::{AmqpError, Condition},
+    catalog::{EntityKind, topic_and_name},
     control::ControlError,
     error::{Error, ErrorKind},
-    kind::{EntityKind, topic_and_name},
     text,
 };
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     background::{Background, Task},
-    output::Output,
+    liveness::Output,
 };
 
 /// How long a container stays without a connection, in seconds: longer than it takes to go on to the next test.

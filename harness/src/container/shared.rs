@@ -22,7 +22,7 @@ use super::{
 use crate::{
     address::random_number,
     background::{Background, Task},
-    output::Output,
+    liveness::Output,
 };
 
 /// What nextest tells every process of a run.

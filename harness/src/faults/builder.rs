@@ -5,7 +5,7 @@ use std::{panic::Location, sync::Arc, time::Duration};
 use serde_json::Value;
 use servicebus_control_api::{self as api, Filter, Pick, Property};
 
-use super::{Effect, Fault, Operation, script::Set};
+use super::{Effect, Fault, Operation, Set};
 use crate::{action::Action, connections::Connections, control::ControlError, error::Error};
 
 /// Which operation a fault is for.

@@ -25,8 +25,8 @@ use super::{
     description::{Description, rule_document},
 };
 use crate::{
+    catalog::EntityKind,
     control::{ControlError, Refusal},
-    kind::EntityKind,
     stream::exchange,
     text,
 };

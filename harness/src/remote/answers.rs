@@ -16,8 +16,8 @@ use super::{
 use crate::{
     backend::{Answer, Backend, Place},
     catalog::{Catalog, Declared},
+    catalog::{EntityKind, subscription_path},
     control::{ControlError, Refusal},
-    kind::{EntityKind, subscription_path},
     text,
 };
 

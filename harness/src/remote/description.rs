@@ -12,7 +12,7 @@ use servicebus_emulator::{
     xml::{ATOM, CONNECT, Element, INSTANCE, Writer},
 };
 
-use crate::kind::EntityKind;
+use crate::catalog::EntityKind;
 
 /// What an entity of a test has that says nothing of idleness.
 const IDLE: &str = "PT5M";

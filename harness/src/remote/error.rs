@@ -5,7 +5,7 @@ use std::io;
 use servicebus_emulator::auth::ConnectionStringError;
 
 use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
-use crate::{control::ControlError, file_lock::FileLockError, kind::EntityKind};
+use crate::{catalog::EntityKind, control::ControlError, file_lock::FileLockError};
 
 /// Where the right connection string is found.
 const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";

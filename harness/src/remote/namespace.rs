@@ -15,8 +15,8 @@ use super::{Secure, admin::Admin};
 use crate::{
     address::random_number,
     background::Background,
+    catalog::{EntityKind, topic_and_name},
     file_lock::FileLock,
-    kind::{EntityKind, topic_and_name},
 };
 
 /// A namespace while a `ServiceBus` works in it.

@@ -8,8 +8,8 @@ use servicebus_emulator::{
 
 use super::{RemoteError, RemoteNamespace, description::Description, namespace::Prefix};
 use crate::{
+    catalog::{EntityKind, subscription_path},
     control::ControlError,
-    kind::{EntityKind, subscription_path},
 };
 
 /// One entity that is to be made, and what has to be there before.

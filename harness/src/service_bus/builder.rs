@@ -12,14 +12,14 @@ use crate::{
     address::Place,
     background::Background,
     catalog::Catalog,
-    in_process,
+    connections, in_process,
     keys::Keys,
+    keys::Secret,
     mode::Mode,
-    observer, patience,
+    observer,
     process::{self, ProcessOptions},
     remote::{self, RemoteOptions},
     running::{HttpPorts, Started},
-    secret::Secret,
     shared::{self, Terms},
     start_error::StartError,
     topology::{Resolved, Topology},
@@ -147,7 +147,7 @@ impl Builder {
     }
 
     async fn start_now(self) -> Result<ServiceBus, StartError> {
-        let within = patience::within(self.within)?;
+        let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::read_env, Ok)?;
         let mut resolved = match &self.topology {
             Some(topology) => topology.resolve()?,

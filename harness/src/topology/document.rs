@@ -1,8 +1,23 @@
-//! The official emulator's JSON, written from what the builder collected.
+//! A topology as a document, the official emulator's JSON: written from what the builder collected, read from a file, or taken
+//! from a namespace that runs.
+//!
+//! Cargo runs tests in the directory of their package, other runners do not, and a test of a workspace may keep its fixtures
+//! at either place: both are tried, and a failure names them.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
-use super::{Queue, Topic, Topology};
+use super::{Queue, Topic, Topology, TopologyError};
+
+use crate::{
+    action::Action, connections::Connections, control::ControlError, error::Error, keys,
+    service_bus::ServiceBus, shared::is_made_up,
+};
 
 /// The namespace of the official emulator, which some clients take for granted.
 pub(super) const NAMESPACE: &str = "sbemulatorns";
@@ -25,4 +40,151 @@ pub(super) fn of(namespaces: Vec<Value>) -> String {
         "UserConfig": { "Namespaces": namespaces, "Logging": { "Type": "Console" } }
     });
     format!("{document:#}")
+}
+
+/// How many files are named where the one that was asked for is missing.
+const MOST_NAMES: usize = 10;
+
+/// Returns where the file was found, and its text.
+pub(super) fn read(path: &Path) -> Result<(PathBuf, String), TopologyError> {
+    let tried = candidates(path, env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
+    for path in &tried {
+        let path = path.clone();
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok((path, text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(TopologyError::Unreadable { path, source }),
+        }
+    }
+    Err(TopologyError::Missing { tried })
+}
+
+/// Names the paths that were tried.
+pub(super) fn alternatives(tried: &[PathBuf]) -> String {
+    let tried = tried.iter().map(|path| path.display().to_string());
+    tried.collect::<Vec<_>>().join(" nor at ")
+}
+
+/// Says what is there instead, or where files are looked for.
+pub(super) fn advice(tried: &[PathBuf]) -> String {
+    let mut directories = tried.iter().filter_map(|path| path.parent());
+    let found = directories.find_map(|directory| {
+        let mut names = json_files(directory);
+        names.sort_unstable();
+        (!names.is_empty()).then(|| format!("{} has {}", directory.display(), listed(&names)))
+    });
+    found.unwrap_or_else(|| {
+        "a relative path is looked for in the package under test, then in the current directory"
+            .to_owned()
+    })
+}
+
+/// The names of the files in a directory that may be topologies.
+fn json_files(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.ends_with(".json")).collect()
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.len().min(MOST_NAMES);
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names[..shown].join(", ") + &more
+}
+
+fn candidates(path: &Path, manifest: Option<PathBuf>) -> Vec<PathBuf> {
+    // Joining an absolute path gives that path, so it is tried once.
+    let current = env::current_dir().unwrap_or_default();
+    let mut tried: Vec<PathBuf> = [manifest, Some(current)]
+        .into_iter()
+        .flatten()
+        .map(|directory| directory.join(path))
+        .collect();
+    tried.dedup();
+    tried
+}
+
+impl ServiceBus {
+    /// Returns what the namespace holds now, as it would be declared: to start another namespace with, or to keep in a file.
+    ///
+    /// How this namespace is reached is not part of it: its key, its address, and its name where that was made up. Keys that
+    /// its own topology declared beside that are.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn topology(&self) -> Action<'_, Topology> {
+        Action::new(async move {
+            let ask = |connections: Arc<Connections>| async move {
+                let mut document = connections.backend.topology().await?;
+                let own = connections.amqp.key_name().to_owned();
+                forget_entrance(&mut document, &own);
+                Ok::<_, ControlError>(document)
+            };
+            let document = self.connections.run(ask).await?;
+            Ok(Topology::exported(format!("{document:#}")))
+        })
+    }
+}
+
+impl Topology {
+    /// Returns the topology in the official emulator's JSON: what a file holds, or what the builder and an export write.
+    pub fn json(&self) -> Result<String, Error> {
+        Ok(self.resolve()?.text)
+    }
+}
+
+/// Leaves out how the namespace is reached, which another one would have to share.
+fn forget_entrance(document: &mut Value, own: &str) {
+    let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
+        return;
+    };
+    if namespace["Name"].as_str().is_some_and(is_made_up) {
+        namespace["Name"] = NAMESPACE.into();
+    }
+    let Some(block) = namespace["Emulator"].as_object_mut() else {
+        return;
+    };
+    block.remove("Address");
+    let Some(Value::Array(mut declared)) = block.remove("Keys") else {
+        return;
+    };
+    declared.retain(|key| {
+        let name = key["Name"].as_str().unwrap_or_default();
+        name != own && !keys::is_own(name)
+    });
+    if !declared.is_empty() {
+        block.insert("Keys".to_owned(), declared.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_tried_against_the_package_first() {
+        let tried = candidates(Path::new("a.json"), Some(PathBuf::from("/package")));
+        assert_eq!(tried[0], Path::new("/package/a.json"));
+        assert_eq!(tried.len(), 2);
+    }
+
+    #[test]
+    fn a_directory_with_many_files_names_some() {
+        let names: Vec<String> = (0..12).map(|number| format!("{number}.json")).collect();
+        let text = listed(&names);
+        assert!(text.ends_with(", 9.json and 2 more"), "{text}");
+        assert_eq!(listed(&names[..2]), "0.json, 1.json");
+    }
+
+    #[test]
+    fn an_absolute_path_is_tried_once() {
+        let tried = candidates(Path::new("/a.json"), Some(PathBuf::from("/package")));
+        assert_eq!(tried, [Path::new("/a.json")]);
+    }
 }

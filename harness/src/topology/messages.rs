@@ -4,9 +4,9 @@
 //! of any message.
 
 use crate::{
+    catalog::{EntityKind, topic_and_name},
     clients::{LockedMessage, SubQueueClient},
     error::Error,
-    kind::{EntityKind, topic_and_name},
     message::Message,
     service_bus::ServiceBus,
     start_error::StartError,

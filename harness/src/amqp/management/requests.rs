@@ -293,8 +293,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        address::Place, amqp::Login, background::Background, connection_string::ConnectionString,
-        in_process, liveness::Liveness, running::HttpPorts,
+        address::Place, amqp::Login, background::Background, in_process, liveness::Liveness,
+        running::HttpPorts,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
@@ -333,15 +333,9 @@ mod tests {
         )
         .await
         .unwrap();
-        let entry = ConnectionString::parse(&started.namespaces[0].connection_string);
-        let amqp = Amqp::new(Login {
-            address: started.endpoints.amqp,
-            hostname: entry.host.to_owned(),
-            key_name: entry.key_name.to_owned(),
-            key: entry.key.to_owned().into(),
-            liveness: Liveness::default(),
-            secure: None,
-        });
+        let string = &started.namespaces[0].connection_string;
+        let address = started.endpoints.amqp;
+        let amqp = Amqp::new(Login::new(address, string, Liveness::default(), None));
         let message = Value::Binary(Binary::from(from_dotnet()));
         let entry = Value::Map(map([("message", message)]));
         let body = map([("messages", Value::List(vec![entry]))]);

@@ -1,0 +1,179 @@
+//! The clients of queues, subscriptions and topics.
+//!
+//! What they have in common they are: a queue and a subscription are a [`SubQueueClient`] by `Deref`. A topic, which holds
+//! nothing that can be received, is none.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use super::{
+    Counts, EntityClient, ScheduledEnqueueTime, SubQueueClient,
+    send::{collected, schedules, sends},
+};
+
+use crate::{
+    action::Action,
+    catalog::{EntityKind, subscription_path, topic_and_name},
+    connections::Connections,
+    error::Error,
+    message::Message,
+};
+
+/// A queue of a namespace.
+#[derive(Debug, Clone)]
+pub struct QueueClient {
+    client: SubQueueClient,
+}
+
+impl QueueClient {
+    pub(crate) fn new(connections: Arc<Connections>, name: String) -> Self {
+        let client = SubQueueClient::new(connections, EntityKind::Queue, name);
+        Self { client }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.client.owner
+    }
+
+    /// Returns the queue of its dead letters.
+    pub fn dead_letters(&self) -> SubQueueClient {
+        self.client.dead_letter_queue()
+    }
+
+    /// Sends a message that a topology declares; the address is a queue's or a topic's.
+    pub(crate) async fn send_declared(&self, message: Message) -> Result<(), Error> {
+        self.client.send_now(vec![message]).await
+    }
+
+    /// Returns the queue of the messages it could not forward.
+    pub fn transfer_dead_letters(&self) -> SubQueueClient {
+        self.client.transfer_dead_letter_queue()
+    }
+}
+
+/// A subscription of a topic.
+#[derive(Debug, Clone)]
+pub struct SubscriptionClient {
+    client: SubQueueClient,
+}
+
+impl SubscriptionClient {
+    pub(crate) fn new(connections: Arc<Connections>, path: String) -> Self {
+        let client = SubQueueClient::new(connections, EntityKind::Subscription, path);
+        Self { client }
+    }
+
+    /// Returns the name, without that of its topic.
+    pub fn name(&self) -> &str {
+        self.names().1
+    }
+
+    /// Returns the name of its topic.
+    pub fn topic_name(&self) -> &str {
+        self.names().0
+    }
+
+    /// Returns the queue of its dead letters.
+    pub fn dead_letters(&self) -> SubQueueClient {
+        self.client.dead_letter_queue()
+    }
+
+    /// Returns the queue of the messages it could not forward.
+    pub fn transfer_dead_letters(&self) -> SubQueueClient {
+        self.client.transfer_dead_letter_queue()
+    }
+
+    fn names(&self) -> (&str, &str) {
+        let names = topic_and_name(&self.client.owner);
+        names.expect("the path of a subscription names its topic")
+    }
+}
+
+/// A topic of a namespace.
+///
+/// It holds what waits for its time and nothing else: each subscription has its own copies. Assertions take it, and
+/// [`ServiceBus::timeline`](crate::ServiceBus::timeline) does.
+#[derive(Debug, Clone)]
+pub struct TopicClient {
+    client: SubQueueClient,
+}
+
+impl TopicClient {
+    pub(crate) fn new(connections: Arc<Connections>, name: String) -> Self {
+        let client = SubQueueClient::new(connections, EntityKind::Topic, name);
+        Self { client }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.client.owner
+    }
+
+    /// Returns the address, which is the name.
+    pub fn path(&self) -> &str {
+        self.client.path()
+    }
+
+    /// Returns a client of one of its subscriptions. Nothing is checked before it is used.
+    pub fn subscription(&self, name: impl AsRef<str>) -> SubscriptionClient {
+        let path = subscription_path(self.name(), name.as_ref());
+        SubscriptionClient::new(Arc::clone(&self.client.connections), path)
+    }
+
+    /// Returns the queue of the messages that could not go on to a subscription.
+    pub fn transfer_dead_letters(&self) -> SubQueueClient {
+        self.client.transfer_dead_letter_queue()
+    }
+
+    /// Counts the messages: those that are scheduled, and those that could not go on.
+    ///
+    /// # Panics
+    ///
+    /// When the topic is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn counts(&self) -> Action<'_, Counts> {
+        self.client.counts()
+    }
+}
+
+sends!(QueueClient);
+sends!(TopicClient);
+schedules!(QueueClient);
+schedules!(TopicClient);
+
+impl Deref for QueueClient {
+    type Target = SubQueueClient;
+
+    fn deref(&self) -> &SubQueueClient {
+        &self.client
+    }
+}
+
+impl Deref for SubscriptionClient {
+    type Target = SubQueueClient;
+
+    fn deref(&self) -> &SubQueueClient {
+        &self.client
+    }
+}
+
+/// Lets a client be shown by its path, and be taken for what assertions are about.
+macro_rules! entity_clients {
+    ($($client:ty),+) => {$(
+        impl EntityClient for $client {}
+
+        impl AsRef<SubQueueClient> for $client {
+            fn as_ref(&self) -> &SubQueueClient {
+                &self.client
+            }
+        }
+
+        impl fmt::Display for $client {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.client.fmt(f)
+            }
+        }
+    )+};
+}
+
+entity_clients!(QueueClient, SubscriptionClient, TopicClient);

@@ -1,0 +1,236 @@
+//! What is checked when a namespace ends: whether the faults that were scripted have fired, whether messages are left where
+//! the test asked for that, and whether the emulator has failed inside.
+//!
+//! The checks are parts of the namespace and go before the emulator does. A drop cannot await, so it blocks while the background
+//! runtime asks; where nothing is to be asked it does not.
+
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use servicebus_control_api::{Failure, Faults, Operation, ScriptedFault};
+
+use crate::{
+    assertion::left_behind, catalog::EntityKind, clients::SubQueueClient, connections::Connections,
+    control::ControlError, error::Error, faults::Set,
+};
+
+/// What to do about faults that never fired.
+const HINT: &str =
+    "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+/// Between two looks at what is left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What is asked when a namespace ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Have all faults fired?
+    Faults,
+    /// Are no messages left that are locked or unread?
+    Leaks,
+    /// Has the emulator not failed, by a mistake of its own?
+    Health,
+}
+
+/// Asks when it is dropped, and fails the test where the answer is no. A test that fails already is told of a failed
+/// emulator, which may be why, and left alone otherwise.
+#[derive(Debug)]
+pub(crate) struct EndCheck {
+    question: Question,
+    /// None once it has asked.
+    connections: Option<Arc<Connections>>,
+}
+
+impl EndCheck {
+    pub(crate) fn new(question: Question, connections: &Arc<Connections>) -> Self {
+        Self {
+            question,
+            connections: Some(Arc::clone(connections)),
+        }
+    }
+
+    /// Asks where it is possible to wait.
+    ///
+    /// # Panics
+    ///
+    /// When the answer is no.
+    pub(crate) async fn check(mut self) {
+        let Some(connections) = self.connections.take() else {
+            return;
+        };
+        let question = self.question;
+        if !question.is_asked(&connections) {
+            return;
+        }
+        let answer = connections.run(|connections| question.ask(connections));
+        if let Some(failure) = answer.await {
+            panic!("{failure}");
+        }
+    }
+}
+
+impl Drop for EndCheck {
+    fn drop(&mut self) {
+        let Some(connections) = self.connections.take() else {
+            return;
+        };
+        let question = self.question;
+        if thread::panicking() && question == Question::Faults {
+            let by_chance = connections.script.by_chance();
+            if !by_chance.is_empty() {
+                eprintln!("{by_chance}");
+            }
+        }
+        let is_of_interest = !thread::panicking() || question == Question::Health;
+        if !is_of_interest || !question.is_asked(&connections) {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel();
+        let asking = Arc::clone(&connections);
+        let _asking = connections.background.spawn(async move {
+            // The send fails only when the test thread has ended.
+            let _ = sender.send(question.ask(asking).await);
+        });
+        // Every question has a deadline of its own.
+        if let Ok(Some(failure)) = receiver.recv() {
+            match thread::panicking() {
+                true => eprintln!("{failure}"),
+                false => panic!("{failure}"),
+            }
+        }
+    }
+}
+
+impl Question {
+    fn is_asked(self, connections: &Connections) -> bool {
+        match self {
+            Self::Faults => connections.script.has_faults(),
+            Self::Leaks => connections.leak_check,
+            Self::Health => connections.backend.emulator().is_some(),
+        }
+    }
+
+    /// Asks, and returns what to fail with.
+    async fn ask(self, connections: Arc<Connections>) -> Option<String> {
+        match self {
+            Self::Faults => missed(&connections).await,
+            Self::Leaks => left_over(&connections).await,
+            // An emulator that cannot be asked any more has been stopped by the test.
+            Self::Health => failed(&connections).await,
+        }
+    }
+}
+
+/// Finds the faults that have not fired.
+async fn missed(connections: &Connections) -> Option<String> {
+    let sets = connections.script.take();
+    let met = connections.backend.faults().await;
+    let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
+    (!failures.is_empty()).then(|| format!("{}\n{HINT}", failures.join("\n")))
+}
+
+fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {
+    let near = match met {
+        Ok(listed) => {
+            let met = listed.faults.iter().find(|met| met.id == set.id)?;
+            if met.hits > 0 {
+                return None;
+            }
+            near(set.operation, met)
+        }
+        Err(error) => format!("or it is not known: {error}"),
+    };
+    Some(format!(
+        "a fault never fired: {}\n  {near}\n  scripted at {}",
+        set.source_text, set.at
+    ))
+}
+
+/// Says what came near.
+fn near(operation: Operation, met: &ScriptedFault) -> String {
+    let (one, several) = operation.nouns();
+    let count = |number: u64| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {several}"),
+    };
+    let ScriptedFault {
+        matched,
+        elsewhere,
+        different,
+        ..
+    } = met;
+    let (matched, elsewhere, different) = (*matched, *elsewhere, *different);
+    let mut parts = Vec::new();
+    if matched > 0 {
+        parts.push(format!("only {} came", count(matched)));
+    }
+    for (number, place) in [
+        (different, "without what was asked for"),
+        (elsewhere, "in other entities"),
+    ] {
+        match number {
+            0 => {}
+            number if parts.is_empty() => parts.push(format!("{} came, {place}", count(number))),
+            number => parts.push(format!("{number} {place}")),
+        }
+    }
+    match parts.is_empty() {
+        true => format!("no {one} came"),
+        false => parts.join(", and "),
+    }
+}
+
+/// Looks until nothing is left: what is still on its way is waited for, as every assertion does.
+async fn left_over(connections: &Arc<Connections>) -> Option<String> {
+    let started = Instant::now();
+    loop {
+        let left = match left(connections).await {
+            Ok(left) => left,
+            Err(error) => return Some(error.to_string()),
+        };
+        if left.is_empty() {
+            return None;
+        }
+        if started.elapsed() >= connections.within {
+            return Some(left_behind(&left).await);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Returns the queues and subscriptions that hold messages that can be received or are locked.
+async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Error> {
+    let catalog = connections.catalog().await;
+    let mut left = Vec::new();
+    for (kind, name) in catalog.names() {
+        if kind == EntityKind::Topic || !connections.backend.is_own(name) {
+            continue;
+        }
+        let client = SubQueueClient::new(Arc::clone(connections), kind, name.to_owned());
+        if client.try_counts().await?.active > 0 {
+            left.push(client);
+        }
+    }
+    Ok(left)
+}
+
+/// Tells what failed inside the emulator.
+async fn failed(connections: &Connections) -> Option<String> {
+    let failures = connections.backend.failures().await.ok()?;
+    let rendered: Vec<String> = failures.iter().map(one).collect();
+    (!rendered.is_empty()).then(|| {
+        format!(
+            "the emulator failed, which is a mistake in it:\n{}",
+            rendered.join("\n")
+        )
+    })
+}
+
+fn one(failure: &Failure) -> String {
+    match &failure.entity {
+        Some(entity) => format!("  {entity} is broken: {}", failure.reason),
+        None => format!("  {}", failure.reason),
+    }
+}
