@@ -1,15 +1,14 @@
 //! Which requests the control API answers: host names by which a browser may reach it, origins of web pages, and the
 //! token for clients beyond loopback. What is refused, and how, is `http/guard.rs`.
 
-mod gateway;
 mod host;
 mod token;
 
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-pub(crate) use gateway::default_gateway;
 pub(crate) use host::authority;
+pub(crate) use host::default_gateway;
 pub use host::{HostName, Origin};
 pub use token::ControlToken;
 
@@ -81,7 +80,7 @@ impl Access {
     }
 
     /// Whether a host name in lower case is one that no web page can give itself, or was allowed. A name without a dot
-    /// belongs to nobody on the internet.
+    /// has no owner on the internet.
     pub(crate) fn knows(&self, host: &str) -> bool {
         let is_local = || is_local_name(host) || !host.contains('.');
         host.parse::<IpAddr>().is_ok() || is_local() || self.hosts.contains(host)

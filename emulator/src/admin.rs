@@ -7,12 +7,10 @@
 mod atom;
 mod authorize;
 mod call;
-mod delete;
 mod describe;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod get;
-mod list;
 mod put;
 mod refusal;
 mod route;

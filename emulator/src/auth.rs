@@ -5,7 +5,7 @@
 //! [`Grants`], and those answer every question about a right. Paths in here are normalised by
 //! [`audience_path`]: no scheme, no host, no case (decision D14).
 //!
-//! Times are seconds since the Unix epoch of the real clock, whatever a namespace's own clock says
+//! Times are seconds since the Unix epoch of the real clock, not of a namespace's own
 //! (decision D19): clients sign by theirs.
 
 mod audience;
@@ -43,7 +43,7 @@ pub struct Key {
     pub name: String,
     /// The secret, used as the bytes of its text.
     pub key: String,
-    /// The rights of whoever has it.
+    /// The rights of a client that has it.
     pub claims: Claims,
 }
 

@@ -3,7 +3,6 @@
 //! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
 
 mod report;
-mod settings;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -20,8 +19,8 @@ use crate::access::{AccessOptions, ControlToken, HostName, Origin};
 use crate::options::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
+pub use report::run_client_settings;
 pub use report::{describe, run_check};
-pub use settings::run_client_settings;
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -291,7 +290,7 @@ struct RunArguments {
     #[arg(long)]
     exit_with_stdin: bool,
 
-    /// End when nobody has been connected for so many seconds
+    /// End when no client has been connected for so many seconds
     #[arg(
         long,
         value_name = "SECONDS",

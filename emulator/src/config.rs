@@ -18,7 +18,6 @@ mod properties;
 mod reader;
 mod resolve;
 mod rule;
-mod syntax;
 pub(crate) mod words;
 
 #[cfg(test)]
@@ -178,7 +177,7 @@ impl Config {
     }
 
     /// Whether a file that declares the same would be read. A configuration that was made in code is judged by that: names,
-    /// settings, rules and targets have one set of rules. Problems have no position, because nobody wrote the text.
+    /// settings, rules and targets have one set of rules. Problems have no position, because no text was written.
     pub fn check(&self) -> Result<(), ConfigError> {
         let namespaces = self.namespaces.iter().map(NamespaceConfig::declaration);
         let text = json!({"UserConfig": {"Namespaces": namespaces.collect::<Vec<_>>()}});
@@ -229,7 +228,7 @@ impl Config {
 
 impl NamespaceConfig {
     /// Reads the one namespace that the text of a request declares, or nothing, to serve it under `name` beside others;
-    /// keys that `is_taken` says of belong to those. No file is opened, whatever the text names. `tier` is what it is in
+    /// keys that `is_taken` says of belong to those. No file is opened, even where the text names one. `tier` is what it is in
     /// where it names none.
     pub(crate) fn parse_as(
         name: &str,
@@ -262,7 +261,7 @@ fn read_for(
         return Err(too_large());
     }
     let report = reader::Report::new(text);
-    let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree, tier));
+    let document = reader::parse(&report).and_then(|tree| document::read(&report, &tree, tier));
     let namespaces = resolve::resolve(&report, document.unwrap_or_default(), purpose);
     report.finish().map(|()| namespaces)
 }

@@ -16,7 +16,6 @@ mod faults;
 mod held;
 mod identifiers;
 mod idle;
-mod limits;
 mod links;
 mod peer;
 mod requests;
@@ -24,7 +23,6 @@ mod sessions;
 mod tokens;
 mod transact;
 mod transactions;
-mod unsettled;
 mod wire;
 
 use std::future::poll_fn;
@@ -41,7 +39,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
-use limits::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
+use account::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
 use wire::line::Line;
 pub(crate) use wire::stream::{Unread, Wire};
@@ -115,7 +113,7 @@ pub(crate) async fn serve<W: Wire>(
                 }
             },
             () = bell.rang() => {}
-            // The socket has taken it: there is room for what was postponed, and nobody else to say so.
+            // The socket has taken it: there is room for what was postponed, and nothing else says so.
             () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {

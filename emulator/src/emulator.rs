@@ -120,7 +120,7 @@ impl Emulator {
         serde_json::to_string(&ready).unwrap_or_default()
     }
 
-    /// Resolves once nobody has been connected for so long, which begins now.
+    /// Resolves once no client has been connected for so long, which begins now.
     pub fn idle_for(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
         idle::wait(self.shared.connections(), time)
     }

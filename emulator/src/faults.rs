@@ -5,7 +5,6 @@
 
 mod random;
 mod scripted;
-mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,8 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 use servicebus_control_api::{Fault, ScriptedFault};
 
 pub(crate) use scripted::{MatchContext, Scripted, Traits};
+pub(crate) use scripted::{Sleeper, Waits};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
-pub(crate) use waits::{Sleeper, Waits};
 
 /// Most faults that a namespace may have at a time.
 pub(crate) const MAX: usize = 1000;
@@ -105,7 +104,7 @@ impl Faults {
         self.summary.load(Ordering::Relaxed) & INSIDE != 0
     }
 
-    /// Somebody does something. Every fault counts it; returned is what those do that strike now: of those that take
+    /// An operation begins. Every fault counts it; returned is what those do that take effect now: of those that take
     /// time the first, and the first of the others.
     pub(crate) fn find_match(&self, context: &MatchContext<'_>) -> MatchedFaults {
         let mut find_match = MatchedFaults::default();

@@ -4,7 +4,6 @@
 mod clock;
 mod counts;
 mod entities;
-mod entity;
 mod error;
 mod explain;
 mod faults;
@@ -13,13 +12,10 @@ mod in_time;
 mod injected;
 mod namespaces;
 mod process;
-mod queues;
 mod request;
 mod routes;
 mod sessions;
-mod subscriptions;
 mod timeline;
-mod topics;
 
 use std::net::IpAddr;
 use std::sync::Arc;

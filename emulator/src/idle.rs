@@ -1,6 +1,6 @@
-//! How long nobody has been connected.
+//! How long no client has been connected.
 //!
-//! An emulator that was started for somebody who may be killed ends by itself: the system closes the connections of a
+//! An emulator whose starter may be killed ends by itself: the system closes the connections of a
 //! killed process, whatever else it leaves behind.
 
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::time::timeout;
 /// Resolves when there has been no connection for `time`; any that comes, however short, begins it anew.
 pub(crate) async fn wait(mut connections: watch::Receiver<usize>, time: Duration) {
     loop {
-        let nobody = connections.wait_for(|&open| open == 0).await.is_ok();
+        let none = connections.wait_for(|&open| open == 0).await.is_ok();
         match timeout(time, connections.changed()).await {
             Ok(Ok(())) => {}
-            Err(_elapsed) if nobody => return,
-            // Nobody counts any longer, so nobody will ever be idle.
+            Err(_elapsed) if none => return,
+            // Nothing counts connections any longer.
             Err(_) | Ok(Err(_)) => return std::future::pending().await,
         }
     }

@@ -87,10 +87,10 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     let emulator = started
         .await
         .map_err(|error| (exit_code(&error), error.to_string()))?;
-    // Before anybody is told: who reads the line may send a signal at once.
+    // Before the line is written: who reads the line may send a signal at once.
     let interrupted = interruption();
     let mut stdout = io::stdout();
-    // Whoever started us may not listen; that is no reason not to serve.
+    // The process that started us may not listen; that is no reason not to serve.
     let _ = writeln!(stdout, "{}", emulator.ready_line());
     let _ = stdout.flush();
     tokio::select! {
@@ -118,13 +118,13 @@ async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bo
     }
 }
 
-/// Resolves when nobody has been connected for the time after which that ends the process, if there is one.
+/// Resolves when no client has been connected for the time after which that ends the process, if there is one.
 async fn unused(emulator: &Emulator, after: Option<Duration>) {
     let Some(after) = after else {
         return std::future::pending().await;
     };
     emulator.idle_for(after).await;
-    tracing::info!(seconds = after.as_secs(), "nobody is connected: ending");
+    tracing::info!(seconds = after.as_secs(), "no client is connected: ending");
 }
 
 /// Listens for signals from now on; resolves with the first.

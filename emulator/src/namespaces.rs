@@ -5,13 +5,11 @@
 
 mod choose;
 mod create;
-mod info;
-mod remove;
 mod served;
 
 pub(crate) use choose::ConnectionOrigin;
 pub(crate) use create::{CreateError, Permit};
-pub(crate) use info::Place;
-pub(crate) use remove::RemoveError;
 pub(crate) use served::Namespaces;
+pub(crate) use served::Place;
+pub(crate) use served::RemoveError;
 pub use servicebus_control_api::NamespaceInfo;

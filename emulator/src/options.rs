@@ -113,7 +113,7 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
-    /// Somebody else has the port, or it is not ours to take.
+    /// Another process has the port, or it is not ours to take.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Where.

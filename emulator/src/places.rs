@@ -1,5 +1,5 @@
 //! How many peers there may be at the same time, from one address and in all, and the places that are kept for `/health`
-//! when there are no others: whoever watches the emulator hears that it lives.
+//! when there are no others: what watches the emulator hears that it lives.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -2,14 +2,13 @@
 //! under "Service Bus runtime REST".
 //!
 //! A request is no connection: its rights are those of its own token, what it waits for ends with it, and the locks
-//! that it takes belong to nobody but whoever has their tokens. Properties travel in the header `BrokerProperties`,
+//! that it takes belong to any client that has their tokens. Properties travel in the header `BrokerProperties`,
 //! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
 //! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
 
 mod batch;
 mod body;
 mod broker_properties;
-mod content;
 mod context;
 mod dates;
 mod decoded;
@@ -17,14 +16,12 @@ mod decoded;
 pub(crate) mod fuzz;
 mod headers;
 mod heads;
-mod lock;
 mod outgoing;
 mod receive;
 mod rejection;
 mod route;
 mod send;
 mod value;
-mod waiting;
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,14 +32,14 @@ use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::ClientId;
 
 use crate::shared::Shared;
-use content::Content;
 pub(crate) use context::Carrier;
 use context::RequestContext;
+use headers::Content;
 pub(crate) use heads::{Tapped, tap};
+use receive::Waiting;
 use rejection::Rejection;
 pub(crate) use route::Route;
 use route::Verb;
-use waiting::Waiting;
 
 /// What all requests share.
 #[derive(Debug)]

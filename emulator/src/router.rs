@@ -30,7 +30,7 @@ pub(crate) struct Router {
 #[derive(Debug, Default)]
 struct Members {
     bells: BTreeMap<ConnectionId, Arc<WakeHandle>>,
-    /// Whether the namespace is gone: whoever comes now has come too late.
+    /// Whether the namespace is gone: a connection that comes now is told to go.
     dismissed: bool,
 }
 
@@ -83,7 +83,7 @@ impl ConnectionId {
 }
 
 impl Router {
-    /// Adds a connection; whoever comes after [`Router::dismiss`] is told at once.
+    /// Adds a connection; one that comes after [`Router::dismiss`] is told at once.
     pub(crate) fn enter(&self, id: ConnectionId, bell: &Arc<WakeHandle>) {
         let mut members = self.members_mut();
         members.bells.insert(id, Arc::clone(bell));
@@ -197,7 +197,7 @@ impl WakeHandle {
         self.rung().connecting_until = None;
     }
 
-    /// Resolves when somebody has rung since the last time.
+    /// Resolves when it was notified since the last time.
     pub(crate) async fn rang(&self) {
         self.notify.notified().await;
     }

@@ -1,6 +1,5 @@
 //! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, on every port.
 
-mod accepted;
 mod listeners;
 mod peers;
 mod protocol;

@@ -9,8 +9,6 @@
 mod authorities;
 mod authority;
 mod directory;
-mod error;
-mod given;
 mod options;
 mod trust_store;
 
@@ -33,7 +31,7 @@ use authority::is_local;
 
 use crate::clock::{RealClock, WallClock};
 
-pub use error::TlsError;
+pub use options::TlsError;
 pub use options::{TlsOptions, UserCertificate};
 
 /// The server's side of TLS with a peer, after the handshake. Beneath it the socket is read in large blocks: rustls alone
@@ -226,7 +224,7 @@ impl Tls {
 
     fn make_config(&self, sought: &SniName) -> Result<ServerConfig, Arc<TlsError>> {
         let (chain, key) = match &self.options.certificate {
-            Some(given) => given::read(given).map_err(Arc::new)?,
+            Some(given) => options::read(given).map_err(Arc::new)?,
             None => {
                 let judged = sought.judged();
                 let address = sought.address.map(|address| address.to_string());

@@ -36,7 +36,7 @@ impl Counts {
         self.active.saturating_sub(self.locked + self.deferred)
     }
 
-    /// Returns how many are in the queue itself, whatever their state.
+    /// Returns how many are in the queue itself, in any state.
     pub fn present(&self) -> u64 {
         self.active + self.scheduled
     }

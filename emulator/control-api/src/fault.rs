@@ -128,7 +128,7 @@ pub struct Faults {
     pub faults: Vec<ScriptedFault>,
 }
 
-/// A fault as somebody may ask for it: what is left out has a default, and values are judged by the emulator, whose
+/// A fault as a client may ask for it: what is left out has a default, and values are judged by the emulator, whose
 /// refusal tells what is allowed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,13 +150,13 @@ pub struct FaultRequest {
     /// An application property that the message must have: a string, a number or a boolean.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Property>"))]
     pub property: Option<Value>,
-    /// Which of these operations it strikes first, counted from when it was set; `every` unless set, else the first.
+    /// Which of these operations it takes effect on first, counted from when it was set; `every` unless set, else the first.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub nth: Option<Value>,
-    /// From there on it strikes every so many; each one unless set.
+    /// From there on it takes effect on every so many; each one unless set.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub every: Option<Value>,
-    /// How often it strikes; once unless set, without end where `every` is set.
+    /// How often it takes effect; once unless set, without end where `every` is set.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub times: Option<Value>,
     /// In place of `nth`, `every` and `times`: chance decides.

@@ -14,19 +14,22 @@ use serde::{Deserialize, Serialize};
     schemars(rename = "Namespace", deny_unknown_fields)
 )]
 pub struct NamespaceInfo {
-    /// Its name; letter case makes no difference.
+    /// Its name; upper and lower case make no difference.
     pub name: String,
     /// For clients that send and receive.
     pub connection_string: String,
     /// For administration clients.
     pub admin_connection_string: String,
-    /// Whether tokens are checked: `signature`, or `none` where everybody has every right.
+    /// Whether tokens are checked: `signature`, or `none` where every client has every right.
     #[serde(default)]
     pub token_check: String,
     /// Which JSON web tokens are accepted: `accept` (unsigned ones, each with every right), `check` (those that a key of
     /// its set has signed) or `refuse`.
     #[serde(default)]
     pub jwt: String,
+    /// What its configuration opens further than its keys say; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl fmt::Debug for NamespaceInfo {
@@ -61,7 +64,7 @@ pub struct Ready {
     pub http: SocketAddr,
     /// HTTP over TLS.
     pub https: Option<SocketAddr>,
-    /// Who may use the control API: `loopback`, or whoever shows the `token`.
+    /// Who may use the control API: `loopback`, or clients that show the `token`.
     #[serde(default)]
     pub control_api: String,
     /// The file with the certificates that clients of TLS must trust.
@@ -134,6 +137,7 @@ mod tests {
             admin_connection_string: string.into(),
             token_check: "signature".into(),
             jwt: "accept".into(),
+            warnings: Vec::new(),
         };
         let shown = format!("{info:?}");
         assert!(

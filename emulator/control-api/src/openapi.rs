@@ -98,8 +98,8 @@ impl Description {
                     that is not described is refused with 404 under `/$emulator`, and a method that is not described with \
                     405; every other path belongs to the administration API and the REST API of the service. Before its \
                     route, every request but those for health and certificate may be answered by one of the responses \
-                    under `components`, by the names of which they are described there. JSON is read whatever the \
-                    content type says.",
+                    under `components`, by the names of which they are described there. JSON is read of any \
+                    content type.",
                 "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
             },
             "servers": [{ "url": "http://localhost:5300" }],
@@ -112,7 +112,7 @@ impl Description {
                         "name": "namespace",
                         "in": "path",
                         "required": true,
-                        "description": "The name of the namespace; letter case makes no difference. 1 to 63 letters, \
+                        "description": "The name of the namespace; upper and lower case make no difference. 1 to 63 letters, \
                             digits, `-`, `_` and `.`, a letter or digit first and last.",
                         "schema": { "type": "string" },
                     },

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
 
-use super::atom::{Item, entry, listed_services};
+use super::atom::{Feed, Item, entry, feed, listed_services, write_entry};
 use super::call::{Answer, Call, Shape};
-use super::describe::write_rule;
+use super::describe::{View, write_rule};
 use super::refusal::ServiceError;
 use super::route::Route;
+use super::selection::Selection;
 use super::time::Frame;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, INSTANCE, Writer};
@@ -132,4 +133,138 @@ fn write_namespace(namespace: &Namespace, frame: Frame, out: &mut Writer) {
     out.element("Name", namespace.name());
     out.element("NamespaceType", "Messaging");
     out.close("NamespaceInfo");
+}
+
+/// Entries of a page, unless fewer are asked for.
+const PAGE: usize = 100;
+
+impl Call<'_> {
+    pub(crate) fn list_entities(&self, kind: EntityKind) -> Result<Answer, ServiceError> {
+        let title = match kind {
+            EntityKind::Topic => "Topics",
+            EntityKind::Queue | EntityKind::Subscription => "Queues",
+        };
+        let list = format!("$Resources/{title}");
+        let selection = self.selection()?;
+        let mut entities = self.namespace.entities();
+        entities.retain(|entity| entity.kind == kind);
+        if let Some(selection) = &selection {
+            entities
+                .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
+        }
+        Ok(self.page(title, &list, &entities, |entity, base, out| {
+            let view = View::of(self.namespace, entity);
+            let path = view.path.as_str();
+            let link = self.relative(&format!("../{path}"));
+            self.write_view(&view, self.url("https", path), link, base, out);
+        }))
+    }
+
+    pub(crate) fn list_subscriptions(&self, topic: &str) -> Result<Answer, ServiceError> {
+        let topic = self.parent(topic)?;
+        let selection = self.selection()?;
+        let paths = self.namespace.subscriptions(&topic);
+        let entities = paths.iter().filter_map(|path| self.namespace.entity(path));
+        let mut entities: Vec<_> = entities.collect();
+        if let Some(selection) = &selection {
+            entities
+                .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
+        }
+        let list = format!("{}/Subscriptions", topic.path);
+        Ok(
+            self.page("Subscriptions", &list, &entities, |entity, base, out| {
+                let view = View::of(self.namespace, entity);
+                let path = view.path.as_str();
+                let name = view.path.topic().map_or("", |(_, name)| name);
+                let link = self.relative(&format!("Subscriptions/{name}"));
+                self.write_view(&view, self.url("https", path), link, base, out);
+            }),
+        )
+    }
+
+    pub(crate) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
+        let topic = self.parent(topic)?;
+        let path = self.subscription(&topic, name)?;
+        let path = self.existing_subscription(&path)?.path.clone();
+        let rules: Vec<_> = self.namespace.read(&topic, |entity| {
+            let rules = entity.rules().into_iter();
+            rules.flat_map(|set| set.of(&path)).cloned().collect()
+        });
+        let list = format!("{path}/Rules");
+        Ok(self.page("Rules", &list, &rules, |rule, base, out| {
+            let item = Item {
+                title: &rule.name,
+                id: self.url("https", &format!("{path}/Rules/{}", rule.name)),
+                link: self.relative(&format!("Rules/{}", rule.name)),
+                published: rule.created_at,
+                updated: rule.created_at,
+                author: None,
+            };
+            write_entry(
+                base,
+                &item,
+                self.frame,
+                |out| write_rule(rule, self.frame, true, out),
+                out,
+            );
+        }))
+    }
+
+    /// The topic whose subscriptions or rules are listed.
+    fn parent(&self, topic: &str) -> Result<Arc<SharedEntity>, ServiceError> {
+        let missing =
+            || ServiceError::no_entity(&format!("{}:Topic:{topic}", self.namespace.name()));
+        self.topic(topic)?.ok_or_else(missing)
+    }
+
+    fn selection(&self) -> Result<Option<Selection>, ServiceError> {
+        let filter = self.query.filter.as_deref();
+        let filter = filter.filter(|filter| !filter.trim().is_empty());
+        filter.map(Selection::parse).transpose()
+    }
+
+    fn page<T>(
+        &self,
+        title: &str,
+        list: &str,
+        all: &[T],
+        write: impl Fn(&T, &str, &mut Writer),
+    ) -> Answer {
+        let url = self.url("https", list);
+        let skip = self.query.skip.unwrap_or(0).min(all.len());
+        let top = self.query.top.unwrap_or(PAGE).min(PAGE);
+        let rest = &all[skip..];
+        let page = &rest[..top.min(rest.len())];
+        let has_more = !page.is_empty() && page.len() < rest.len();
+        let next = has_more.then(|| {
+            let and = if self.query.kept.is_empty() { '?' } else { '&' };
+            format!("{url}{and}$skip={}&$top={top}", skip + page.len())
+        });
+        let now = self.namespace.clock.now();
+        let about = Feed {
+            title,
+            url: url.clone(),
+            updated: now,
+            next,
+        };
+        let body = feed(&about, self.frame, |out| {
+            for entry in page {
+                write(entry, &url, out);
+            }
+        });
+        Answer::ok(Shape::Feed(body))
+    }
+
+    fn write_view(&self, view: &View, id: String, link: String, base: &str, out: &mut Writer) {
+        let item = self.item(view, id, link);
+        let write = |out: &mut Writer| view.write(self.query, self.frame, true, out);
+        write_entry(base, &item, self.frame, write, out);
+    }
+
+    fn relative(&self, path: &str) -> String {
+        match &self.query.api_version {
+            Some(version) => format!("{path}?api-version={version}"),
+            None => path.to_owned(),
+        }
+    }
 }

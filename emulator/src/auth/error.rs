@@ -1,4 +1,4 @@
-//! Why somebody is not let in, in words for a client's log: precise, and never with a secret.
+//! Why a client is not let in, in words for a client's log: precise, and never with a secret.
 
 use thiserror::Error;
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::error::quote;
 use super::{KeySet, TokenError};
 
-/// How far ahead of ours the clock of whoever issued a token may be, in seconds.
+/// How far ahead of ours the clock of a token's issuer may be, in seconds.
 const AHEAD: i64 = 300;
 
 /// What a token says how it is signed.

@@ -15,7 +15,7 @@ pub enum TokenCheck {
     /// Key name, signature, expiry and audience must be right.
     #[default]
     Signature,
-    /// Whoever comes has every right.
+    /// Every client has every right.
     None,
 }
 
@@ -35,7 +35,7 @@ pub enum Jwt {
 }
 
 impl Jwt {
-    /// What holds for a namespace with these keys, of an emulator that `is_local`: that nobody reaches from elsewhere.
+    /// What holds for a namespace with these keys, of an emulator that `is_local`: reached from this machine alone.
     pub(crate) fn decided(self, keys: &[Key], is_local: bool) -> Self {
         let have_all_rights = || keys.iter().all(|key| key.claims == Claims::ALL);
         match self {
@@ -86,7 +86,7 @@ pub struct Acceptance {
 
 impl Policy<'_> {
     /// Judges a token that a client shows for an audience (the `name` of put-token) at `now`, in seconds
-    /// since the Unix epoch. What kind of token it is shows its text, whatever type was said.
+    /// since the Unix epoch. What kind of token it is shows its text, not the type that was said.
     pub fn accept_token(
         &self,
         token: &str,
@@ -96,7 +96,7 @@ impl Policy<'_> {
         self.accept_token_at(token, audience_path(audience), now)
     }
 
-    /// The same for the entity at a path, which has no scheme and no host, whatever it looks like.
+    /// The same for the entity at a path, which has no scheme and no host, even where it looks like a URI.
     pub fn accept_token_for(
         &self,
         token: &str,

@@ -182,7 +182,7 @@ fn ports_with_tls_are_asked_for_by_port() {
         (options.amqps_port, options.https_port)
     };
     assert_eq!(ports(&[]), (Some(5671), None));
-    // Whoever wants any free port for AMQP has no use for a fixed one beside it.
+    // A user who wants any free port for AMQP has no use for a fixed one beside it.
     assert_eq!(ports(&["--amqp-port", "0"]), (Some(0), None));
     assert_eq!(ports(&["--amqps-port", "off"]), (None, None));
     let both = ["--amqps-port", "5673", "--https-port", "443"];

@@ -5,8 +5,6 @@
 
 mod emulator;
 mod entity;
-mod rule;
-mod value;
 
 use jsonc_parser::ast::Value;
 use servicebus_broker::Tier;
@@ -14,9 +12,9 @@ use servicebus_broker::Tier;
 use super::reader::{Located, Object, Report};
 
 pub(crate) use emulator::{EmulatorBlock, JwtBlock, KeyBlock, KeysBlock};
+pub(crate) use entity::AMQP;
+pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
 pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
-pub(crate) use rule::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
-pub(crate) use value::AMQP;
 
 /// A file.
 #[derive(Debug, Default)]

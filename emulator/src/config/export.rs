@@ -14,7 +14,7 @@ use crate::auth::{Claim, Jwt, Key};
 const DEFAULT_RULE: &str = "$Default";
 
 /// A whole file with this one namespace, every effective value written out. What forwards to an entity that is gone is
-/// written as it is, and refused by whoever reads it.
+/// written as it is, and refused where it is read.
 pub(crate) fn export(namespace: &NamespaceConfig) -> Value {
     json!({
         "UserConfig": {"Namespaces": [declaration(namespace)], "Logging": {"Type": "Console"}},

@@ -1,7 +1,7 @@
 //! The properties of an entity in JSON: `Properties` of a configuration file, and what the control API takes and shows.
 //!
 //! Both are read by the same code, so that the same mistake has the same words. Which properties there are, and their
-//! bounds, is in the broker's table; its problems are led back to the places in the text. Only a target that nobody
+//! bounds, is in the broker's table; its problems are led back to the places in the text. Only a target that is not
 //! declared is not found here: that takes the names of the namespace, see [`super::missing_targets`].
 
 use serde_json::{Map, Value as Json};
@@ -12,7 +12,7 @@ use servicebus_broker::{
 
 use super::duration::FOREVER;
 use super::reader::{Located, Object, Places, Report};
-use super::{ConfigError, duration, syntax};
+use super::{ConfigError, duration, reader};
 
 /// What is written of an entity's properties.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ pub(crate) fn read_properties(
     let report = Report::new(text);
     let usual = || EntityDescription::of_tier(tier);
     let mut description = current.cloned().unwrap_or_else(usual);
-    let tree = syntax::parse(&report);
+    let tree = reader::parse(&report);
     let object = tree
         .as_ref()
         .and_then(|tree| Object::of(&report, tree, String::new()));

@@ -1,20 +1,21 @@
 //! Typed access to the tree of a configuration that remembers paths and collects problems.
 //!
-//! An [`Object`] knows the keys it was asked for, so unknown keys need no list of their own: what nobody
-//! asked for is unknown, and the nearest key that somebody asked for is what was probably meant.
-
-mod object;
+//! An [`Object`] knows the keys it was asked for, so unknown keys need no list of their own: what was not
+//! asked for is unknown, and the nearest key that was asked for is what was probably meant.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::errors::ParseErrorKind;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+pub(crate) use object::{Object, json, wrong_type};
 use servicebus_broker::Problem;
 
 use super::problem::{ConfigError, ConfigProblem, Position};
 
-pub(crate) use object::{Object, json, wrong_type};
+mod object;
 
 /// Most problems that are told of a text.
 const MAX_PROBLEMS: usize = 100;
@@ -249,7 +250,7 @@ impl Place {
 }
 
 impl Default for Places {
-    /// Those of an object that nobody wrote.
+    /// Those of an object that was not written.
     fn default() -> Self {
         Self {
             object: Place::at(0, 0),
@@ -275,4 +276,51 @@ fn shorten(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The tree of the report's text; none, and a problem reported, when the text is not JSON.
+pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
+    let text = report.text();
+    match parse_to_ast(text, &CollectOptions::default(), &OPTIONS) {
+        Ok(result) if result.value.is_some() => result.value,
+        Ok(_) => {
+            report.problem(
+                &Place::at(text.len(), text.len()),
+                "the text is empty",
+                None,
+            );
+            None
+        }
+        Err(error) => {
+            let range = error.range();
+            // What is no JSON may be half a key.
+            let place = Place::at(range.start, range.end).secret();
+            report.problem(&place, sentence(error.kind()), None);
+            None
+        }
+    }
+}
+
+/// The parser's words, as a fragment like all other problems.
+fn sentence(kind: &ParseErrorKind) -> String {
+    let text = kind.to_string();
+    let mut recorded_messages = text.chars();
+    let first = recorded_messages
+        .next()
+        .map(|message| message.to_ascii_lowercase());
+    let fragment: String = first.into_iter().chain(recorded_messages).collect();
+    format!("not JSON: {fragment}")
 }

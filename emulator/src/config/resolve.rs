@@ -4,7 +4,6 @@
 //! every problem. What comes out is only used when nothing was reported.
 
 pub(crate) mod entities;
-mod jwt;
 mod keys;
 mod rule;
 
@@ -31,7 +30,7 @@ pub(crate) const NAMESPACE_NAMES: &str =
 pub(crate) struct Purpose<'a> {
     /// Which files the document may name.
     pub(crate) files: Files<'a>,
-    /// The name of the one namespace that is made of it, whatever the document calls that.
+    /// The name of the one namespace that is made of it, not that of the document.
     pub(crate) only: Option<&'a str>,
     /// Whether a key of this name belongs to a namespace that is served already.
     pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
@@ -42,7 +41,7 @@ pub(crate) struct Purpose<'a> {
 pub(crate) enum Files<'a> {
     /// Any, with names relative to this directory.
     Beside(&'a Path),
-    /// None: whoever sends a request does not open files here.
+    /// None: a request opens no files here.
     Refused,
 }
 
@@ -102,7 +101,7 @@ fn namespace(
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
-        jwt: jwt::jwt(report, block.emulator.jwt, purpose.files),
+        jwt: keys::jwt(report, block.emulator.jwt, purpose.files),
         address: address(report, block.emulator.address),
         queues,
         topics,

@@ -440,7 +440,7 @@ fn the_first_problems_are_told_and_the_others_counted() {
     }
     let told = error.to_string();
     assert!(told.ends_with("\nand 179900 more problems"));
-    // Whatever is found first: what stands first is told.
+    // In whichever order they are found, what stands first is told first.
     let text = text.replace("\"Name\":\"q\"", "\"Name\":\"\"");
     let error = Config::parse(&text).unwrap_err();
     assert_eq!((error.problems.len(), error.more), (100, 179_901));

@@ -9,7 +9,7 @@ use serde_amqp::Value;
 use servicebus_amqp::{AttachRequest, Delivery as Frame, LinkId, SenderSettleMode};
 use servicebus_broker::{BrokerProperties, Peeked, SequenceNumber, SessionName, SubQueue, Tier};
 
-use super::limits::OUTPUT_HIGH;
+use super::account::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
 use crate::namespace::SharedEntity;
@@ -70,7 +70,7 @@ impl Browser {
         attach.property(PEEK_MODE) == Some(&Value::Bool(true))
     }
 
-    /// A receiver that browses a session, whoever holds it (spec/observed.md 62).
+    /// A receiver that browses a session that any receiver may hold (spec/observed.md 62).
     pub(crate) fn of_session(
         entity: &Arc<SharedEntity>,
         attach: &AttachRequest,

@@ -56,7 +56,7 @@ impl ClientConnection {
         self.forget(link);
     }
 
-    /// Nobody says when a client has heard of everything: the oldest are forgotten first.
+    /// Nothing says when a client has heard of everything: the oldest are forgotten first.
     pub(crate) fn forget_detached(&mut self) {
         let detached = self
             .links

@@ -45,7 +45,7 @@ enum Item {
         kind: SubQueue,
         token: LockToken,
         outcome: Outcome,
-        /// What is answered if it succeeds, and for which delivery; nothing if nobody waits.
+        /// What is answered if it succeeds, and for which delivery; nothing where no delivery waits.
         answer: Option<(LinkId, DeliveryNumber, Wire)>,
         failure: Option<Box<SettleError>>,
     },

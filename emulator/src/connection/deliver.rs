@@ -3,7 +3,7 @@
 use servicebus_amqp::{Delivery as Frame, LinkId};
 use servicebus_broker::{Delivery, ReceiverId};
 
-use super::limits::OUTPUT_HIGH;
+use super::account::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
 

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_amqp::{LinkId, SessionId};
+use servicebus_amqp::{DeliveryNumber, DeliveryState, Event, LinkId, SessionId};
 use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 
 use super::browse::Browser;
+use super::peer::ClientConnection;
 use crate::namespace::SharedEntity;
 use crate::nodes::{ServiceError, SessionRequest};
 use crate::router::ConnectionId;
@@ -253,5 +254,63 @@ fn pop_due(links: &mut BTreeSet<(Duration, LinkId)>, now: Duration) -> Option<Li
     match until <= now {
         true => links.pop_first().map(|(_, id)| id),
         false => None,
+    }
+}
+
+impl ClientConnection {
+    /// Counts a transfer that waits to be answered, before anything is done with it.
+    pub(crate) fn count_arrival(&mut self, event: &Event) {
+        let link = match event {
+            Event::Transfer(transfer) if !transfer.settled => transfer.link,
+            Event::TransferTooLarge { link, settled, .. } if !settled => *link,
+            Event::Transfer(_)
+            | Event::TransferTooLarge { .. }
+            | Event::Settle(_)
+            | Event::Sasl { .. }
+            | Event::Opened(_)
+            | Event::Attach { .. }
+            | Event::Credit { .. }
+            | Event::Detached { .. }
+            | Event::Refused(_)
+            | Event::Closed { .. } => return,
+        };
+        if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
+            sender.unsettled += 1;
+            sender.entity.sends.begin();
+        }
+    }
+
+    /// Hands the outcome of a transfer to the engine, which writes it at the end of the turn.
+    pub(crate) fn hand_out(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        self.engine.outcome(link, delivery, state);
+        if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
+            if sender.answered == 0 {
+                self.outbound.answered.push(link);
+            }
+            sender.answered += 1;
+        }
+    }
+
+    /// All outcomes that were handed out are in the socket.
+    pub(crate) fn outcomes_written(&mut self) {
+        for link in self.outbound.answered.drain(..) {
+            if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
+                let answered = std::mem::take(&mut sender.answered);
+                sender.unsettled -= answered;
+                sender.entity.sends.end(answered);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// The link is gone, and no sender waits on it any longer.
+    pub(crate) fn give_up(&self) {
+        self.entity.sends.end(self.unsettled);
     }
 }

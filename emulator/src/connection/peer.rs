@@ -10,6 +10,7 @@ use servicebus_amqp::{Connection as Engine, Event, Outcome, Output, PeerOpen, Se
 use servicebus_broker::LockToken;
 
 use super::account::Books;
+use super::account::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use super::client::Client;
 use super::clients;
 use super::commit::{Work, attempted};
@@ -17,7 +18,6 @@ use super::deliver::Outbound;
 use super::faults::ConnectionFaults;
 use super::held::Held;
 use super::idle::Idle;
-use super::limits::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use super::links::{Link, Links};
 use super::transactions::Transactions;
 use crate::failures::{Broken, told};
@@ -53,7 +53,7 @@ pub(crate) struct Turn {
 }
 
 impl ClientConnection {
-    /// A connection of somebody who came in this way.
+    /// A connection that came in this way.
     pub(crate) fn new(shared: Arc<Shared>, arrival: &ConnectionOrigin) -> Self {
         let now = shared.real.elapsed();
         let mut client = Client::new(shared);
@@ -174,7 +174,7 @@ impl ClientConnection {
         match event {
             Event::Transfer(transfer) => self.on_transfer(transfer, now, work),
             Event::Settle(settlement) => self.on_settle(settlement, work),
-            // Whatever else happens comes after what has gathered.
+            // Everything else comes after what has gathered.
             rare @ (Event::Sasl { .. }
             | Event::Opened(_)
             | Event::Attach { .. }

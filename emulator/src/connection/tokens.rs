@@ -100,7 +100,7 @@ impl ClientConnection {
         });
         let (acceptance, reply) = put?;
         if self.client.namespace.is_none() {
-            // Not before: whoever shows a bad token has not chosen.
+            // Not before: a client that shows a bad token has not chosen.
             self.client.belong_to(namespace);
             self.check_jms();
             self.meet_connection(self.client.shared.real.elapsed());

@@ -1,16 +1,19 @@
-//! One fault that was set: which operations it is meant for, which of them it strikes, and how often it was met.
+//! One fault that was set: which operations it is meant for, which of them it takes effect on, and how often it was met.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use servicebus_broker::Message;
+use servicebus_broker::{Message, Timestamp};
 use servicebus_codec::{Reader, Value as Plain};
 use servicebus_control_api::{
     Effect, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
 };
+use tokio::sync::oneshot;
 
 use super::random::SeededRng;
+use crate::router::ConnectionId;
 
 /// A fault, and how often it was met.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +38,7 @@ impl Scripted {
         }
     }
 
-    /// Counts an operation, and returns what the fault does to it, if it is one of those that it strikes.
+    /// Counts an operation, and returns what the fault does to it, if it takes effect on it.
     pub(crate) fn meet(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
         let Self { state, counted } = self;
         let fault = &state.fault;
@@ -194,5 +197,73 @@ fn json(value: Plain<'_>) -> Option<Value> {
         Plain::Null | Plain::Timestamp(_) | Plain::Uuid(_) | Plain::Binary(_) | Plain::Other(_) => {
             None
         }
+    }
+}
+
+/// Who waits for what instant.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    made: u64,
+    sleepers: BTreeMap<(Timestamp, u64), Sleeper>,
+}
+
+/// Who waits.
+#[derive(Debug)]
+pub(crate) enum Sleeper {
+    /// A connection, which looks at its own list when it is told.
+    Connection(ConnectionId),
+    /// A request over HTTP.
+    Task(oneshot::Sender<()>),
+}
+
+impl Waits {
+    pub(crate) fn add(&self, until: Timestamp, sleeper: Sleeper) {
+        let mut queue = self.queue();
+        queue.made += 1;
+        let number = queue.made;
+        queue.sleepers.insert((until, number), sleeper);
+    }
+
+    /// The next instant that is waited for.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        let queue = self.queue();
+        queue.sleepers.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// Takes out those who have waited for long enough.
+    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Sleeper> {
+        let mut queue = self.queue();
+        let later = queue.sleepers.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut queue.sleepers, later);
+        due.into_values().collect()
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_due_is_taken_out_and_nobody_else() {
+        let waits = Waits::default();
+        let at = Timestamp::from_millis;
+        for (until, connection) in [(20, 1), (10, 2), (20, 3), (21, 4)] {
+            waits.add(at(until), Sleeper::Connection(ConnectionId(connection)));
+        }
+        assert_eq!(waits.next(), Some(at(10)));
+        let due = waits.take_due(at(20));
+        let due = due.iter().map(|sleeper| match sleeper {
+            Sleeper::Connection(id) => id.0,
+            Sleeper::Task(_) => 0,
+        });
+        assert_eq!(due.collect::<Vec<_>>(), [2, 1, 3]);
+        assert_eq!(waits.next(), Some(at(21)));
     }
 }

@@ -6,17 +6,21 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::FromRequestParts;
 use axum::extract::rejection::StringRejection;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use serde::Serialize;
 use serde_json::Value;
-use servicebus_broker::EntityKind;
+use servicebus_broker::{EntityKind, EntityPath};
+use servicebus_control_api as api;
+use servicebus_control_api::Problem;
 
-use super::entity::{Named, all, existing, find, refused, settings};
+use super::Control;
 use super::error::ApiError;
-use super::request::Chosen;
+use super::request::{Chosen, path_name};
 use crate::config;
-use crate::namespace::{Namespace, SharedEntity};
+use crate::namespace::{AdministerError, Namespace, SharedEntity};
 
 /// What is peculiar to one kind of entity.
 pub(crate) trait Kind {
@@ -60,7 +64,7 @@ pub(crate) async fn put<K: Kind>(
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<K::Shown>), ApiError> {
     let body = body?;
-    // From reading the settings to changing them: nobody's changes get lost.
+    // From reading the settings to changing them: no other's changes get lost.
     let _alone = namespace.administer();
     let existing = existing(&namespace, K::KIND, &path)?;
     let description =
@@ -93,4 +97,212 @@ pub(crate) async fn delete<K: Kind>(
     let deleted = namespace.delete_entity(&path);
     deleted.map_err(|error| refused(&namespace, K::KIND, &path, error))?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) struct Queues;
+
+impl Kind for Queues {
+    const KIND: EntityKind = EntityKind::Queue;
+    type Shown = api::Queue;
+    type List = api::Queues;
+
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Queue {
+        api::Queue {
+            name: entity.path.to_string(),
+            properties: properties(namespace, entity),
+        }
+    }
+
+    fn list(queues: Vec<api::Queue>) -> api::Queues {
+        api::Queues { queues }
+    }
+}
+
+pub(crate) struct Topics;
+
+impl Kind for Topics {
+    const KIND: EntityKind = EntityKind::Topic;
+    type Shown = api::Topic;
+    type List = api::Topics;
+
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Topic {
+        let subscriptions = namespace.subscriptions(entity);
+        let subscriptions = subscriptions
+            .iter()
+            .filter_map(|path| Some(path.topic()?.1.to_owned()));
+        api::Topic {
+            name: entity.path.to_string(),
+            properties: properties(namespace, entity),
+            subscriptions: subscriptions.collect(),
+        }
+    }
+
+    fn list(topics: Vec<api::Topic>) -> api::Topics {
+        api::Topics { topics }
+    }
+}
+
+pub(crate) struct Subscriptions;
+
+impl Kind for Subscriptions {
+    const KIND: EntityKind = EntityKind::Subscription;
+    type Shown = api::Subscription;
+    type List = api::Subscriptions;
+
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Subscription {
+        let topic = entity.path.topic();
+        let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
+        let rules =
+            topic.and_then(|topic| namespace.read(&topic, |entity| entity.rules().cloned()));
+        let rules = rules.iter().flat_map(|rules| rules.of(&entity.path));
+        api::Subscription {
+            name: entity.path.to_string(),
+            properties: properties(namespace, entity),
+            rules: rules.map(|rule| config::rule_json(rule)).collect(),
+        }
+    }
+
+    fn list(subscriptions: Vec<api::Subscription>) -> api::Subscriptions {
+        api::Subscriptions { subscriptions }
+    }
+}
+
+/// The path of an entity, as the route has it.
+pub(crate) struct Named(pub(crate) EntityPath);
+
+impl FromRequestParts<Control> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
+        for kind in ["queue", "topic", "subscription"] {
+            if let Some(name) = path_name(parts, control, kind).await {
+                return parsed(kind, &name).map(Self);
+            }
+        }
+        parsed("queue", "").map(Self)
+    }
+}
+
+fn parsed(kind: &str, name: &str) -> Result<EntityPath, ApiError> {
+    if kind == "subscription" {
+        let path = EntityPath::of_address(name).filter(|path| path.topic().is_some());
+        let allowed =
+            "{topic}/Subscriptions/{name}, the name with 1 to 50 letters, digits, '.', '-' and '_'";
+        return path.ok_or_else(|| ApiError::not_allowed(kind, name, allowed));
+    }
+    name.parse().map_err(|error| {
+        let allowed = format!("a name; this one {error}");
+        ApiError::not_allowed(kind, name, allowed)
+    })
+}
+
+/// The entities of one kind, in the order of their paths.
+pub(crate) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<SharedEntity>> {
+    let mut entities = namespace.entities();
+    entities.retain(|entity| entity.kind == kind);
+    entities
+}
+
+/// An entity of this kind, if there is one; refused when the name is another kind's.
+pub(crate) fn existing(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+) -> Result<Option<Arc<SharedEntity>>, ApiError> {
+    match namespace.entity(path) {
+        None => Ok(None),
+        Some(entity) if entity.kind == kind => Ok(Some(entity)),
+        Some(entity) => {
+            let message = format!("'{path}' is there already, as a {}", name(entity.kind));
+            Err(ApiError::new(StatusCode::CONFLICT, "conflict", message))
+        }
+    }
+}
+
+pub(crate) fn find(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+) -> Result<Arc<SharedEntity>, ApiError> {
+    let found = namespace.entity(path);
+    let found = found.filter(|entity| entity.kind == kind);
+    found.ok_or_else(|| unknown(namespace, kind, path))
+}
+
+pub(crate) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath) -> ApiError {
+    let entities = all(namespace, kind);
+    let known = entities.iter().map(|entity| entity.path.as_str());
+    ApiError::unknown(name(kind), path.as_str(), known)
+}
+
+/// Why an entity is not created or changed, in the words of this API.
+pub(crate) fn refused(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+    error: AdministerError,
+) -> ApiError {
+    let (status, code, message) = match error {
+        AdministerError::Exists => {
+            let kind = name(kind);
+            let message =
+                format!("the {kind} '{path}' was made by another request at the same time");
+            (StatusCode::CONFLICT, "conflict", message)
+        }
+        AdministerError::NotFound => {
+            let topic = path.topic().map(|(topic, _)| topic);
+            let topic = topic.map(|topic| find(namespace, EntityKind::Topic, &topic));
+            return match topic {
+                Some(Err(no_topic)) => no_topic,
+                _ => unknown(namespace, kind, path),
+            };
+        }
+        AdministerError::TooManyEntities(limit) => {
+            let name = namespace.name();
+            let message = format!(
+                "the namespace '{name}' has {limit} queues and topics already, which is the most that it may have"
+            );
+            (StatusCode::FORBIDDEN, "limit-reached", message)
+        }
+        AdministerError::TooManySubscriptions { topic, limit } => {
+            let message = format!(
+                "the topic '{topic}' has {limit} subscriptions already, which is the most that it may have"
+            );
+            (StatusCode::FORBIDDEN, "limit-reached", message)
+        }
+        AdministerError::Properties(problems) | AdministerError::Fixed(problems) => {
+            return not_legal("the properties are not allowed", problems);
+        }
+        AdministerError::Targets(targets) => {
+            let entities = namespace.entities();
+            let declared = entities.iter().map(|entity| &entity.path).collect();
+            let missing = config::missing_targets(Some(path), targets.into_iter(), &declared);
+            return not_legal(
+                "an entity forwards to another one of its namespace",
+                missing,
+            );
+        }
+    };
+    ApiError::new(status, code, message)
+}
+
+fn not_legal(message: &str, problems: Vec<servicebus_broker::Problem>) -> ApiError {
+    let problems = problems.into_iter();
+    let problems =
+        problems.map(|problem| Problem::new(problem.property, problem.value, problem.allowed));
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+        .with_problems(problems.collect())
+}
+
+/// The text of a body, where nothing means no settings.
+pub(crate) fn settings(body: &str) -> &str {
+    if body.trim().is_empty() { "{}" } else { body }
+}
+
+fn name(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Queue => "queue",
+        EntityKind::Topic => "topic",
+        EntityKind::Subscription => "subscription",
+    }
 }

@@ -189,7 +189,7 @@ pub(crate) fn too_much(exceeded: Exceeded) -> Response {
     last(ApiError::new(status, "memory-limit", exceeded.to_string()))
 }
 
-/// 400 for a request that is not HTTP as its standard has it, whatever its path; the connection ends with it.
+/// 400 for a request that is not HTTP as its standard has it, at any path; the connection ends with it.
 pub(crate) fn malformed(message: &str) -> Response {
     last(ApiError::new(
         StatusCode::BAD_REQUEST,

@@ -1,4 +1,4 @@
-//! How long a client of the control API may take for the body of its request: whoever stops half-way would hold a
+//! How long a client of the control API may take for the body of its request: one that stops half-way would hold a
 //! connection for ever.
 
 use std::pin::Pin;

@@ -21,7 +21,7 @@ use crate::rest::Route;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abort;
 
-/// Answers a request of this namespace by `serve`, unless a fault strikes it.
+/// Answers a request of this namespace by `serve`, unless a fault takes effect on it.
 pub(crate) async fn serve(
     namespace: Option<Arc<Namespace>>,
     head: &Parts,

@@ -59,7 +59,7 @@ pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Res
     match made {
         Ok(Some(pem)) => Ok(([(CONTENT_TYPE, PEM)], pem).into_response()),
         Ok(None) => {
-            let text = "the emulator was given its certificate (--tls-certificate): trust whoever issued it";
+            let text = "the emulator was given its certificate (--tls-certificate): trust the authority that issued it";
             Err(ApiError::new(StatusCode::NOT_FOUND, "not-found", text))
         }
         Err(error) => Err(ApiError::new(status, "no-tls", error.to_string())),

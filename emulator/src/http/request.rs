@@ -85,7 +85,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        // Whatever the content type says: `curl -d` calls everything a form.
+        // Of any content type: `curl -d` calls everything a form.
         let bytes = Bytes::from_request(request, state).await?;
         let Json(fields) = Json::from_bytes(&bytes)?;
         Ok(Self(fields))

@@ -12,9 +12,9 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::entities::Kind;
-use super::queues::Queues;
-use super::subscriptions::Subscriptions;
-use super::topics::Topics;
+use super::entities::Queues;
+use super::entities::Subscriptions;
+use super::entities::Topics;
 use super::{
     Control, clock, counts, entities, explain, faults, namespaces, process, sessions, timeline,
 };

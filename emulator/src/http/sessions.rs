@@ -27,7 +27,7 @@ pub(crate) async fn list(
     Ok(Json(Sessions { sessions }))
 }
 
-/// Ends the lock of a session as if its time had run out; 404 when nobody holds it.
+/// Ends the lock of a session as if its time had run out; 404 when no receiver holds it.
 pub(crate) async fn lose(
     Chosen(namespace): Chosen,
     Body(LoseSessionLock { entity, session }): Body<LoseSessionLock>,
@@ -81,7 +81,7 @@ fn not_held(namespace: &Namespace, entity: &SharedEntity, session: &str) -> ApiE
             .collect()
     });
     let message = format!(
-        "nobody holds the session {session:?} of '{}'; held are: {}",
+        "no receiver holds the session {session:?} of '{}'; held are: {}",
         entity.path,
         held.join(", ")
     );

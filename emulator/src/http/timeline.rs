@@ -1,7 +1,7 @@
 //! What happened to the messages of an entity, oldest first.
 //!
-//! What is asked for is copied out of the record under its lock, and rendered in pieces while nothing is locked: whoever
-//! reads a long answer slowly keeps nobody from sending. A few are rendered at a time, because each is a copy.
+//! What is asked for is copied out of the record under its lock, and rendered in pieces while nothing is locked: a client
+//! that reads a long answer slowly keeps no other from sending. A few are rendered at a time, because each is a copy.
 
 mod render;
 
@@ -50,7 +50,7 @@ pub(crate) async fn show(
     let entity = which.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
-        // They are not taken away while there is somebody to ask.
+        // They are not taken away while a client can ask for them.
         return Ok(Response::default());
     };
     let rendering = copied(&namespace, which, entity);

@@ -45,7 +45,7 @@ pub(crate) enum CreateError {
     /// There is no room.
     #[error("there are {MAX_NAMESPACES} namespaces already, which is the most that there may be")]
     TooMany,
-    /// Nobody can listen at its address.
+    /// Its address cannot be listened at.
     #[error(transparent)]
     Listen(StartError),
 }
@@ -65,7 +65,7 @@ impl CreateError {
     }
 }
 
-/// The right to make one namespace: nobody else takes a name meanwhile.
+/// The right to make one namespace: no other takes a name meanwhile.
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
@@ -81,7 +81,7 @@ impl Namespaces {
         Arc::clone(&self.creating).lock_owned().await
     }
 
-    /// The permit, if nobody has it.
+    /// The permit, if it is free.
     pub(crate) fn free_permit(&self) -> Option<Permit> {
         Arc::clone(&self.creating).try_lock_owned().ok()
     }
@@ -138,11 +138,8 @@ impl Creation<'_> {
         let config = NamespaceConfig { jwt, ..config };
         let info = place.info(&config);
         tracing::info!(namespace = %info.name, token_check = info.token_check, jwt = info.jwt, "made");
-        if info.jwt == "accept" && !is_local {
-            tracing::warn!(
-                namespace = %info.name,
-                "whoever reaches the emulator has every right with an unsigned JSON web token: \"Jwt\" is \"accept\""
-            );
+        for warning in &info.warnings {
+            tracing::warn!(namespace = %info.name, "{warning}");
         }
         let namespace = Arc::new(Namespace::new(
             config,

@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_control_api::NamespaceInfo;
+use thiserror::Error;
 use tokio::task::JoinSet;
 
-use super::info::Place;
+use crate::auth::{Claims, ConnectionString, Jwt, Key, TokenCheck};
 use crate::clock::RealClock;
-use crate::config::Address;
+use crate::config::words::{self, word};
+use crate::config::{Address, NamespaceConfig};
 use crate::failures::Failures;
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
+use crate::options::{AMQP_PORT, Endpoints};
 
 /// All namespaces of a process.
 #[derive(Debug)]
@@ -107,7 +110,7 @@ impl Namespaces {
         Some(Arc::clone(&first.namespace))
     }
 
-    /// The one of this name, whatever the message case.
+    /// The one of this name, in upper or lower case.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Namespace>> {
         self.served().named(name)
     }
@@ -137,5 +140,124 @@ impl Served {
             Address::Ip(address) => self.addresses.get(address),
             Address::Host(host) => self.hosts.get(host),
         }
+    }
+}
+
+/// Why a namespace is not removed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum RemoveError {
+    /// There is none of this name.
+    #[error("there is no such namespace")]
+    Unknown,
+    /// Without it there would be nothing to serve.
+    #[error("{0:?} is the last namespace; make another one first, or stop the emulator")]
+    Last(String),
+}
+
+impl Namespaces {
+    /// Removes one with everything in it. Its connections are closed in their next turns; returned is what is listened at
+    /// for it alone.
+    pub(crate) fn remove(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
+        let entry = self.served_mut().take(name)?;
+        entry.namespace.end();
+        Ok(entry.listening)
+    }
+}
+
+impl Served {
+    fn take(&mut self, name: &str) -> Result<Entry, RemoveError> {
+        let name = name.to_ascii_lowercase();
+        let number = *self.names.get(&name).ok_or(RemoveError::Unknown)?;
+        if self.all.len() == 1 {
+            let entry = self.all.get(&number).ok_or(RemoveError::Unknown)?;
+            return Err(RemoveError::Last(entry.info.name.clone()));
+        }
+        let entry = self.all.remove(&number).ok_or(RemoveError::Unknown)?;
+        self.names.remove(&name);
+        let config = &entry.namespace.config;
+        for key in &config.keys {
+            self.keys.remove(&key.name);
+        }
+        match &config.address {
+            Some(Address::Ip(address)) => {
+                self.addresses.remove(address);
+            }
+            Some(Address::Host(host)) => {
+                self.hosts.remove(host);
+            }
+            None => {}
+        }
+        Ok(entry)
+    }
+}
+
+/// Where clients find the emulator.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The host of namespaces without an address of their own.
+    host: String,
+    /// Its listeners.
+    pub(crate) endpoints: Endpoints,
+}
+
+impl Place {
+    /// Of an emulator that was told to listen at `host`.
+    pub(crate) fn new(host: &str, endpoints: Endpoints) -> Self {
+        let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
+        let host = if is_any { "localhost" } else { host };
+        Self {
+            host: host.to_owned(),
+            endpoints,
+        }
+    }
+
+    /// Whether a namespace is reached over loopback addresses alone.
+    pub(crate) fn is_local(&self, namespace: &NamespaceConfig) -> bool {
+        let own = match &namespace.address {
+            Some(Address::Ip(address)) => address.is_loopback(),
+            Some(Address::Host(_)) | None => true,
+        };
+        own && self.endpoints.amqp.ip().is_loopback()
+    }
+
+    /// The connection strings of a namespace.
+    pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
+        let well_known = Key::well_known();
+        let key = namespace.keys.first().unwrap_or(&well_known);
+        let own = namespace.address.as_ref().map(ToString::to_string);
+        let host = own.as_deref().unwrap_or(&self.host);
+        let amqp = self.endpoints.amqp.port();
+        let amqp = (amqp != AMQP_PORT).then_some(amqp);
+        let http = Some(self.endpoints.http.port());
+        let string = |port| ConnectionString::for_emulator(host, port, key).to_string();
+        NamespaceInfo {
+            name: namespace.name.clone(),
+            connection_string: string(amqp),
+            admin_connection_string: string(http),
+            token_check: word(&words::TOKEN_CHECK, &namespace.token_check).to_owned(),
+            jwt: namespace.jwt.word().unwrap_or("refuse").to_owned(),
+            warnings: self.warnings(namespace),
+        }
+    }
+
+    /// What an unsigned JSON web token gives that the configuration of a namespace may not have meant.
+    fn warnings(&self, namespace: &NamespaceConfig) -> Vec<String> {
+        let is_checked = namespace.token_check == TokenCheck::Signature;
+        let mut keys = namespace.keys.iter().filter(|_| is_checked);
+        let lesser = keys.find(|key| key.claims != Claims::ALL);
+        let lesser = lesser.map(|Key { name, claims, .. }| {
+            format!(
+                "\"Jwt\" is \"accept\": a client with an unsigned JSON web token has every right, though the key {name:?} \
+                 gives {claims} alone"
+            )
+        });
+        let remote = (!self.is_local(namespace)).then(|| {
+            "\"Jwt\" is \"accept\": every client that reaches the emulator has every right with an unsigned JSON web token"
+                .to_owned()
+        });
+        let warnings = remote.into_iter().chain(lesser);
+        warnings
+            .filter(|_| matches!(namespace.jwt, Jwt::Accept))
+            .collect()
     }
 }

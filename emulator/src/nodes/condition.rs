@@ -192,7 +192,7 @@ impl ServiceError {
         Self::new(Condition::SessionCannotBeLocked, text)
     }
 
-    /// To somebody who renews the lock of a message that has none of its own under that of its session (semantics §6).
+    /// To a client that renews the lock of a message that has none of its own under that of its session (semantics §6).
     pub(crate) fn locked_by_session(path: &str) -> Self {
         let text = format!(
             "The messages of '{path}' are locked by their sessions: renew the session's lock instead."
@@ -311,7 +311,7 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To somebody who deletes messages of a partitioned entity in batches (observed 36).
+    /// To a client that deletes messages of a partitioned entity in batches (observed 36).
     pub(crate) fn partitioned() -> Self {
         let text = "Messages of a partitioned entity cannot be deleted in batches.";
         Self::new(Condition::NotAllowed, text)

@@ -6,7 +6,6 @@
 )]
 
 mod call;
-mod locks;
 mod messages;
 mod rules;
 mod scheduling;

@@ -1,6 +1,6 @@
 //! What a session receiver asks for, and how it is told what it got (wire.md §5).
 //!
-//! A receiver is one of sessions when its filter has the key, whatever the value. The granted id goes back in the
+//! A receiver is one of sessions when its filter has the key, with any value. The granted id goes back in the
 //! client's own shape: go-amqp decodes only described values there, .NET, JavaScript and Java only plain ones. A session
 //! that may be taken over is asked for by a filter of another type, with the id and a token (spec/newest.md 1).
 

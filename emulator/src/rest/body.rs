@@ -151,7 +151,7 @@ fn put_map(map: Compound<'_>, depth: usize, out: &mut Vec<u8>) -> Result<(), Dec
     })
 }
 
-/// A scalar as the name of a member: in quotes, whatever it is.
+/// A scalar as the name of a member: in quotes, of any type.
 fn put_name(key: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let mut name = Vec::new();
     put_json(key, depth, &mut name)?;

@@ -246,7 +246,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the broker accepts can be shown.
+        /// Every message that the broker accepts can be shown.
         #[test]
         fn every_message_that_is_accepted_becomes_a_response(
             changes in proptest::collection::vec((0usize..1000, 0u8..), 0..6),

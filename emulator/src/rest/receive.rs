@@ -1,25 +1,33 @@
 //! `POST` and `DELETE {entity}/messages/head`: a message is received, or waited for.
 //!
 //! A request that waits is a receiver with credit for one message. When its client goes away the request is dropped, and
-//! what was reserved to it is ready again. What it has taken stays locked whatever becomes of the answer, until the lock is
+//! what was reserved to it is ready again. What it has taken stays locked even when the answer is lost, until the lock is
 //! over; a message that was to be deleted is gone, as it is over AMQP when a link breaks (semantics §2.2).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use servicebus_broker::{Delivery, EntityKind, ReceiveMode, ReceiverId, SubQueue};
+use servicebus_broker::{
+    Context, Delivery, Entity, EntityKind, EntityPath, LockToken, Outcome, PropertyChanges,
+    ReceiveMode, ReceiverId, RenewError, SettleError, SubQueue,
+};
 use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
 
 use super::context::{Place, RequestContext};
 use super::decoded::DecodedMessage;
 use super::rejection::Rejection;
-use super::waiting::Waiting;
-use crate::nodes::{Condition, ServiceError, quote};
+use super::route::LockedMessage;
+use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
 use crate::service_http;
+use crate::service_http::XML;
 
 /// How long a request waits that does not say.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -231,4 +239,196 @@ fn timeout(parts: &Parts) -> Result<Duration, Rejection> {
     }
     let seconds = decoded.parse().unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT);
     Ok(Duration::from_secs(seconds))
+}
+
+impl RequestContext {
+    /// Done: it is removed.
+    pub(crate) fn complete(
+        &mut self,
+        place: &Place,
+        lock: &LockedMessage,
+    ) -> Result<Response, Rejection> {
+        self.settle(place, lock, Outcome::Complete)
+    }
+
+    /// It is ready again, and the delivery counts as failed, as when it is abandoned.
+    pub(crate) fn unlock(
+        &mut self,
+        place: &Place,
+        lock: &LockedMessage,
+    ) -> Result<Response, Rejection> {
+        let changes = PropertyChanges::new();
+        self.settle(place, lock, Outcome::Abandon { changes })
+    }
+
+    /// Its lock lasts from now for the lock duration.
+    pub(crate) fn renew(
+        &mut self,
+        place: &Place,
+        lock: &LockedMessage,
+    ) -> Result<Response, Rejection> {
+        let kind = place.kind;
+        let renewed = self.with_lock(place, lock, |entity, cx, token| {
+            entity.renew_locks(cx, kind, &[token]).map(drop)
+        });
+        let renewed = renewed.unwrap_or_else(|| Err(RenewError::LockLost(token(lock))));
+        let path = &place.entity.path;
+        let renewed = renewed.map_err(|error| match error {
+            RenewError::LockLost(_) => ServiceError::lock_lost(),
+            RenewError::UnderSession(_) => ServiceError::locked_by_session(path.as_str()),
+            RenewError::Disabled => ServiceError::disabled(&self.host, path.as_str()),
+        });
+        self.answer(place, renewed)
+    }
+
+    fn settle(
+        &mut self,
+        place: &Place,
+        lock: &LockedMessage,
+        outcome: Outcome,
+    ) -> Result<Response, Rejection> {
+        let kind = place.kind;
+        let settled = self.with_lock(place, lock, |entity, cx, token| {
+            entity.settle(cx, kind, token, outcome)
+        });
+        let settled = settled.unwrap_or(Err(SettleError::LockLost));
+        let path = &place.entity.path;
+        let settled = settled.map_err(|error| settle_refusal(&error, &self.host, path));
+        self.answer(place, settled)
+    }
+
+    /// Does something to a lock, if it is that of the message that the path names.
+    fn with_lock<T>(
+        &mut self,
+        place: &Place,
+        lock: &LockedMessage,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>, LockToken) -> T,
+    ) -> Option<T> {
+        let token = token(lock);
+        let (entity, kind) = (&place.entity, place.kind);
+        place
+            .namespace
+            .operate(entity, &mut self.caller, |entity, cx| {
+                let (number, message) = entity.locked_message(kind, token)?;
+                let is_meant = message.id() == lock.id || number.to_string() == lock.id;
+                is_meant.then(|| work(entity, cx, token))
+            })
+    }
+
+    fn answer(
+        &self,
+        place: &Place,
+        result: Result<(), ServiceError>,
+    ) -> Result<Response, Rejection> {
+        let entity = &place.entity;
+        result.map_err(|refusal| match entity.is_deleted() {
+            true => self.not_found(entity),
+            false => refusal.into(),
+        })?;
+        Ok((StatusCode::OK, [(CONTENT_TYPE, XML)]).into_response())
+    }
+}
+
+/// What is no token is one that locks nothing.
+fn token(lock: &LockedMessage) -> LockToken {
+    lock.token.parse().unwrap_or(Uuid::nil()).into()
+}
+
+/// The requests that wait, by namespace and by queue or topic.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// Most of them at the same time on one entity.
+    most: u32,
+    counts: Mutex<BTreeMap<WaitedFor, u32>>,
+}
+
+/// A namespace and a queue or topic in it.
+type WaitedFor = (String, EntityPath);
+
+/// A request that waits, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    waiting: Arc<Waiting>,
+    place: WaitedFor,
+}
+
+impl Waiting {
+    pub(crate) fn new(most: u32) -> Self {
+        Self {
+            most,
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Lets a request wait for messages of `entity`, unless too many do already.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        namespace: &str,
+        entity: &EntityPath,
+    ) -> Result<Permit, ServiceError> {
+        let counted = entity
+            .topic()
+            .map_or_else(|| entity.clone(), |(topic, _)| topic);
+        let place = (namespace.to_owned(), counted);
+        let most = self.most;
+        let mut waiting = self.counts.lock();
+        let count = waiting.entry(place.clone()).or_insert(0);
+        if *count >= most {
+            let text = format!(
+                "The request was terminated because the entity is being throttled: {most} receive requests wait at \
+                 '{}' already. Error code: 50009. Please wait 2 seconds and try again.",
+                place.1
+            );
+            return Err(ServiceError::new(Condition::ServerBusy, text));
+        }
+        *count += 1;
+        Ok(Permit {
+            waiting: Arc::clone(self),
+            place,
+        })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let waiting = &self.waiting.counts;
+        let mut waiting = waiting.lock();
+        if let Some(count) = waiting.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_of_a_topic_are_counted_together_until_they_go() {
+        const MOST: u32 = 10;
+        let waiting = Arc::new(Waiting::new(MOST));
+        let path = |text: &str| EntityPath::of_address(text).expect("a path");
+        let enter = |namespace: &str, text: &str| waiting.enter(namespace, &path(text));
+        let half = |name: &str| {
+            (0..MOST / 2)
+                .map(|_| enter("a", name).expect("room"))
+                .collect()
+        };
+        let first: Vec<Permit> = half("t/Subscriptions/one");
+        let second: Vec<Permit> = half("T/subscriptions/two");
+        let refused = enter("a", "t/Subscriptions/three").expect_err("no room");
+        assert_eq!(refused.condition, Condition::ServerBusy);
+        assert!(
+            enter("b", "t/Subscriptions/three").is_ok(),
+            "another namespace"
+        );
+        assert!(enter("a", "q").is_ok(), "another entity");
+        drop(first);
+        assert!(enter("a", "t/Subscriptions/three").is_ok());
+        drop(second);
+        assert!(waiting.counts.lock().is_empty());
+    }
 }

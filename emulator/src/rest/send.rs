@@ -8,9 +8,9 @@ use servicebus_broker::{EntityKind, Message, MessageError, SubQueue};
 
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
-use super::content::{Content, ReadError};
 use super::context::{Place, RequestContext};
 use super::headers::{BROKER_PROPERTIES, application_properties};
+use super::headers::{Content, ReadError};
 use super::outgoing::OutgoingMessage;
 use super::rejection::Rejection;
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};

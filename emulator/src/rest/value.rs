@@ -73,7 +73,7 @@ fn looks_like_a_number(text: &str) -> bool {
 }
 
 /// The header's value for an encoded property; none for the types that the API leaves out: null, binary, URIs, instants
-/// with an offset, decimals and whatever else HTTP has no form for.
+/// with an offset, decimals and all else that HTTP has no form for.
 pub(crate) fn header_of(encoded: &[u8]) -> Option<String> {
     let mut reader = Reader::new(encoded);
     let value = reader.value().ok()?;

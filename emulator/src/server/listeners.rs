@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::accepted::AcceptedConnection;
+use super::peers::AcceptedConnection;
 use super::peers::serve;
 use crate::listeners::Until;
 use crate::shared::Shared;

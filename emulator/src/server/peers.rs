@@ -4,11 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
-use super::accepted::AcceptedConnection;
 use super::protocol;
 use crate::shared::Shared;
 use crate::watchdog::watched;
@@ -49,6 +51,45 @@ pub(crate) async fn serve_peer(
 fn is_bad_input(error: &io::Error) -> bool {
     let hyper = error.get_ref().and_then(|error| error.downcast_ref());
     hyper.is_some_and(hyper::Error::is_parse) || error.kind() == io::ErrorKind::InvalidData
+}
+
+/// How long a peer may take for each step in a place that is kept for `/health`.
+pub(crate) const RESERVED_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What is behind every listener, for one peer.
+pub(crate) struct AcceptedConnection {
+    pub(crate) address: SocketAddr,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) router: axum::Router,
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Whether the peer has a place for `/health` alone.
+    pub(crate) is_reserved: bool,
+}
+
+impl AcceptedConnection {
+    /// What the peer does within the time for it; none when it does not, or the emulator stops.
+    pub(crate) async fn unless_stopped<T>(&mut self, done: impl Future<Output = T>) -> Option<T> {
+        let limit = self.timeout();
+        tokio::select! {
+            done = timeout(limit, done) => done.ok(),
+            _ = self.stop.changed() => None,
+        }
+    }
+
+    /// Those who have a place that is kept for `/health` must be quick: others want it, too.
+    pub(crate) fn timeout(&self) -> Duration {
+        let usual = self.shared.options.patience;
+        match self.is_reserved {
+            true => usual.min(RESERVED_TIMEOUT),
+            false => usual,
+        }
+    }
+
+    /// Ends an AMQP connection for which there is no place.
+    pub(crate) fn refuse(&self) -> io::Result<()> {
+        tracing::warn!(address = %self.address, "refused: too many connections");
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use super::accepted::{AcceptedConnection, RESERVED_TIMEOUT};
+use super::peers::{AcceptedConnection, RESERVED_TIMEOUT};
 use super::secure;
 use super::web::{self, Cover};
 use crate::connection::{self, Wire};

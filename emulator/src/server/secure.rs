@@ -67,7 +67,7 @@ pub(crate) async fn handshake(
     }
 }
 
-/// What TLS is begun with. Files are read and written where that holds nobody up.
+/// What TLS is begun with. Files are read and written where no other connection waits for it.
 async fn config(shared: &Arc<Shared>, sought: &SniName) -> io::Result<Arc<ServerConfig>> {
     if let Some(made) = shared.tls.made(sought) {
         return Ok(made);

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use servicebus_amqp::Output;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 
-use super::accepted::AcceptedConnection;
+use super::peers::AcceptedConnection;
 use super::peers::serve_peer;
 use super::protocol;
 use super::web::Cover;

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::accepted::AcceptedConnection;
+use super::peers::AcceptedConnection;
 use crate::connection::{self, Unread, WebSocket};
 use crate::http::{Abort, Peer, Stopping, internal_error, malformed, too_much};
 use crate::kept::Kept;

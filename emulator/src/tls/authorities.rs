@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::authority::{Authority, Scope, is_local};
 use super::directory;
-use super::error::TlsError;
+use super::options::TlsError;
 use super::options::TlsOptions;
 
 /// Both of them.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use super::authority::{Authority, Scope};
-use super::error::TlsError;
+use super::options::TlsError;
 use super::trust_store;
 
 const CERTIFICATE: &str = "ca.pem";
@@ -156,7 +156,7 @@ fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
         .map_err(damaged)
 }
 
-/// What to say of a key that others than its owner may use: whoever has it can pose as any server to those who trust the
+/// What to say of a key that others than its owner may use: one who has it can pose as any server to those who trust the
 /// authority.
 #[cfg(unix)]
 fn open_to_others(key: &Path) -> Option<String> {
@@ -166,7 +166,7 @@ fn open_to_others(key: &Path) -> Option<String> {
     (mode & 0o077 != 0).then(|| {
         format!(
             "the key of the certificate authority, {name}, has mode {mode:04o}: others may have read it. Remove it and \
-             {CERTIFICATE} beside it, so that both are made anew, or make it 0600 if nobody has"
+             {CERTIFICATE} beside it, so that both are made anew, or make it 0600 if no other has"
         )
     })
 }

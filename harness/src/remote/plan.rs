@@ -130,7 +130,7 @@ fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<St
     steps
 }
 
-/// Puts what others need before them; what needs itself, even by way of others, comes last as it stands.
+/// Puts what others need before them; what needs itself, directly or not, comes last as it stands.
 fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
     let mut ordered = Vec::with_capacity(steps.len());
     while !steps.is_empty() {

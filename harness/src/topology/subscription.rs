@@ -82,7 +82,7 @@ impl Subscription {
         self.with("AutoDeleteOnIdle", json!(text::iso8601(idle)))
     }
 
-    /// Sets what can be done with the subscription: everything unless set; messages arrive with any of them, so
+    /// Sets what can be done with the subscription: everything unless set; messages arrive in any status, so
     /// [`EntityStatus::SendDisabled`] is none of its own.
     pub fn status(self, status: EntityStatus) -> Self {
         self.with("Status", json!(status.name()))

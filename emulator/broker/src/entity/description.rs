@@ -84,7 +84,7 @@ pub struct EntityDescription {
     pub dead_lettering_on_message_expiration: bool,
     /// Whether a message is dead-lettered whose filters or actions fail; default yes.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    /// What can be done with it; default everything. To a subscription messages come under any status (semantics §14).
+    /// What can be done with it; default everything. To a subscription messages come in every status (semantics §14).
     pub status: EntityStatus,
     /// Whether a message is dropped whose id was seen within the window; default no, fixed at creation.
     pub requires_duplicate_detection: bool,

@@ -1,4 +1,4 @@
-//! What becomes of an operation that a fault strikes.
+//! What becomes of an operation on which a fault takes effect.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -166,7 +166,7 @@ impl EffectKind {
 }
 
 impl Effect {
-    /// Whether it only takes time, so that another fault may strike the same operation.
+    /// Whether it only takes time, so that another fault may take effect on the same operation.
     pub fn only_takes_time(&self) -> bool {
         matches!(self, Self::Delay(_) | Self::RoundTrip { .. })
     }

@@ -266,7 +266,7 @@ fn faults(d: &mut Description) {
         "Scripts a fault.",
         |route| {
             route
-                .more("Of two that would strike the same operation the older does.")
+                .more("Of two that match the same operation the older takes effect.")
                 .takes::<FaultRequest>()
                 .answers::<ScriptedFault>(201, "The fault with its id.")
                 .refuses(409, "There are 1,000 already.")

@@ -25,7 +25,7 @@ pub(crate) fn name_of_rule(element: &Element) -> Option<&str> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Reads a rule; its name is that of the path, whatever the description says.
+/// Reads a rule; its name is that of the path, not that of the description.
 pub(crate) fn read_rule(
     element: &Element,
     name: &str,

@@ -68,7 +68,7 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
     };
     let value = match name {
         "string" => return Ok(Encoded::from(element.text.as_str())),
-        // Go writes every whole number as an int, whatever its size.
+        // Go writes every whole number as an int, of any size.
         "int" => match text.parse::<i32>() {
             Ok(number) => return Ok(Encoded::from(number)),
             Err(_) => text.parse().ok().map(Value::Signed),

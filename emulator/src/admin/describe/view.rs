@@ -1,4 +1,4 @@
-//! An entity as its clients are shown it, with every element whatever was asked for: some of them fail without
+//! An entity as its clients are shown it, with every element in every version: some of them fail without
 //! (admin-http.md §9).
 
 use servicebus_broker::{

@@ -6,7 +6,7 @@ use super::*;
 
 const NOW: i64 = 1_800_000_000;
 
-/// Somebody who can sign with ES256.
+/// An issuer that signs with ES256.
 struct Signer(EcdsaKeyPair);
 
 impl Signer {

@@ -207,7 +207,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// Whatever stands at the key, with its place.
+    /// The value at the key, with its place.
     pub(crate) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
         let value = self.value(key)?;
         Some(Located {
@@ -258,7 +258,7 @@ impl<'r, 'a> Object<'r, 'a> {
         }
     }
 
-    /// Reports the keys that nobody asked for and gives back where the object stands.
+    /// Reports the keys that were not asked for and gives back where the object stands.
     pub(crate) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();

@@ -4,10 +4,16 @@
 //! namespace that declares no keys gets the well-known one, and when that is taken, one named after it.
 
 use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
 
-use super::NamespaceBlock;
-use crate::auth::{Claim, Claims, Key, WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
-use crate::config::document::KeyBlock;
+use super::{Files, NamespaceBlock};
+use crate::auth::{
+    Claim, Claims, Jwt, Key, KeySet, MAX_KEY_SET_SIZE, WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME,
+};
+use crate::config::document::{JwtBlock, KeyBlock, KeysBlock};
 use crate::config::reader::{Located, Report};
 
 /// Longest name and longest key, in characters, as in the service.
@@ -20,7 +26,7 @@ pub(crate) struct KeyNames<'a> {
     is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-/// The key of a namespace that declares none: the well-known one, under a name that nobody has.
+/// The key of a namespace that declares none: the well-known one, under a name that no other has.
 pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
     let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
         .chain(std::iter::once(format!(
@@ -37,7 +43,7 @@ pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> K
 
 impl<'a> KeyNames<'a> {
     /// Takes every declared name, so that none that is made up can collide; reports repeated ones. Those that are
-    /// declared here and served already are for whoever serves them to refuse.
+    /// declared here and served already are refused by what serves them.
     pub(crate) fn declared(
         report: &Report<'_>,
         blocks: &[NamespaceBlock],
@@ -81,7 +87,7 @@ impl<'a> KeyNames<'a> {
         if blocks.is_empty() {
             report.problem(
                 &place,
-                "nobody could enter; leave the key out for the well-known one",
+                "no client could enter; leave the key out for the well-known one",
                 None,
             );
         }
@@ -140,4 +146,58 @@ fn check_text(report: &Report<'_>, text: &Located<String>) {
         let allowed = format!("1 to {MAX_LENGTH} characters other than ';' and control characters");
         report.problem(place, message, Some(allowed));
     }
+}
+
+/// The setting; what is not legal is reported and then does not matter.
+pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>) -> Jwt {
+    let (keys, audience) = match block {
+        None => return Jwt::default(),
+        Some(JwtBlock::Accept) => return Jwt::Accept,
+        Some(JwtBlock::Refuse) => return Jwt::Refuse,
+        Some(JwtBlock::Check { keys, audience }) => (keys, audience),
+    };
+    let Some(Located { place, value }) = keys else {
+        return Jwt::default();
+    };
+    let name = report.excerpt(&place);
+    let set = match (value, files) {
+        (KeysBlock::Inline(set), _) => KeySet::from_json(set, audience),
+        (KeysBlock::File(file), Files::Beside(directory)) => {
+            read(&directory.join(file)).and_then(|text| KeySet::parse(&text, audience))
+        }
+        (KeysBlock::File(_), Files::Refused) => {
+            let message = format!("{name} names a file, and none is read for a request");
+            let allowed = "a JSON web key set: {\"keys\": […]}".to_owned();
+            report.problem(&place, message, Some(allowed));
+            return Jwt::default();
+        }
+    };
+    match set {
+        Ok(set) => Jwt::Check(Arc::new(set)),
+        Err(reason) => {
+            report.problem(&place, format!("cannot use {name}: {reason}"), None);
+            Jwt::default()
+        }
+    }
+}
+
+/// The text of a regular file; of anything else opening may block, or reading never end.
+fn read(file: &Path) -> Result<String, String> {
+    let said = |error: io::Error| error.kind().to_string();
+    let kind = fs::metadata(file).map_err(said)?.file_type();
+    if kind.is_dir() {
+        return Err("it is a directory".to_owned());
+    }
+    if !kind.is_file() {
+        return Err("it is no regular file, but a pipe, socket or device".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read =
+        File::open(file).and_then(|file| file.take(MAX_KEY_SET_SIZE + 1).read_to_end(&mut bytes));
+    read.map_err(said)?;
+    if bytes.len() as u64 > MAX_KEY_SET_SIZE {
+        let most = MAX_KEY_SET_SIZE / 1024 / 1024;
+        return Err(format!("it is larger than {most} MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }

@@ -14,7 +14,7 @@ use crate::config::document::{
 };
 use crate::config::reader::{Located, Place, Report};
 
-/// When a rule of a file was created, until somebody serves it.
+/// When a rule of a file was created, until it is served.
 const NOT_YET: Timestamp = Timestamp::from_millis(0);
 
 /// The rules in the order of their declaration; `$Default` when there are none.

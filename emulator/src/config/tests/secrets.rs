@@ -135,7 +135,7 @@ fn no_problem_repeats_a_key() {
     assert!(!format!("{read:?}").contains("hunter2"), "{read:?}");
     let text = with_block(&block);
     let report = reader::Report::new(&text);
-    let tree = syntax::parse(&report).unwrap();
+    let tree = reader::parse(&report).unwrap();
     let document = document::read(&report, &tree, Tier::default()).unwrap();
     assert!(!format!("{document:?}").contains("hunter2"), "{document:?}");
     assert!(

@@ -127,7 +127,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether a fault may strike a delivery, or one has put it off.
+    /// Whether a fault may take effect on a delivery, or one has put it off.
     pub(crate) fn watches_deliveries(&self) -> bool {
         let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())

@@ -29,7 +29,7 @@ pub(crate) enum Due {
 #[derive(Debug)]
 pub(crate) struct Parked {
     event: Event,
-    /// What strikes it then.
+    /// What the fault does to it then.
     fault: Option<MatchedFault>,
     entities: Vec<Arc<SharedEntity>>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Parked {
 pub(crate) struct PutOff {
     /// None when its time has come.
     pub(crate) due: Option<Due>,
-    /// What strikes it then.
+    /// What the fault does to it then.
     pub(crate) fault: Option<MatchedFault>,
 }
 
@@ -70,7 +70,7 @@ impl Parked {
 }
 
 impl ClientConnection {
-    /// The end of a wait that begins now; whoever waits for the namespace's time is told when it has come.
+    /// The end of a wait that begins now; what waits for the namespace's time is told when it has come.
     pub(crate) fn due(&self, wait: Wait, now: Duration) -> Due {
         match (wait, &self.client.namespace) {
             (Wait::Virtual(length), Some(namespace)) => {

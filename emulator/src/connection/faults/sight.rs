@@ -106,7 +106,7 @@ impl ClientConnection {
         }
     }
 
-    /// What a transfer brings, as far as somebody asks for that.
+    /// What a transfer brings, as far as a fault asks for that.
     fn look_inside(&mut self, transfer: &Transfer) -> Vec<Traits> {
         let namespace = self.client.namespace.as_ref();
         if !namespace.is_some_and(|namespace| namespace.faults.look_inside()) {
@@ -213,7 +213,7 @@ impl ClientConnection {
         Some(Seen::at(Arc::clone(entity), context))
     }
 
-    /// What is known of the messages under these locks, as far as somebody asks for that.
+    /// What is known of the messages under these locks, as far as a fault asks for that.
     fn locked_traits(
         &self,
         entity: &SharedEntity,

@@ -1,4 +1,4 @@
-//! What faults have done to a connection that lasts, and what is seen of an operation that they may strike.
+//! What faults have done to a connection that lasts, and what is seen of an operation on which they may take effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

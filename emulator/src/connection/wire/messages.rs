@@ -153,7 +153,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // Nobody needs to be woken: who ends the message flushes the library.
+        // No task needs to be woken: what ends the message flushes the library.
         if self.left > 0 {
             return Poll::Pending;
         }

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::messages::{CONTROL, Messages};
 use super::stream::{Unread, Wire};
-use crate::connection::limits::READ_TURN;
+use crate::connection::account::READ_TURN;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.
 const READ: usize = 16 * 1024;

@@ -122,7 +122,7 @@ async fn the_control_api_is_reached_by_names_of_the_emulator_alone() {
     assert_eq!(refusal.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
     let text = text_of(refusal).await;
     assert!(text.contains("--allow-host evil.example if"), "{text}");
-    // The target names the host where it is absolute, whatever the header says.
+    // The target names the host where it is absolute, not the header.
     let line = "GET http://evil.example/$emulator/v1/namespaces";
     let status = asked
         .status(line, "127.0.0.1", &[("Host", "localhost")])

@@ -71,7 +71,7 @@ fn a_lock_is_taken_away_from_whoever_holds_it() {
     assert_eq!(code, "not-found");
     assert_eq!(
         message,
-        r#"nobody holds the session "s" of 'q'; held are: other"#
+        r#"no receiver holds the session "s" of 'q'; held are: other"#
     );
 }
 

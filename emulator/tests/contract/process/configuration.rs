@@ -166,3 +166,37 @@ fn a_port_is_free_again_at_once() {
     let again = start(&port);
     assert_eq!(again.amqp().port().to_string(), port);
 }
+
+#[test]
+fn unsigned_tokens_beside_a_key_with_fewer_rights_are_warned_of() {
+    let text = |jwt: &str| {
+        format!(
+            r#"{{"UserConfig":{{"Namespaces":[{{"Name":"n","Queues":[],"Emulator":{{{jwt}
+                "Keys":[{{"Name":"all","Key":"a key"}},{{"Name":"reader","Key":"a key","Claims":["Listen"]}}]}}}}]}}}}"#
+        )
+    };
+    for (jwt, is_warned) in [
+        (r#""Jwt":"accept","#, true),
+        (r#""Jwt":"refuse","#, false),
+        ("", false),
+    ] {
+        let file = TemporaryFile::new(&text(jwt));
+        let arguments = [
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--http-port",
+            "0",
+            "--config",
+        ];
+        let process = Process::start_with(&[&arguments[..], &[file.path()]].concat(), &[]);
+        let warnings = process.ready["namespaces"][0]["warnings"].to_string();
+        process.signal("TERM");
+        let ended = process.ended();
+        for told in [warnings, ended.stderr] {
+            let names_both = told.contains("reader") && told.contains("Listen");
+            assert_eq!(names_both, is_warned, "{told}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Ending when nobody is connected.
+//! Ending when no client is connected.
 
 use std::io::Read as _;
 use std::time::Duration;

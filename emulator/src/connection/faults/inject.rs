@@ -1,4 +1,4 @@
-//! An event that a fault strikes, and what is told and not told because of it.
+//! An event on which a fault takes effect, and what is told and not told because of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::faults::{Effect, MatchedFault, MatchedFaults, When};
 use crate::namespace::SharedEntity;
 
 impl ClientConnection {
-    /// Whether a fault may strike what comes next, or one that has struck still matters.
+    /// Whether a fault may take effect on what comes next, or one that has still matters.
     pub(crate) fn is_watched(&self) -> bool {
         let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
