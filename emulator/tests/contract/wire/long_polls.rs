@@ -135,3 +135,39 @@ fn a_batch_that_is_too_large_is_not_taken_apart() {
     assert_eq!(refused.condition, "amqp:link:message-size-exceeded");
     assert_healthy(&bus.http);
 }
+
+#[test]
+fn peeking_in_a_session_does_not_read_the_others() {
+    const REQUESTS: usize = 400;
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for session in ["large", "small"] {
+        let message = Message::new("m").session(session).encode();
+        let count = if session == "large" { MANY } else { 1 };
+        for messages in vec![message; count].chunks(IN_A_BATCH) {
+            let id = peer.transfer(&sender, BATCH, false, &batch(messages));
+            peer.outcome(&sender, id).expect("it is accepted");
+        }
+    }
+    let node = peer.node("q/$management");
+    let body = map([
+        (text("from-sequence-number"), long(0)),
+        (text("message-count"), serde_amqp::Value::Int(1)),
+        (text("session-id"), text("small")),
+    ]);
+    let ask = Message::request(text("id"), text(&node.reply_to), body)
+        .application("operation", text("com.microsoft:peek-message"))
+        .encode();
+    // In one write, so that one turn of the connection has many of them.
+    let mut frames = Vec::new();
+    for _ in 0..REQUESTS {
+        frames.extend(peer.transfer_frame(&node.requests, true, &ask));
+    }
+    peer.write(&frames);
+    for _ in 0..REQUESTS {
+        let reply = Reply::new(peer.receive(&node.replies));
+        assert_eq!(ids(&peeked(&reply)), ["m"]);
+    }
+    assert_healthy(&bus.http);
+}

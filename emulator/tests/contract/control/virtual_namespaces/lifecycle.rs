@@ -168,3 +168,33 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
     assert_eq!(remove(&bus, "second").status, 204);
     waiting.answer().refusal(410);
 }
+
+/// Locks that end every five seconds, for a hundred years: without its end the walk would take all steps that it may.
+#[test]
+fn an_advance_ends_with_its_namespace() {
+    let bus = Bus::with_queues(&["other"]);
+    let queue =
+        r#"{"Name":"q","Properties":{"MaxDeliveryCount":2147483647,"LockDuration":"PT5S","DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S"}}"#;
+    let body =
+        format!(r#"{{"UserConfig":{{"Namespaces":[{{"Name":"any","Queues":[{queue}]}}]}}}}"#);
+    let made = make(&bus, "short", &body);
+    let mut peer = made.client(bus.amqp);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 1_000_000_000);
+    // It reads on: where nothing is delivered no lock ends.
+    let reader = std::thread::spawn(move || peer.read_to_end());
+    let (http, clock) = (bus.http, format!("{}/clock", path("short")));
+    let advance = format!("{clock}/advance");
+    let walk =
+        std::thread::spawn(move || http.post(&advance, &json!({"seconds": 3_000_000_000_u64})));
+    eventually("the advance to begin", || {
+        let offset = bus.http.get(&clock).ok()["offset_seconds"].as_f64();
+        offset.filter(|&offset| offset > 0.0)
+    });
+    assert_eq!(remove(&bus, "short").status, 204);
+    let answer = walk.join().expect("it is answered");
+    reader.join().expect("the connection ends");
+    assert_eq!(answer.status, 200, "not by its steps: {answer:?}");
+}
