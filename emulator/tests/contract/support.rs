@@ -55,10 +55,18 @@ pub(crate) use stream::Stream;
 pub(crate) use topic::{properties, rules, sql, topic};
 pub(crate) use transactions::{discharge, in_transaction};
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long anything may take, on a machine that is busy with something else.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Taken by tests of messages of 100 MiB: side by side they would keep each other from the machine's memory, and polls are
+/// watched.
+pub(crate) fn alone_with_large_messages() -> MutexGuard<'static, ()> {
+    static LARGE: Mutex<()> = Mutex::new(());
+    LARGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Waits until the condition gives a value; panics with `what` after [`TIMEOUT`].
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {

@@ -91,6 +91,7 @@ fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &[u8]) -> u3
 
 #[test]
 fn a_message_of_100_mib_in_one_of_a_websocket() {
+    let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
     let message = Message::new("m").body(vec![7; 100 * MIB - 1000]).encode();
@@ -104,6 +105,7 @@ fn a_message_of_100_mib_in_one_of_a_websocket() {
 
 #[test]
 fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
+    let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
     // An AMQP value that is a list of nulls.
@@ -126,6 +128,7 @@ fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
 
 #[test]
 fn a_batch_that_is_too_large_is_not_taken_apart() {
+    let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
     let small = Message::new("m").encode();

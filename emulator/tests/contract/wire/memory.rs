@@ -233,6 +233,7 @@ fn at_the_limit_of_the_process_whoever_asks_for_more_is_closed() {
 
 #[test]
 fn the_largest_message_of_the_premium_tier_passes_everywhere() {
+    let _alone = alone_with_large_messages();
     let large = r#""MaxMessageSizeInKilobytes":102400"#;
     let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", large)]));
     let ca = bus.ca();

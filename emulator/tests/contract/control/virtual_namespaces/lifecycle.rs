@@ -173,8 +173,7 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
 #[test]
 fn an_advance_ends_with_its_namespace() {
     let bus = Bus::with_queues(&["other"]);
-    let queue =
-        r#"{"Name":"q","Properties":{"MaxDeliveryCount":2147483647,"LockDuration":"PT5S","DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S"}}"#;
+    let queue = r#"{"Name":"q","Properties":{"MaxDeliveryCount":2147483647,"LockDuration":"PT5S","DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S"}}"#;
     let body =
         format!(r#"{{"UserConfig":{{"Namespaces":[{{"Name":"any","Queues":[{queue}]}}]}}}}"#);
     let made = make(&bus, "short", &body);
