@@ -7,8 +7,6 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
-
 use crate::{ClientId, EntityId, SequenceNumber, SubQueue, Timestamp, TransactionId};
 
 /// Longest text that is kept, in bytes.
@@ -55,17 +53,10 @@ impl Event {
     }
 }
 
-/// What can happen. How often each did is counted for ever, per store, by the [`Counter`] of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumDiscriminants)]
-#[strum_discriminants(
-    name(Counter),
-    derive(IntoStaticStr, VariantArray),
-    strum(serialize_all = "kebab-case"),
-    doc = "What is counted for ever, per store: one for each kind of event."
-)]
+/// What can happen. How often each did is counted for ever, per store, by a [`Counter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// Accepted into the store.
-    #[strum_discriminants(strum(serialize = "sent"))]
     Enqueued {
         /// The message's id.
         message_id: Text,
@@ -136,10 +127,9 @@ pub enum EventKind {
         /// The message's id.
         message_id: Text,
     },
-    /// Set aside until a client asks for its number.
+    /// Set aside until somebody asks for its number.
     Deferred,
     /// Moved to the transfer dead-letter store.
-    #[strum_discriminants(strum(serialize = "transfer-dead-lettered"))]
     TransferFailed {
         /// Its number there.
         moved_to: SequenceNumber,
@@ -182,9 +172,9 @@ pub enum EventKind {
         /// Which.
         transaction: TransactionId,
     },
-    /// Removed by a client that deleted messages.
+    /// Removed by somebody who deleted messages.
     Deleted,
-    /// A receiver holds a session from now on.
+    /// Somebody holds a session from now on.
     SessionAccepted {
         /// Its id.
         session: Text,
@@ -217,7 +207,7 @@ pub enum EventKind {
     },
     /// The entity was deleted with everything in it.
     EntityDeleted,
-    /// A test moved the namespace's clock forward.
+    /// Somebody moved the namespace's clock forward.
     ClockAdvanced {
         /// By how many milliseconds.
         milliseconds: u64,
@@ -260,7 +250,7 @@ impl Events {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that no client
+    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
@@ -360,14 +350,72 @@ impl Events {
     }
 }
 
-impl Counter {
-    /// Every counter.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
+/// Declares a counter for each kind of event, by the name of the kind and the word for it in timelines.
+macro_rules! counters {
+    ($($kind:ident $name:literal,)+) => {
+        /// What is counted for ever, per store: one for each kind of event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Counter {
+            $(#[doc = concat!("Events called `", $name, "`.")] $kind,)+
+        }
 
-    /// The word for it in timelines.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
+        impl Counter {
+            /// Every counter.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
+
+            /// The word for it in timelines.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+
+        impl From<&EventKind> for Counter {
+            fn from(kind: &EventKind) -> Self {
+                match kind {
+                    $(EventKind::$kind { .. } => Self::$kind,)+
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    Enqueued "sent",
+    Delivered "delivered",
+    ReceivedAndDeleted "received-and-deleted",
+    Completed "completed",
+    Abandoned "abandoned",
+    Released "released",
+    LockRenewed "lock-renewed",
+    LockExpired "lock-expired",
+    DeadLettered "dead-lettered",
+    Expired "expired",
+    Removed "removed",
+    Scheduled "scheduled",
+    Activated "activated",
+    Cancelled "cancelled",
+    DuplicateDropped "duplicate-dropped",
+    Deferred "deferred",
+    TransferFailed "transfer-dead-lettered",
+    Forwarded "forwarded",
+    Matched "matched",
+    Published "published",
+    SendEnlisted "send-enlisted",
+    SettlementEnlisted "settlement-enlisted",
+    TransactionCommitted "transaction-committed",
+    TransactionRolledBack "transaction-rolled-back",
+    Deleted "deleted",
+    SessionAccepted "session-accepted",
+    SessionLockRenewed "session-lock-renewed",
+    SessionLockExpired "session-lock-expired",
+    SessionReleased "session-released",
+    SessionStateSet "session-state-set",
+    EntityDeleted "entity-deleted",
+    ClockAdvanced "clock-advanced",
+    Fault "fault",
+    Refused "refused",
 }
 
 impl EventKind {

@@ -8,7 +8,6 @@ use std::{
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::{AsRefStr, EnumString};
 
 /// What happened in a namespace or an entity.
 ///
@@ -44,9 +43,8 @@ pub struct UnsettledSends {
 }
 
 /// What kind of thing happened.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, AsRefStr, EnumString)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EventKind {
     /// A message came in.
@@ -119,20 +117,63 @@ pub enum EventKind {
     Fault,
     /// Something this version has no name for.
     #[serde(untagged)]
-    #[strum(default, transparent)]
     Other(String),
 }
+
+/// Every kind with a name of its own, and the name by which the control API knows it.
+static NAMES: [(EventKind, &str); 34] = [
+    (EventKind::Sent, "sent"),
+    (EventKind::Delivered, "delivered"),
+    (EventKind::Completed, "completed"),
+    (EventKind::Abandoned, "abandoned"),
+    (EventKind::DeadLettered, "dead-lettered"),
+    (EventKind::Released, "released"),
+    (EventKind::Deferred, "deferred"),
+    (EventKind::LockRenewed, "lock-renewed"),
+    (EventKind::LockExpired, "lock-expired"),
+    (EventKind::Expired, "expired"),
+    (EventKind::Scheduled, "scheduled"),
+    (EventKind::Activated, "activated"),
+    (EventKind::Cancelled, "cancelled"),
+    (EventKind::DuplicateDropped, "duplicate-dropped"),
+    (EventKind::Matched, "matched"),
+    (EventKind::Published, "published"),
+    (EventKind::Forwarded, "forwarded"),
+    (EventKind::TransferDeadLettered, "transfer-dead-lettered"),
+    (EventKind::Deleted, "deleted"),
+    (EventKind::EntityDeleted, "entity-deleted"),
+    (EventKind::ReceivedAndDeleted, "received-and-deleted"),
+    (EventKind::Removed, "removed"),
+    (EventKind::Refused, "refused"),
+    (EventKind::ClockAdvanced, "clock-advanced"),
+    (EventKind::SessionAccepted, "session-accepted"),
+    (EventKind::SessionLockRenewed, "session-lock-renewed"),
+    (EventKind::SessionLockExpired, "session-lock-expired"),
+    (EventKind::SessionReleased, "session-released"),
+    (EventKind::SessionStateSet, "session-state-set"),
+    (EventKind::SendEnlisted, "send-enlisted"),
+    (EventKind::SettlementEnlisted, "settlement-enlisted"),
+    (EventKind::TransactionCommitted, "transaction-committed"),
+    (EventKind::TransactionRolledBack, "transaction-rolled-back"),
+    (EventKind::Fault, "fault"),
+];
 
 impl EventKind {
     /// Returns the name by which the control API knows the kind.
     pub fn name(&self) -> &str {
-        self.as_ref()
+        if let Self::Other(name) = self {
+            return name;
+        }
+        let mut names = NAMES.iter();
+        let found = names.find_map(|(kind, name)| (kind == self).then_some(*name));
+        found.unwrap_or_default()
     }
 
     /// Returns the kind of this name.
     pub fn named(name: &str) -> Self {
-        name.parse()
-            .unwrap_or_else(|_| Self::Other(name.to_owned()))
+        let mut names = NAMES.iter();
+        let found = names.find_map(|(kind, known)| (*known == name).then(|| kind.clone()));
+        found.unwrap_or_else(|| Self::Other(name.to_owned()))
     }
 }
 
@@ -235,11 +276,8 @@ mod tests {
 
     #[test]
     fn a_kind_is_known_by_its_name_and_an_unknown_one_keeps_it() {
-        for (kind, name) in [
-            (EventKind::Sent, "sent"),
-            (EventKind::TransactionRolledBack, "transaction-rolled-back"),
-            (EventKind::Other("teleported".into()), "teleported"),
-        ] {
+        let unknown = (EventKind::Other("teleported".into()), "teleported");
+        for (kind, name) in NAMES.iter().cloned().chain([unknown]) {
             assert_eq!(EventKind::named(name), kind);
             assert_eq!(kind.name(), name);
             let json = serde_json::Value::from(name);
