@@ -139,7 +139,7 @@ impl Creation<'_> {
         let info = place.info(&config);
         tracing::info!(namespace = %info.name, token_check = info.token_check, jwt = info.jwt, "made");
         for warning in &info.warnings {
-            tracing::warn!(namespace = %info.name, "{warning}");
+            tracing::info!(namespace = %info.name, "{warning}");
         }
         let namespace = Arc::new(Namespace::new(
             config,

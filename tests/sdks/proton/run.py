@@ -1,8 +1,8 @@
-"""Sends letters through Proton, receives them, and reports what was on the wire.
+"""Sends messages through Proton, receives them, and reports what was on the wire.
 
-    python run.py <letters> <report>
+    python run.py <messages> <report>
 
-`letters` is a JSON list of `{"name", "bytes"}` with encoded messages in hexadecimal. Each is sent twice: as the
+`messages` is a JSON list of `{"name", "bytes"}` with encoded messages in hexadecimal. Each is sent twice: as the
 bytes that it is, and as a `proton.Message` that was decoded from them. The report is a list of `{"name", "way",
 "sent", "received", "shown"}`: the bytes that went out and those that came in, and, for a `proton.Message`, in which
 of its parts the received one differs from the one sent. A letter that `proton.Message` cannot decode has the way
@@ -21,7 +21,7 @@ from proton.handlers import IncomingMessageHandler, MessagingHandler
 from proton.reactor import AtLeastOnce, Container
 
 DEADLINE_SECONDS = 180
-QUEUE = "letters"
+QUEUE = "matrix"
 PARTS = ("body", "properties", "priority", "id", "user_id", "address", "subject", "reply_to",
          "correlation_id", "content_type", "content_encoding", "creation_time", "group_id",
          "group_sequence", "reply_to_group_id", "inferred")
@@ -139,13 +139,13 @@ def differing(sent, received):
 
 def main():
     """Runs the exchange and writes the report."""
-    _, letters, report = sys.argv
+    _, messages, report = sys.argv
     faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
-    with open(letters, encoding="utf-8") as file:
-        letters = json.load(file)
+    with open(messages, encoding="utf-8") as file:
+        messages = json.load(file)
     rows = []
     unspeakable = []
-    for letter in letters:
+    for letter in messages:
         payload = bytes.fromhex(letter["bytes"])
         rows.append((letter["name"], "bytes", payload))
         try:

@@ -190,7 +190,8 @@ fn unsigned_tokens_beside_a_key_with_fewer_rights_are_warned_of() {
             "0",
             "--config",
         ];
-        let process = Process::start_with(&[&arguments[..], &[file.path()]].concat(), &[]);
+        let environment = [("SERVICEBUS_EMULATOR_LOG", "info")];
+        let process = Process::start_with(&[&arguments[..], &[file.path()]].concat(), &environment);
         let warnings = process.ready["namespaces"][0]["warnings"].to_string();
         process.signal("TERM");
         let ended = process.ended();
