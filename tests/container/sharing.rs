@@ -87,8 +87,11 @@ async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
 async fn the_ports_are_those_that_were_asked_for() {
     let servicebus = namespace_with_orders().await;
     let endpoints = servicebus.endpoints();
-    let doors = [endpoints.amqp, endpoints.amqps, endpoints.http];
-    assert_eq!(doors.map(|door| door.port()), [5672, 5671, 5300]);
+    let listeners = [endpoints.amqp, endpoints.amqps, endpoints.http];
+    assert_eq!(
+        listeners.map(|listener| listener.port()),
+        [5672, 5671, 5300]
+    );
     let host = format!("Endpoint=sb://{};", endpoints.amqp.ip());
     let connection_string = servicebus.connection_string();
     assert!(connection_string.starts_with(&host), "{connection_string}");
@@ -97,7 +100,7 @@ async fn the_ports_are_those_that_were_asked_for() {
     let servicebus = builder.ports(8080, 8443).start().await;
     let endpoints = servicebus.endpoints();
     assert_eq!(endpoints.http.port(), 8080);
-    assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
+    assert_eq!(endpoints.https.map(|listener| listener.port()), Some(8443));
     servicebus.wait_idle().await;
 }
 

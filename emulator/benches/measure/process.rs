@@ -9,7 +9,7 @@ use std::{env, fs};
 use serde_json::Value;
 
 use crate::arguments::ROLE;
-use crate::secured_echo::{Door, Wrapping};
+use crate::secured_echo::{Listener, Wrapping};
 
 /// The queue that the benchmarks use.
 pub(crate) const QUEUE: &str = "bench";
@@ -49,7 +49,7 @@ pub(crate) struct Echo {
 #[derive(Debug)]
 pub(crate) struct SecuredEcho {
     process: Process,
-    pub(crate) door: Door,
+    pub(crate) listener: Listener,
 }
 
 /// A child that ends with its handle.
@@ -75,8 +75,8 @@ impl Emulator {
         command.arg("--config").arg(topology()?);
         let (process, line) = Process::start(&mut command)?;
         let ready: Value = serde_json::from_str(&line)?;
-        let address = |door: &str| {
-            let address = ready[door].as_str().unwrap_or_default();
+        let address = |listener: &str| {
+            let address = ready[listener].as_str().unwrap_or_default();
             address
                 .parse()
                 .map_err(|_| io::Error::other(format!("no address in {line}")))
@@ -129,7 +129,7 @@ impl SecuredEcho {
         let (process, line) = Process::start(Command::new(env::current_exe()?).args([ROLE, role]))?;
         Ok(Self {
             process,
-            door: Door::read(&line)?,
+            listener: Listener::read(&line)?,
         })
     }
 

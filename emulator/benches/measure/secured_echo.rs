@@ -101,12 +101,12 @@ async fn echo_messages(stream: Secured) -> io::Result<()> {
 
 /// Where an echo listens, and what it shows.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
     pub(crate) certificate: CertificateDer<'static>,
 }
 
-impl Door {
+impl Listener {
     /// Reads the line that an echo says.
     pub(crate) fn read(line: &str) -> io::Result<Self> {
         let unread = || io::Error::other(format!("no echo says {line:?}"));

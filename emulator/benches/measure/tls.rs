@@ -15,7 +15,7 @@ use crate::frames::{Transfers, message};
 use crate::process::{Emulator, SecuredEcho};
 use crate::receiver::{Accept, Receiver};
 use crate::report::{Limit, Report};
-use crate::secured_echo::{Door, Wrapping, pour};
+use crate::secured_echo::{Listener, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 use crate::stream::{Cut, Stream};
@@ -31,7 +31,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let count = effort.pick(2_000, 400_000);
     let emulator = Emulator::start()?;
     let trusted = CertificateDer::from_pem_file(&emulator.ca_certificate)?;
-    let ours = Door {
+    let ours = Listener {
         address: emulator.amqps,
         certificate: trusted,
     };
@@ -105,19 +105,21 @@ const SHAPES: [Shape; 3] = [
     },
 ];
 
-fn connect(shape: &Shape, door: &Door) -> io::Result<Stream> {
+fn connect(shape: &Shape, listener: &Listener) -> io::Result<Stream> {
     match shape.wrapping {
-        Wrapping::Tls => Stream::secured(door.address, &door.certificate),
-        Wrapping::WebSocket => Stream::websocket(door.address, &door.certificate, shape.cut),
+        Wrapping::Tls => Stream::secured(listener.address, &listener.certificate),
+        Wrapping::WebSocket => {
+            Stream::websocket(listener.address, &listener.certificate, shape.cut)
+        }
     }
 }
 
 fn through_emulator(
     shape: &Shape,
-    (emulator, door): (&Emulator, &Door),
+    (emulator, listener): (&Emulator, &Listener),
     count: u32,
 ) -> io::Result<Passed> {
-    let open = || Connection::open_over(connect(shape, door)?);
+    let open = || Connection::open_over(connect(shape, listener)?);
     let mut sender = Sender::attach_on(open()?, &message(BODY, None))?;
     let mut receiver = Receiver::attach_on(open()?)?;
     receiver.grant(IN_FLIGHT)?;
@@ -134,7 +136,10 @@ fn through_emulator(
 
 /// As many threads and connections as the emulator's client has, and together as many frames on their way.
 fn through_echo(shape: &Shape, echo: &SecuredEcho, count: u32) -> io::Result<Passed> {
-    let mut streams = [connect(shape, &echo.door)?, connect(shape, &echo.door)?];
+    let mut streams = [
+        connect(shape, &echo.listener)?,
+        connect(shape, &echo.listener)?,
+    ];
     let before = at_rest(echo.pid())?;
     let begin = Instant::now();
     thread::scope(|scope| {

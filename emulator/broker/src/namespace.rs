@@ -5,7 +5,7 @@
 //! indexes, behind one lock that is taken after that of any entity.
 //!
 //! The indexes may be late, so that most operations change nothing in them: a deadline may have moved on by now, and what
-//! was busy may be idle. Who reads them corrects what is late ([`Entities`]).
+//! was busy may be idle. A reader corrects what is late ([`Entities`]).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -58,7 +58,7 @@ impl SharedEntity {
         with(&mut metadata)
     }
 
-    /// Whether it is no longer there: who still knows it must let go of it.
+    /// Whether it is no longer in the namespace; what still refers to it must drop that.
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Acquire)
     }
@@ -84,7 +84,7 @@ impl EntityCell for SharedEntity {
 }
 
 impl Namespace {
-    /// Who reads settings to change them holds this meanwhile.
+    /// Held by an operation that reads settings to change them.
     pub(crate) fn administer(&self) -> MutexGuard<'_, ()> {
         self.administering.lock()
     }

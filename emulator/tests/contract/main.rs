@@ -13,7 +13,7 @@ mod support;
 
 mod admin;
 mod control;
-mod doors;
+mod listeners;
 mod process;
 mod rest;
 mod simulation;

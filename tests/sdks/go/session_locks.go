@@ -123,13 +123,20 @@ func sessionLocksChanged(bus *Bus) {
 // it would accept the session anew after seconds, which no option sets, and settle once more, so that its own error comes
 // after most of a minute. Meanwhile only its log tells.
 func expectLost(settle func(context.Context) error) {
-	var refusals atomic.Int32
+	before := refusals.Load()
+	expect("whether it would go on", errors.Is(settle(within(time.Second)), context.DeadlineExceeded), true)
+	expect("whether it was refused", refusals.Load() > before, true)
+}
+
+// refusals counts what the SDK's log tells of lost sessions.
+var refusals atomic.Int64
+
+// The log is listened to from the beginning: the SDK reads the listener without a lock, whenever any case of this process
+// logs something.
+func init() {
 	log.SetListener(func(_ log.Event, text string) {
 		if strings.Contains(text, "The session lock has expired on the MessageSession.") {
 			refusals.Add(1)
 		}
 	})
-	defer log.SetListener(nil)
-	expect("whether it would go on", errors.Is(settle(within(time.Second)), context.DeadlineExceeded), true)
-	expect("whether it was refused", refusals.Load() > 0, true)
 }

@@ -5,7 +5,7 @@
 `messages` is a JSON list of `{"name", "bytes"}` with encoded messages in hexadecimal. Each is sent twice: as the
 bytes that it is, and as a `proton.Message` that was decoded from them. The report is a list of `{"name", "way",
 "sent", "received", "shown"}`: the bytes that went out and those that came in, and, for a `proton.Message`, in which
-of its parts the received one differs from the one sent. A letter that `proton.Message` cannot decode has the way
+of its parts the received one differs from the one sent. A message that `proton.Message` cannot decode has the way
 `unspeakable` and the reason in `shown`.
 
 Reads `SERVICEBUS_CONNECTION_STRING`.
@@ -145,13 +145,13 @@ def main():
         messages = json.load(file)
     rows = []
     unspeakable = []
-    for letter in messages:
-        payload = bytes.fromhex(letter["bytes"])
-        rows.append((letter["name"], "bytes", payload))
+    for sent in messages:
+        payload = bytes.fromhex(sent["bytes"])
+        rows.append((sent["name"], "bytes", payload))
         try:
-            rows.append((letter["name"], "message", decoded(payload).encode()))
+            rows.append((sent["name"], "message", decoded(payload).encode()))
         except Exception as error:  # whatever it is, Proton has no message of it
-            unspeakable.append({"name": letter["name"], "way": "unspeakable", "sent": "",
+            unspeakable.append({"name": sent["name"], "way": "unspeakable", "sent": "",
                                 "received": "", "shown": [repr(error)]})
     exchange = Exchange(os.environ["SERVICEBUS_CONNECTION_STRING"], [row[2] for row in rows])
     Container(exchange).run()

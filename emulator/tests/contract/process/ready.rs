@@ -64,7 +64,7 @@ fn it_is_the_only_line_and_has_every_field() {
 
 #[test]
 fn it_comes_when_everything_accepts() {
-    // Connecting at once, to every door, however often.
+    // Connecting at once, to every listener, however often.
     for _ in 0..5 {
         let process = Process::start(&[]);
         let mut peer = Peer::connect(process.amqp());
@@ -78,8 +78,8 @@ fn localhost_listens_on_both_loopbacks_with_one_port() {
     let process = Process::start_with(&["--amqp-port", "0", "--http-port", "0"], &[]);
     for (amqp, http) in [(process.amqp(), process.http().0)] {
         assert!(amqp.ip().is_ipv4() && http.ip().is_ipv4());
-        for door in [amqp, http] {
-            let mut other = door;
+        for listener in [amqp, http] {
+            let mut other = listener;
             other.set_ip(std::net::Ipv6Addr::LOCALHOST.into());
             if std::net::TcpListener::bind("[::1]:0").is_ok() {
                 assert_eq!(Http(other).get("/health").status, 200);

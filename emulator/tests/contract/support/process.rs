@@ -120,11 +120,11 @@ impl Process {
         Http(self.address("http"))
     }
 
-    pub(crate) fn address(&self, door: &str) -> SocketAddr {
-        let address = self.ready[door]
+    pub(crate) fn address(&self, listener: &str) -> SocketAddr {
+        let address = self.ready[listener]
             .as_str()
             .and_then(|address| address.parse().ok());
-        address.unwrap_or_else(|| panic!("no address of {door}: {}", self.ready))
+        address.unwrap_or_else(|| panic!("no address of {listener}: {}", self.ready))
     }
 
     /// Sends a signal by its name.

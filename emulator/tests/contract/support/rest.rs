@@ -44,7 +44,7 @@ impl Bus {
 }
 
 impl Rest {
-    /// A client at this door that shows nothing.
+    /// A client of this listener without a token.
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self {
             address,

@@ -27,7 +27,7 @@ pub(crate) enum Stream {
 impl Stream {
     /// TCP without delays.
     pub(crate) fn plain(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("the door accepts");
+        let stream = TcpStream::connect(address).expect("the listener accepts");
         stream.set_nodelay(true).expect("Nagle can be switched off");
         Self::Plain(stream)
     }

@@ -10,8 +10,8 @@ fn address() -> IpAddr {
     Ipv4Addr::new(127, 201, high, low.clamp(1, 254)).into()
 }
 
-fn at(address: IpAddr, door: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address, door.port())
+fn at(address: IpAddr, listener: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address, listener.port())
 }
 
 fn send_one(peer: &mut Peer) {
@@ -116,9 +116,9 @@ fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
     let emulator = format!(r#""Address":"{address}","TokenCheck":"none""#);
     let made = make(&bus, "second", &declared(&["q"], &emulator));
     assert_eq!(made.entry.host, address.to_string());
-    let door = at(address, bus.amqp);
+    let listener = at(address, bus.amqp);
     // Nobody says anything but the address: no host name, no key.
-    let mut peer = Peer::open(door, &Open::default());
+    let mut peer = Peer::open(listener, &Open::default());
     send_one(&mut peer);
     assert_eq!(active(&bus, "second", "q"), 1);
     let http = Http(at(address, bus.http.0));
@@ -129,11 +129,11 @@ fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
     assert_eq!(remove(&bus, "second").status, 204);
     assert_eq!(peer.closed().condition, "amqp:connection:forced");
     assert!(
-        std::net::TcpStream::connect(door).is_err(),
-        "the door is open"
+        std::net::TcpStream::connect(listener).is_err(),
+        "it listens there"
     );
     make(&bus, "again", &declared(&["q"], &emulator));
-    send_one(&mut Peer::open(door, &Open::default()));
+    send_one(&mut Peer::open(listener, &Open::default()));
     assert_eq!(active(&bus, "again", "q"), 1);
 }
 

@@ -1,4 +1,4 @@
-//! The doors: what can be spoken at each of them, and what is not worth an answer.
+//! The listeners: what can be spoken at each of them, and what is not worth an answer.
 
 mod certificates;
 mod first_bytes;

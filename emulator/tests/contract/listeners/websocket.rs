@@ -14,12 +14,12 @@ const PATH: &str = "/$servicebus/websocket";
 fn every_spelling_of_path_and_subprotocol_is_served_at_every_door() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
-    for door in [bus.http.0, bus.amqp] {
+    for listener in [bus.http.0, bus.amqp] {
         for path in [PATH, "/$servicebus/websocket/", "/%24servicebus/websocket"] {
             for protocol in ["AMQPWSB10", "amqp"] {
-                let plain = Stream::plain(door);
+                let plain = Stream::plain(listener);
                 send_and_receive(plain.websocket(path, protocol));
-                let secured = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+                let secured = Stream::secured(listener, "localhost", &ca).expect("TLS begins");
                 send_and_receive(secured.websocket(path, protocol));
             }
         }

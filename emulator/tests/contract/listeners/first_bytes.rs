@@ -11,12 +11,12 @@ use crate::support::*;
 #[test]
 fn health_is_told_at_both_paths_and_at_every_door() {
     let bus = Bus::with_queues(&["q"]);
-    for door in [bus.http, Http(bus.amqp)] {
+    for listener in [bus.http, Http(bus.amqp)] {
         for path in ["/health", "/$emulator/v1/health"] {
-            let body = door.get(path).ok();
+            let body = listener.get(path).ok();
             assert_eq!(body["status"], "healthy", "{body}");
         }
-        let answer = door.get("/health");
+        let answer = listener.get("/health");
         assert!(
             answer
                 .head

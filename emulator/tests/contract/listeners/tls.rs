@@ -1,4 +1,4 @@
-//! AMQP and HTTP inside TLS, at every door.
+//! AMQP and HTTP inside TLS, at every listener.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,13 +9,13 @@ use crate::support::*;
 fn amqp_goes_through_tls_at_every_door() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
-    for door in [bus.amqp, bus.http.0] {
+    for listener in [bus.amqp, bus.http.0] {
         for name in [
             "localhost",
             "127.0.0.1",
             "sbemulatorns.servicebus.windows.net",
         ] {
-            let stream = Stream::secured(door, name, &ca).expect("the client trusts us");
+            let stream = Stream::secured(listener, name, &ca).expect("the client trusts us");
             send_and_receive(stream);
         }
     }
@@ -24,8 +24,8 @@ fn amqp_goes_through_tls_at_every_door() {
 #[test]
 fn http_goes_through_tls_at_every_door() {
     let bus = Bus::with_queues(&["q"]);
-    for door in [bus.amqp, bus.http.0] {
-        let mut stream = Stream::secured(door, "localhost", &bus.ca()).expect("TLS begins");
+    for listener in [bus.amqp, bus.http.0] {
+        let mut stream = Stream::secured(listener, "localhost", &bus.ca()).expect("TLS begins");
         let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request).expect("a request can be written");
         let mut answer = String::new();
@@ -111,9 +111,9 @@ fn a_lock_is_found_where_it_was_taken() {
         "POST /q/messages/head?timeout=0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
          Authorization: {token}\r\nContent-Length: 0\r\n\r\n"
     );
-    for door in [bus.http.0, bus.amqp] {
-        let secured = Stream::secured(door, "localhost", &ca).expect("TLS begins");
-        for (mut stream, scheme) in [(Stream::plain(door), "http"), (secured, "https")] {
+    for listener in [bus.http.0, bus.amqp] {
+        let secured = Stream::secured(listener, "localhost", &ca).expect("TLS begins");
+        for (mut stream, scheme) in [(Stream::plain(listener), "http"), (secured, "https")] {
             rest.send("q", &[], "hello");
             let written = stream.write_all(request.as_bytes());
             written.expect("a request can be written");

@@ -1,4 +1,4 @@
-//! What comes to the doors and is no protocol, or half of one: bounded, and logged once.
+//! What comes to the listeners and is no protocol, or half of one: bounded, and logged once.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
@@ -12,17 +12,17 @@ fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
     let process = Process::start(&[]);
     let ca = process.ready["ca_certificate"].as_str().expect("a file");
     let ca = std::fs::read_to_string(ca).expect("it can be read");
-    let doors = [process.amqp(), process.http().0, process.address("amqps")];
-    for door in doors {
+    let listeners = [process.amqp(), process.http().0, process.address("amqps")];
+    for listener in listeners {
         for garbage in [
             &b"\x16\x03\x01\x00\x05hello"[..],
             b"\x00\x01 an old protocol",
         ] {
-            let mut peer = Peer::connect(door);
+            let mut peer = Peer::connect(listener);
             peer.write(garbage);
             peer.read_to_end();
         }
-        let mut inside = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+        let mut inside = Stream::secured(listener, "localhost", &ca).expect("TLS begins");
         inside
             .write_all(b"\x00 an old protocol")
             .expect("it can be written");
@@ -32,10 +32,15 @@ fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
     let ended = process.ended();
     assert_eq!(ended.code, Some(0));
     let logged = |text: &str| ended.stderr.matches(text).count();
-    assert_eq!(logged("no TLS handshake"), doors.len(), "{}", ended.stderr);
+    assert_eq!(
+        logged("no TLS handshake"),
+        listeners.len(),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(
         logged("neither AMQP nor HTTP nor TLS"),
-        2 * doors.len(),
+        2 * listeners.len(),
         "{}",
         ended.stderr
     );
@@ -50,15 +55,15 @@ fn what_breaks_a_protocol_is_logged_once() {
         stream.set_read_timeout(TIMEOUT);
         let _ = stream.read_to_end(&mut Vec::new());
     };
-    let door = process.address("amqps");
-    let secured = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+    let listener = process.address("amqps");
+    let secured = Stream::secured(listener, "localhost", &ca).expect("TLS begins");
     let Stream::Secured(secured) = secured else {
         unreachable!("it was secured");
     };
     let mut plain = Stream::Plain(secured.sock);
     plain.write_all(AMQP_HEADER).expect("it can be written");
     read_to_end(plain);
-    let upgraded = Stream::plain(door).upgraded("/$servicebus/websocket", Some("amqp"));
+    let upgraded = Stream::plain(listener).upgraded("/$servicebus/websocket", Some("amqp"));
     let mut socket = upgraded.expect("it is granted").0.into_inner();
     socket
         .write_all(b"\x83\x80\0\0\0\0")
@@ -69,8 +74,8 @@ fn what_breaks_a_protocol_is_logged_once() {
         .expect("it can be written");
     read_to_end(web);
     // Whoever just goes away has done nothing wrong.
-    drop(Stream::plain(door).upgraded("/$servicebus/websocket", Some("amqp")));
-    drop(Stream::secured(door, "localhost", &ca));
+    drop(Stream::plain(listener).upgraded("/$servicebus/websocket", Some("amqp")));
+    drop(Stream::secured(listener, "localhost", &ca));
     process.signal("TERM");
     let log = process.ended().stderr;
     // The first may come before the handshake is over for both.

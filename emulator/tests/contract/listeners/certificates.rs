@@ -63,7 +63,7 @@ fn nothing_is_made_before_somebody_needs_it() {
     let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];
     let kept = fs::read_to_string(directory.join("ca.pem")).expect("a file");
     assert!(ca.starts_with(&kept), "{ca}");
-    Stream::secured(process.amqp(), "localhost", ca).expect("TLS at the door of AMQP");
+    Stream::secured(process.amqp(), "localhost", ca).expect("TLS at the listener of AMQP");
     let _ = fs::remove_dir_all(&directory);
 }
 
