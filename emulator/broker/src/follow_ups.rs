@@ -99,7 +99,7 @@ pub fn delete_idle(entities: &mut impl Entities) -> bool {
 }
 
 /// Creates an entity as `make` makes it; the one that has the path already if there is one. A subscription counts as its
-/// topic's from then on, which publishes to it by these rules.
+/// topic's from then on, which publishes to it by these rules; where the topic has gone meanwhile, it is deleted again.
 pub fn create<N: Entities>(
     entities: &mut N,
     path: &EntityPath,
@@ -115,7 +115,10 @@ pub fn create<N: Entities>(
         held.into_iter().for_each(|held| entity.join(held));
     });
     if let Some(topic) = topic {
-        entities.with_entity(&topic, |topic, cx| topic.subscribe(cx, path, rules));
+        let subscribed = entities.with_entity(&topic, |topic, cx| topic.subscribe(cx, path, rules));
+        if subscribed.is_none() {
+            remove(entities, path, Some(created.id()));
+        }
     }
     Ok(created)
 }

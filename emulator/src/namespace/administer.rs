@@ -130,7 +130,11 @@ impl Namespace {
             }
         };
         let created = self.create(kind, path, description, rules);
-        created.map_err(|_| AdministerError::Exists)
+        let created = created.map_err(|_| AdministerError::Exists)?;
+        match created.is_deleted() {
+            true => Err(AdministerError::NotFound),
+            false => Ok(created),
+        }
     }
 
     /// Changes the properties of an entity.

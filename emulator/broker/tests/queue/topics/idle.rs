@@ -207,3 +207,15 @@ fn one_of_two_subscriptions_goes_alone() {
     });
     assert_eq!(left, Some(Some(1)));
 }
+
+#[test]
+fn a_subscription_whose_topic_went_while_it_was_created_goes_too() {
+    let mut world = topic();
+    world.remove_alone("t");
+    world.subscribe("t/Subscriptions/late", |_| {});
+    assert!(!world.exists("t/Subscriptions/late"));
+    assert!(
+        world.exists(A),
+        "the one that was there is its topic's to delete"
+    );
+}
