@@ -11,10 +11,12 @@ mod encoding;
 mod entity;
 mod error;
 mod explanation;
+mod exploration;
 mod fault;
 mod namespace;
 #[cfg(feature = "schema")]
 pub mod openapi;
+mod operations;
 mod session;
 mod timeline;
 
@@ -23,10 +25,14 @@ pub use counts::Counts;
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};
 pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation};
+pub use exploration::{
+    ExplorationReport, ExplorationRequest, ExplorationRun, RunResult, StartedExploration,
+};
 pub use fault::{
     Effect, EffectKind, ErrorText, Fault, FaultRequest, Faults, Filter, Operation, Pick, Property,
     Random, ScriptedFault, Wait, When,
 };
 pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
+pub use operations::{EntityState, LoggedOperation, Operations, RecordOperations, Struck};
 pub use session::{LoseSessionLock, Receiver, Receivers, Session, Sessions};
 pub use timeline::{Event, EventKind, Timeline, UnsettledSends};
