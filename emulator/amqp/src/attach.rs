@@ -4,17 +4,9 @@
 use serde_amqp::Value;
 use serde_amqp::described::Described;
 
-use crate::session::SessionId;
+use crate::ids::{LinkRole, SessionId};
+use crate::link::Echo;
 use crate::wire::cold;
-
-/// Which end of a link the peer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LinkRole {
-    /// The peer sends to us.
-    Sender,
-    /// The peer receives from us.
-    Receiver,
-}
 
 /// Who settles first, as the sender sees it (AMQP 1.0 §2.8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -148,15 +140,6 @@ impl AttachRequest {
 fn find<'a>(entries: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
     let (_, value) = entries.iter().find(|(key, _)| key == name)?;
     Some(value)
-}
-
-/// What the answer to an attach repeats. Kept until the owner has decided.
-#[derive(Debug)]
-pub(crate) struct Echo {
-    pub(crate) snd_settle_mode: u8,
-    pub(crate) rcv_settle_mode: u8,
-    pub(crate) source: Option<Box<[u8]>>,
-    pub(crate) target: Option<Box<[u8]>>,
 }
 
 impl AttachRequest {

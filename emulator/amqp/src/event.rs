@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::attach::AttachRequest;
-use crate::{DeliveryNumber, Error, LinkId, Outcome};
+use crate::error::Error;
+use crate::ids::{DeliveryNumber, LinkId};
+use crate::outcome::Outcome;
+use crate::wire::cold::PeerOpen;
 
 /// What a peer shows to authenticate, as bytes. It may be a password, and so is not in the `Debug` of an event.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,25 +97,6 @@ pub enum Event {
         /// Why: the peer's error if the peer closed, ours if we did.
         error: Option<Box<Error>>,
     },
-}
-
-/// The peer's `open` (AMQP 1.0 §2.7.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerOpen {
-    /// Name of the peer's container.
-    pub container_id: String,
-    /// Host the peer wants, sometimes with a port (spec/wire.md §1.4).
-    pub hostname: Option<String>,
-    /// How long we may be silent, if the peer minds.
-    pub idle_timeout: Option<Duration>,
-    /// Highest channel the peer takes.
-    pub channel_max: u16,
-    /// Largest frame the peer takes, in bytes.
-    pub max_frame_size: u32,
-    /// Whether the peer described itself (product, version and so on).
-    pub has_properties: bool,
-    /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
-    pub is_jms: bool,
 }
 
 /// A whole delivery from the peer.

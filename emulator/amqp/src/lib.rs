@@ -31,6 +31,7 @@ mod config;
 mod connection;
 mod error;
 mod event;
+mod ids;
 mod outcome;
 mod output;
 
@@ -40,13 +41,13 @@ mod session;
 mod unsettled;
 mod wire;
 
-pub use attach::{AttachReply, AttachRequest, LinkRole, ReceiverSettleMode, SenderSettleMode};
+pub use attach::{AttachReply, AttachRequest, ReceiverSettleMode, SenderSettleMode};
 pub use config::Config;
 pub use connection::{Connection, Delivery};
 pub use error::Error;
-pub use event::{Event, PeerOpen, SaslResponse, Settlement, Transfer};
-pub use link::{DeliveryNumber, LinkId};
+pub use event::{Event, SaslResponse, Settlement, Transfer};
+pub use ids::{DeliveryNumber, LinkId, LinkRole, SessionId};
 pub use outcome::{DeliveryState, Outcome};
 pub use output::Output;
 pub use serde_amqp::Value;
-pub use session::SessionId;
+pub use wire::cold::PeerOpen;

@@ -3,34 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::LinkRole;
-use crate::attach::Echo;
+use crate::ids::{DeliveryNumber, LinkId, LinkRole};
 
 /// What a link costs here and in its owner beside what its attach holds, rounded up.
 const LINK_BYTES: usize = 1024;
-
-/// A link, unique in the life of its connection. Ordered by the time of attaching.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(u64);
-
-/// The delivery-id of a delivery on its session (AMQP 1.0 §2.8.9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DeliveryNumber(pub u32);
-
-impl LinkId {
-    /// The link that came `generation`-th, on this channel and handle.
-    pub(crate) fn new(generation: u32, channel: u16, handle: u32) -> Self {
-        Self(u64::from(generation) << 32 | u64::from(channel) << 16 | u64::from(handle as u16))
-    }
-
-    pub(crate) fn channel(self) -> u16 {
-        (self.0 >> 16) as u16
-    }
-
-    pub(crate) fn handle(self) -> u32 {
-        u32::from(self.0 as u16)
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -42,6 +18,15 @@ pub(crate) struct Link {
     pub(crate) owes_flow: bool,
     /// Bytes that its attach had.
     pub(crate) attach_size: usize,
+}
+
+/// What the answer to an attach repeats. Kept until the owner has decided.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    pub(crate) snd_settle_mode: u8,
+    pub(crate) rcv_settle_mode: u8,
+    pub(crate) source: Option<Box<[u8]>>,
+    pub(crate) target: Option<Box<[u8]>>,
 }
 
 #[derive(Debug)]

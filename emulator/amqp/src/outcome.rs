@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::Error;
+use crate::error::Error;
 
 /// What we say of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

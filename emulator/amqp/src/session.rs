@@ -7,18 +7,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::link::{Link, LinkId};
+use crate::config::Config;
+use crate::ids::{LinkId, LinkRole, SessionId};
+use crate::link::Link;
 use crate::serial;
 use crate::unsettled::Unsettled;
 use crate::wire::cold::SessionBegin;
 use crate::wire::flow::SessionPart;
 use crate::wire::reply::OUTGOING_WINDOW;
 use crate::wire::transfer::Head;
-use crate::{Config, LinkRole};
-
-/// A session, unique in the life of its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub(crate) u64);
 
 #[derive(Debug)]
 pub(crate) struct Session {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::LinkId;
+use crate::ids::LinkId;
 
 /// The most that a session keeps. Two orders above any prefetch that SDKs use.
 const LIMIT: usize = 1 << 18;

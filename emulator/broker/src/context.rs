@@ -1,6 +1,8 @@
 //! What an operation may know, and where it says what it did and what the shell has to do because of it.
 
-use crate::{ClientId, EntityId, EntityPath, Events, IdSource, ReceiverId, SubQueue, Timestamp};
+use crate::event::Events;
+use crate::ids::{ClientId, EntityId, EntityPath, IdSource, ReceiverId, SubQueue};
+use crate::time::Timestamp;
 
 /// The world as one operation sees it.
 pub struct Context<'a> {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{EntityDescription, Timestamp};
+use crate::description::EntityDescription;
+use crate::message::Message;
+use crate::time::Timestamp;
 
 /// Ids with the instant from which their window counts, kept even when their messages are gone.
 #[derive(Debug)]
@@ -74,5 +76,15 @@ impl History {
             self.since.iter().eq(indexed),
             "ids and the order of their windows differ"
         );
+    }
+}
+
+/// What makes two messages the same for duplicate detection (semantics §9).
+pub(crate) fn key(message: &Message, partitioned: bool) -> String {
+    let id = message.id();
+    let key = message.session_id().or_else(|| message.partition_key());
+    match key.filter(|_| partitioned) {
+        Some(key) => format!("{id}\u{0}{key}"),
+        None => id.into_owned(),
     }
 }

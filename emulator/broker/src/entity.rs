@@ -1,20 +1,20 @@
 //! A queue, topic or subscription: its messages, its dead-letter queues, and the moves between them.
 
-pub(crate) mod description;
 pub(crate) mod operation;
-pub(crate) mod property;
+mod partition;
 
-use std::fmt;
 use std::sync::Arc;
 
+use crate::context::Context;
+use crate::description::{EntityDescription, EntityKind};
 use crate::duplicates::History;
+use crate::ids::{EntityId, EntityPath, ReceiverId, SubQueue};
+use crate::policy::StorePolicy;
+use crate::rules::RuleSet;
+use crate::settings::{NamespaceSettings, Tier};
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
-use crate::{
-    Context, Deadline, EntityDescription, EntityId, EntityPath, NamespaceSettings, Problem,
-    ReceiverId, RuleSet, StorePolicy, SubQueue, Tier, Timestamp,
-};
-use operation::idle::AutoDelete;
+use crate::time::{Deadline, Timestamp};
 
 /// A queue, a topic or a subscription. The verbs are in `operation/`.
 #[derive(Debug)]
@@ -50,33 +50,17 @@ pub(crate) struct Indexed {
     pub(crate) is_busy: bool,
 }
 
-/// What an entity is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EntityKind {
-    /// It is sent to and received from.
-    Queue,
-    /// It is sent to.
-    Topic,
-    /// It is received from.
-    Subscription,
-}
-
-impl EntityKind {
-    /// Why a namespace of this tier has no entities of the kind; none where it has.
-    pub fn problem(self, path: &str, tier: Tier) -> Option<Problem> {
-        let is_absent = self == Self::Topic && tier == Tier::Basic;
-        is_absent.then(|| Problem::new("Topic", path, "none: the basic tier has no topics"))
-    }
-}
-
-impl fmt::Display for EntityKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Queue => "Queue",
-            Self::Topic => "Topic",
-            Self::Subscription => "Subscription",
-        })
-    }
+/// Whether an entity is to be deleted because it is idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AutoDelete {
+    /// No.
+    Active,
+    /// It has asked, but may stay if its subscriptions were used, which it does not know, or if it is used meanwhile.
+    Pending,
+    /// What is sent from now on comes too late: it would be lost if it were accepted.
+    Deleting,
+    /// It was deleted, for this reason or another.
+    Deleted,
 }
 
 /// What an entity has by its kind.

@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use crate::{ClientId, EntityId, SequenceNumber, SubQueue, Timestamp, TransactionId};
+use crate::ids::{ClientId, EntityId, SequenceNumber, SubQueue, TransactionId};
+use crate::time::Timestamp;
 
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 1024;

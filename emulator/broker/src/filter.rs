@@ -41,9 +41,10 @@ pub use error::{EvaluationError, Fault, Problem, RuleError, RulePart, SyntaxErro
 pub use explain::{Explanation, Outcome, Reason, explain};
 pub use index::CorrelationIndex;
 pub use operators::Truth;
+pub use parser::Parameters;
 pub use properties::{Name, Properties, Sections};
 pub use rule::{Filter, Rule};
-pub use sql::{Action, Parameters, SqlFilter};
+pub use sql::{Action, SqlFilter};
 pub use system::{System, SystemProperty};
 pub use value::{Encoded, Value};
 

@@ -228,6 +228,23 @@ impl fmt::Display for SequenceNumber {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Offset(pub(crate) u64);
 
+/// Where the partition begins in a number (semantics §8).
+const PARTITION_SHIFT: u32 = 48;
+
+impl Offset {
+    /// The number of a message at this offset.
+    pub(crate) fn in_partition(self, partition: u8) -> SequenceNumber {
+        SequenceNumber(self.0 | u64::from(partition) << PARTITION_SHIFT)
+    }
+}
+
+impl SequenceNumber {
+    /// Where a message with this number stands in its store.
+    pub(crate) fn offset(self) -> Offset {
+        Offset(self.0 & ((1 << PARTITION_SHIFT) - 1))
+    }
+}
+
 /// Someone with credit on a store; unique in the process, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiverId(pub u64);
@@ -268,6 +285,33 @@ impl Borrow<str> for SessionName {
 impl fmt::Display for SessionName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
+    }
+}
+
+/// What names a transaction; eight bytes that cannot be guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(u64);
+
+impl TransactionId {
+    pub(crate) fn new(ids: &mut dyn IdSource) -> Self {
+        Self(ids.next())
+    }
+
+    /// As clients send it back.
+    pub fn to_bytes(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
+    /// What a client sent; none when it cannot be one of ours.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.try_into().ok()?;
+        Some(Self(u64::from_be_bytes(bytes)))
+    }
+}
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
     }
 }
 

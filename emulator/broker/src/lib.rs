@@ -10,30 +10,30 @@
 //! `entity/operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
+mod description;
 mod duplicates;
 mod entity;
 mod event;
 pub mod filter;
-mod follow_ups;
 mod ids;
 mod message;
 mod namespace;
-mod partition;
 mod policy;
+mod property;
 mod rules;
 mod settings;
 mod size_in_use;
 mod store;
 mod time;
 mod timeline;
-mod transaction;
 
 pub use context::{Context, Effect, Effects};
-pub use entity::description::{EntityDescription, EntityStatus, Problem};
+pub use description::{EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
-pub use entity::operation::forward::{RETRY_INTERVAL, TransferFailure, forward};
+pub use entity::operation::dead_letter::TransferFailure;
+pub use entity::operation::forward::RETRY_INTERVAL;
 pub use entity::operation::peek::Peeked;
-pub use entity::operation::receive::{Delivery, ReceiveMode};
+pub use entity::operation::receive::Delivery;
 pub use entity::operation::receive_deferred::ReceiveDeferredError;
 pub use entity::operation::renew::RenewError;
 pub use entity::operation::rules::{ChangeRuleError, RuleChange};
@@ -42,19 +42,21 @@ pub use entity::operation::send::SendError;
 pub use entity::operation::session_lock::SessionError;
 pub use entity::operation::session_state::SessionView;
 pub use entity::operation::settle::{Outcome, SettleError};
-pub use entity::operation::transact::TransactError;
 pub use entity::operation::transact::commit::{CommitError, commit};
-pub use entity::property::{Audience, PROPERTIES, Property, PropertyType, PropertyValue};
-pub use entity::{Counts, Entity, EntityKind};
+pub use entity::operation::transact::{TransactError, Transaction};
+pub use entity::{Counts, Entity};
 pub use event::{Counter, Event, EventKind, Events, Text};
-pub use follow_ups::{FollowUps, Notice, create, delete, delete_idle, follow_up, lose_locks};
 pub use ids::{
     ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
-    NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, check_name,
+    NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, TransactionId,
+    check_name,
 };
 pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
-pub use namespace::{Entities, EntityCell, Namespace};
+pub use namespace::entities::{Entities, FollowUps, Notice};
+pub use namespace::follow_ups::{create, delete, delete_idle, follow_up, forward, lose_locks};
+pub use namespace::{EntityCell, Namespace};
 pub use policy::StorePolicy;
+pub use property::{Audience, PROPERTIES, Property, PropertyType, PropertyValue};
 pub use rules::RuleSet;
 pub use settings::{
     BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
@@ -62,7 +64,6 @@ pub use settings::{
 };
 pub use size_in_use::SizeInUse;
 pub use store::MessageStore;
-pub(crate) use time::Deadline;
+pub use store::receivers::ReceiveMode;
 pub use time::Timestamp;
 pub use timeline::Timeline;
-pub use transaction::{Transaction, TransactionId};

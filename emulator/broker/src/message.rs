@@ -25,7 +25,8 @@ pub use application::PropertyChanges;
 pub use encode::BrokerProperties;
 pub use error::MessageError;
 
-use crate::{IdSource, Timestamp};
+use crate::ids::IdSource;
+use crate::time::Timestamp;
 use edit::Overlay;
 use sections::Sections;
 

@@ -5,7 +5,10 @@
 //! indexes, behind one lock that is taken after that of any entity.
 //!
 //! The indexes may be late, so that most operations change nothing in them: a deadline may have moved on by now, and what
-//! was busy may be idle. A reader corrects what is late ([`Entities`]).
+//! was busy may be idle. A reader corrects what is late ([`crate::Entities`]).
+
+pub(crate) mod entities;
+pub(crate) mod follow_ups;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +16,9 @@ use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
 
-use crate::entity::Indexed;
-use crate::{Context, Entity, EntityId, EntityPath, FollowUps, Timestamp};
+use crate::entity::{Entity, Indexed};
+use crate::ids::{EntityId, EntityPath};
+use crate::time::Timestamp;
 
 /// Names of deleted entities that are remembered, for timelines.
 const NAMES: usize = 65_536;
@@ -178,109 +182,4 @@ impl<E: EntityCell> Namespace<E> {
             }
         }
     }
-}
-
-/// Who does something to the entities of a namespace, one at a time, and looks for them while none is locked.
-pub trait Entities {
-    /// How they are held.
-    type Cell: EntityCell;
-
-    /// Locks the namespace.
-    fn namespace(&mut self) -> impl DerefMut<Target = Namespace<Self::Cell>>;
-
-    /// Does something to an entity, brings the indexes up to date and lets [`FollowUps::take`] have the effects; none when
-    /// it breaks by that.
-    fn operate<T>(
-        &mut self,
-        entity: &Arc<Self::Cell>,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T>;
-
-    /// What operations have left to do.
-    fn follow_ups(&mut self) -> &mut FollowUps;
-
-    /// Does something to the entity of this path; none when there is no such entity.
-    fn with_entity<T>(
-        &mut self,
-        path: &EntityPath,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let entity = self.namespace().find(path).cloned()?;
-        // Another task may have deleted it by now.
-        let done = self.operate(&entity, |entity, cx| {
-            (!entity.is_deleted()).then(|| work(entity, cx))
-        });
-        done.flatten()
-    }
-
-    /// When time next brings something about in any entity.
-    fn first_deadline(&mut self) -> Option<Timestamp> {
-        loop {
-            let first = self.namespace().deadlines.first().cloned();
-            let (at, name) = first?;
-            if confirm(self, at, &name).is_some() {
-                return Some(at);
-            }
-        }
-    }
-
-    /// At most `max` entities in which something is due at `now`, the earliest first.
-    fn due(&mut self, now: Timestamp, max: usize) -> Vec<Arc<Self::Cell>> {
-        let namespace = self.namespace();
-        let due = namespace.deadlines.iter().take_while(|(at, _)| *at <= now);
-        let due: Vec<_> = due.take(max).cloned().collect();
-        drop(namespace);
-        let due = due.iter();
-        due.filter_map(|(at, name)| confirm(self, *at, name))
-            .collect()
-    }
-
-    /// Entities that have deadlines, in the order of their paths.
-    fn with_deadlines(&mut self) -> Vec<Arc<Self::Cell>> {
-        let namespace = self.namespace();
-        let names = namespace.deadlines.iter().map(|(_, name)| name);
-        let names: BTreeSet<_> = names.collect();
-        let entities = names.into_iter();
-        let entities = entities.filter_map(|name| namespace.find_named(name).cloned());
-        entities.collect()
-    }
-
-    /// Entities in which something reserved waits to be acquired, or something is on its way to another entity, in the
-    /// order of their paths.
-    fn busy(&mut self) -> Vec<Arc<Self::Cell>> {
-        let names: Vec<_> = self.namespace().busy.iter().cloned().collect();
-        let entities = names.iter().filter_map(|name| {
-            let entity = indexed(self, name)?;
-            let is_busy = entity.lock().is_busy();
-            is_busy.then_some(entity)
-        });
-        entities.collect()
-    }
-}
-
-/// The entity of this name, if something happens in it at `at`.
-fn confirm<A: Entities + ?Sized>(
-    access: &mut A,
-    at: Timestamp,
-    name: &Name,
-) -> Option<Arc<A::Cell>> {
-    let Some(entity) = indexed(access, name) else {
-        access.namespace().deadlines.remove(&(at, name.clone()));
-        return None;
-    };
-    let is_right = entity.lock().next_deadline() == Some(at);
-    is_right.then_some(entity)
-}
-
-/// The entity of this name, with the indexes brought up to date.
-fn indexed<A: Entities + ?Sized>(access: &mut A, name: &Name) -> Option<Arc<A::Cell>> {
-    let found = access.namespace().find_named(name).cloned();
-    let Some(entity) = found else {
-        access.namespace().busy.remove(name);
-        return None;
-    };
-    let mut locked = entity.lock();
-    access.namespace().index(&mut locked);
-    drop(locked);
-    Some(entity)
 }

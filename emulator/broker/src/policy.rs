@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{EntityDescription, Expiry, LocksOnDetach, NamespaceSettings, SubQueue, Timestamp};
+use crate::description::EntityDescription;
+use crate::ids::SubQueue;
+use crate::settings::{Expiry, LocksOnDetach, NamespaceSettings};
+use crate::time::Timestamp;
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +65,14 @@ impl StorePolicy {
         }
     }
 
-    /// When a lock ends that begins or is renewed at `now`.
+    /// When a lock ends that begins at `now`.
     pub(crate) fn lock_until(&self, now: Timestamp) -> Timestamp {
         now + self.lock_duration
+    }
+
+    /// When a lock ends that is renewed at `now`: at least a millisecond later than `before` (observed 16).
+    pub(crate) fn renewed_until(&self, now: Timestamp, before: Timestamp) -> Timestamp {
+        self.lock_until(now).max(before + Duration::from_millis(1))
     }
 
     /// The same at a topic, where nothing can be received but what could not be forwarded.

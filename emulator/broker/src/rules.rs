@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::entity::operation::forward::Transfer;
-use crate::entity::operation::publish::MessageCopy;
-use crate::filter::{CorrelationIndex, Filter, Properties, Rule, RuleError, System};
-use crate::{EntityPath, IdSource, Message};
+use crate::filter::{CorrelationIndex, Filter, Properties, Rule, RuleError};
+use crate::ids::{EntityPath, IdSource};
 
 /// The rules of every subscription of a topic.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +18,11 @@ pub struct RuleSet {
     /// How many SQL and how many correlation filters there are.
     filters: Filters,
 }
+
+/// Rules by the subscription.
+pub(crate) type Matched<'a> = BTreeMap<&'a EntityPath, Vec<Arc<Rule>>>;
+/// The rule of a subscription that failed, and why.
+pub(crate) type Failed<'a> = (&'a EntityPath, &'a Rule, Box<RuleError>);
 
 /// Filters of a topic by what they are limited by (semantics §1).
 #[derive(Debug, Clone, Copy, Default)]
@@ -164,21 +167,15 @@ impl RuleSet {
         true
     }
 
-    /// What each subscription gets of a message: one copy if a rule without action matches, and one for each
-    /// matching rule with an action.
-    pub(crate) fn copies(
+    /// The rules of each subscription that select a message, and those that could not be evaluated.
+    pub(crate) fn matching(
         &self,
-        transfer: &Transfer,
+        message: &Properties<'_>,
         ids: &mut dyn IdSource,
-    ) -> Vec<(EntityPath, MessageCopy)> {
-        let message = &transfer.message;
-        let system = system(transfer);
-        // What was accepted decodes. Were it not so, the message would still go to those who want every one.
-        let properties = message.filter_view(&system);
-        let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
-        let mut matched = BTreeMap::<&EntityPath, Vec<Arc<Rule>>>::new();
-        let mut copies = Vec::new();
-        self.index.matching(&properties, |found| {
+    ) -> (Matched<'_>, Vec<Failed<'_>>) {
+        let mut matched = Matched::new();
+        let mut failed = Vec::new();
+        self.index.matching(message, |found| {
             if let Some((subscription, _)) = self.subscriptions.get_key_value(&found.subscription) {
                 let rules = matched.entry(subscription).or_default();
                 rules.push(Arc::clone(&found.rule));
@@ -186,88 +183,17 @@ impl RuleSet {
         });
         for (subscription, subscribed) in &self.subscriptions {
             for rule in subscribed.tried.values() {
-                match rule.matches(&properties, ids) {
+                match rule.matches(message, ids) {
                     Ok(true) => matched
                         .entry(subscription)
                         .or_default()
                         .push(Arc::clone(rule)),
                     Ok(false) => {}
-                    Err(error) => {
-                        let copy = copy(transfer, message.clone(), &rule.name, Some(error));
-                        copies.push((subscription.clone(), copy));
-                    }
+                    Err(error) => failed.push((subscription, &**rule, error)),
                 }
             }
         }
-        for (subscription, rules) in matched {
-            let plain = rules.iter().find(|rule| rule.action.is_none());
-            let plain = plain.map(|rule| copy(transfer, message.clone(), &rule.name, None));
-            copies.extend(plain.map(|copy| (subscription.clone(), copy)));
-            for rule in &rules {
-                let edited = edited(rule, message, &properties, ids);
-                if let Some((message, failure)) = edited {
-                    let copy = MessageCopy {
-                        sent: Some(transfer.message.clone()),
-                        ..copy(transfer, message, &rule.name, failure)
-                    };
-                    copies.push((subscription.clone(), copy));
-                }
-            }
-        }
-        copies
-    }
-}
-
-/// The own copy of a rule with an action; unchanged when the action fails.
-fn edited(
-    rule: &Rule,
-    message: &Message,
-    properties: &Properties<'_>,
-    ids: &mut dyn IdSource,
-) -> Option<(Message, Option<Box<RuleError>>)> {
-    let mut message = message.clone();
-    match rule.edits(properties, ids)? {
-        Ok(edits) => {
-            let failure = message.apply(&edits).err();
-            let failure = failure.map(|error| rule.cannot_be_applied(error));
-            Some((message, failure))
-        }
-        Err(error) => Some((message, Some(error))),
-    }
-}
-
-fn copy(
-    transfer: &Transfer,
-    message: Message,
-    rule: &str,
-    failure: Option<Box<RuleError>>,
-) -> MessageCopy {
-    MessageCopy {
-        message,
-        sent: None,
-        enqueued_number: transfer.enqueued_number,
-        hops: transfer.hops,
-        ceiling: transfer.ceiling,
-        rule: rule.into(),
-        failure,
-    }
-}
-
-/// What filters see of a message that stands at its topic.
-fn system(transfer: &Transfer) -> System<'_> {
-    let message = &transfer.message;
-    System {
-        sequence_number: Some(transfer.number),
-        enqueued_sequence_number: Some(transfer.enqueued_number),
-        enqueued_at: Some(transfer.enqueued_at),
-        expires_at: message.time_to_live().map(|milliseconds| {
-            transfer.enqueued_at + std::time::Duration::from_millis(milliseconds)
-        }),
-        size: message.size(),
-        time_to_live: message.time_to_live().map(std::time::Duration::from_millis),
-        force_persistence: true,
-        dead_letter_source: message.dead_letter_source(),
-        ..System::default()
+        (matched, failed)
     }
 }
 

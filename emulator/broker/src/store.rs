@@ -10,19 +10,20 @@ mod forwards;
 mod indexes;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
-mod receivers;
+pub(crate) mod receivers;
 pub(crate) mod sessions;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use servicebus_codec::DecodeError;
 
-use crate::ids::Offset;
-use crate::{
-    Context, Deadline, Effect, EntityId, EntityPath, Event, EventKind, LocksOnDetach,
-    PropertyChanges, ReceiverId, SequenceNumber, StorePolicy, Timestamp,
-};
+use crate::context::{Context, Effect};
+use crate::event::{Event, EventKind};
+use crate::ids::{EntityId, EntityPath, Offset, ReceiverId, SequenceNumber};
+use crate::message::PropertyChanges;
+use crate::policy::StorePolicy;
+use crate::settings::LocksOnDetach;
+use crate::time::{Deadline, Timestamp};
 pub(crate) use due::Due;
 use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
@@ -400,23 +401,25 @@ impl MessageStore {
         }
     }
 
-    /// Lets a lock that ends by itself end at `until`, or `at_least` later than it would have if that is later still;
-    /// returns its end.
-    pub(crate) fn extend_lock(
-        &mut self,
-        offset: Offset,
-        until: Timestamp,
-        at_least: Duration,
-    ) -> Option<Timestamp> {
+    /// Renews a lock that ends by itself; returns its new end.
+    pub(crate) fn renew_lock(&mut self, offset: Offset, now: Timestamp) -> Option<Timestamp> {
         let State::Locked(lock) = &mut self.entries.get_mut(offset)?.state else {
             return None;
         };
         let before = lock.until.get()?;
-        let until = until.max(before + at_least);
+        let until = self.policy.renewed_until(now, before);
         lock.until = until.into();
         self.locks.remove(before, offset);
         self.locks.insert(until, offset);
         Some(until)
+    }
+
+    /// Renews the lock of a session; returns its new end.
+    pub(crate) fn renew_session(&mut self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
+        let policy = &self.policy;
+        self.sessions
+            .as_mut()?
+            .renew(slot, |before| policy.renewed_until(now, before))
     }
 
     /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::event::Counter;
-use crate::{EntityId, Event, Events, SubQueue};
+use crate::event::{Counter, Event, Events};
+use crate::ids::{EntityId, SubQueue};
 
 type Tally = [u64; Counter::ALL.len()];
 
@@ -124,7 +124,9 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClientId, EventKind, SequenceNumber, Timestamp};
+    use crate::event::EventKind;
+    use crate::ids::{ClientId, SequenceNumber};
+    use crate::time::Timestamp;
 
     fn event(kind: EventKind) -> Event {
         let place = (EntityId(7), SubQueue::Active);

@@ -2,13 +2,14 @@
 //! flows are taken but nothing is written on the link.
 
 use super::state::{Connection, announce};
-use crate::attach::Echo;
-use crate::error::{Fault, condition};
-use crate::link::{Incoming, Link, LinkId, LinkState, Outgoing, Side};
+use crate::attach::{AttachReply, AttachRequest};
+use crate::error::{Error, Fault, condition};
+use crate::event::Event;
+use crate::ids::{LinkId, LinkRole};
+use crate::link::{Echo, Incoming, Link, LinkState, Outgoing, Side};
 use crate::session::Session;
 use crate::wire::flow::LinkPart;
 use crate::wire::{cold, flow, reply, source};
-use crate::{AttachReply, AttachRequest, Error, Event};
 
 /// Links on all sessions of a connection. Above what any client has, below what hurts.
 const LINKS_PER_CONNECTION: usize = 20_000;
@@ -217,8 +218,8 @@ impl Link {
             name: request.name().into(),
             stage: LinkState::Attaching(Box::new(echo)),
             side: match request.role() {
-                crate::LinkRole::Receiver => Side::Outgoing(Outgoing::default()),
-                crate::LinkRole::Sender => Side::Incoming(Incoming {
+                LinkRole::Receiver => Side::Outgoing(Outgoing::default()),
+                LinkRole::Sender => Side::Incoming(Incoming {
                     delivery_count: initial_delivery_count,
                     credit: 0,
                     limit: PROVISIONAL_LIMIT,

@@ -2,10 +2,11 @@
 //! (spec/wire.md §10.28), so both must be cheap.
 
 use super::state::Connection;
-use crate::error::{Fault, condition};
-use crate::session::{Session, SessionId};
+use crate::error::{Error, Fault, condition};
+use crate::event::Event;
+use crate::ids::SessionId;
+use crate::session::Session;
 use crate::wire::{cold, reply};
-use crate::{Error, Event};
 
 impl Connection {
     pub(crate) fn on_begin(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {

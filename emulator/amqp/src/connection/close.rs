@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::state::{Connection, ConnectionState};
-use crate::error::Fault;
+use crate::error::{Error, Fault};
+use crate::event::Event;
 use crate::wire::{cold, reply};
-use crate::{Error, Event};
 
 /// How long a peer may take to answer our close.
 const TIMEOUT: Duration = Duration::from_secs(5);

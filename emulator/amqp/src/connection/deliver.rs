@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::outbox::Outbox;
 use super::state::Connection;
-use crate::link::{DeliveryNumber, LinkId};
+use crate::ids::{DeliveryNumber, LinkId};
 use crate::session::{Backlog, Session};
 use crate::unsettled::Entry;
 use crate::wire::transfer::{self, Head};

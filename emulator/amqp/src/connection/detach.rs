@@ -2,10 +2,11 @@
 
 use super::attach::answer_without_termini;
 use super::state::Connection;
-use crate::error::{Fault, condition};
+use crate::error::{Error, Fault, condition};
+use crate::event::Event;
+use crate::ids::LinkId;
 use crate::link::{Link, LinkState};
 use crate::wire::{cold, reply};
-use crate::{Error, Event, LinkId};
 
 impl Connection {
     /// Closes a link from our side. There is no [`Event::Detached`] for it.

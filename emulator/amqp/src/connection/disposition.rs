@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use super::close::track;
 use super::outbox::Outbox;
 use super::state::Connection;
-use crate::error::{Fault, condition};
-use crate::link::{DeliveryNumber, LinkId};
+use crate::error::{Error, Fault, condition};
+use crate::event::{Event, Settlement};
+use crate::ids::{DeliveryNumber, LinkId};
+use crate::outcome::{DeliveryState, Outcome};
 use crate::serial;
 use crate::session::Session;
 use crate::wire::disposition::{self, Disposition};
 use crate::wire::state::{self, State};
-use crate::{DeliveryState, Error, Event, Outcome, Settlement};
 
 /// Gaps in one range that are answered. An honest peer's ranges have none.
 const ANSWERED_GAPS: u32 = 8;

@@ -4,8 +4,8 @@ use std::mem;
 
 use super::detach::unattached;
 use super::state::{Connection, PendingFlow, announce};
-use crate::LinkId;
 use crate::error::Fault;
+use crate::ids::LinkId;
 use crate::link::{Incoming, Link, Outgoing, Side};
 use crate::serial;
 use crate::session::Session;

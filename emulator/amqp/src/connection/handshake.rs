@@ -3,9 +3,9 @@
 use bytes::{Buf, BytesMut};
 
 use super::state::{Connection, ConnectionState, Heartbeat};
-use crate::error::{Fault, condition};
+use crate::error::{Error, Fault, condition};
+use crate::event::Event;
 use crate::wire::{code, cold, reply};
-use crate::{Error, Event};
 
 const AMQP_HEADER: [u8; 8] = *b"AMQP\x00\x01\x00\x00";
 const SASL_HEADER: [u8; 8] = *b"AMQP\x03\x01\x00\x00";

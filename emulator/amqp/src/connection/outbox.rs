@@ -3,8 +3,10 @@
 //! The open range is written before anything else is appended: what the peer sees has the order of the
 //! owner's calls, and Rust's management client depends on that (spec/wire.md §10.3).
 
+use crate::ids::LinkId;
+use crate::outcome::DeliveryState;
+use crate::output::Output;
 use crate::wire::disposition;
-use crate::{DeliveryState, LinkId, Output};
 
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {

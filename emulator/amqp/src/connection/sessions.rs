@@ -3,8 +3,8 @@
 
 use std::mem;
 
-use crate::LinkId;
 use crate::error::{Fault, condition};
+use crate::ids::LinkId;
 use crate::session::Session;
 
 #[derive(Debug)]

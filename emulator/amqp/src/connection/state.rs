@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use super::outbox::Outbox;
 use super::sessions::Sessions;
+use crate::config::Config;
+use crate::event::Event;
+use crate::ids::LinkId;
 use crate::link::{Link, Side};
-use crate::{Config, Event, LinkId, Output};
+use crate::output::Output;
 
 /// The server side of one AMQP connection.
 #[derive(Debug)]

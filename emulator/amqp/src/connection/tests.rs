@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::attach::AttachReply;
+use crate::config::Config;
+use crate::connection::{Connection, Delivery};
+use crate::event::Event;
+use crate::ids::{DeliveryNumber, LinkId};
+use crate::outcome::Outcome;
 use crate::wire::{disposition, frame};
-use crate::{AttachReply, Config, Connection, Delivery, DeliveryNumber, Event, LinkId, Outcome};
 
 const BEFORE_WRAP: u32 = u32::MAX - 1;
 

@@ -8,10 +8,11 @@ use super::detach::unattached;
 use super::flow::{pend_link_flow, pend_session_flow};
 use super::state::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
-use crate::link::{DeliveryNumber, Incoming, Link, Partial};
+use crate::event::{Event, Transfer};
+use crate::ids::{DeliveryNumber, LinkId};
+use crate::link::{Incoming, Link, Partial};
 use crate::wire::frame::Frame;
 use crate::wire::{state, transfer};
-use crate::{Event, LinkId, Transfer};
 
 /// Smaller payloads are moved into memory of their size. What larger ones have too much was never touched, and moving
 /// them takes long.

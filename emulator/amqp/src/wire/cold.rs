@@ -18,8 +18,26 @@ use serde_amqp::serde::Deserialize;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use super::state;
-use crate::error::{Fault, condition};
-use crate::{Error, PeerOpen};
+use crate::error::{Error, Fault, condition};
+
+/// The peer's `open` (AMQP 1.0 §2.7.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerOpen {
+    /// Name of the peer's container.
+    pub container_id: String,
+    /// Host the peer wants, sometimes with a port (spec/wire.md §1.4).
+    pub hostname: Option<String>,
+    /// How long we may be silent, if the peer minds.
+    pub idle_timeout: Option<Duration>,
+    /// Highest channel the peer takes.
+    pub channel_max: u16,
+    /// Largest frame the peer takes, in bytes.
+    pub max_frame_size: u32,
+    /// Whether the peer described itself (product, version and so on).
+    pub has_properties: bool,
+    /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
+    pub is_jms: bool,
+}
 
 /// What the engine needs of an attach (AMQP 1.0 §2.7.3).
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use servicebus_codec::{DecodeError, Reader};
 
 use super::{code, frame, state};
-use crate::{DeliveryState, Outcome};
+use crate::outcome::{DeliveryState, Outcome};
 
 /// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use crate::error::Error;
 
     #[test]
     fn what_is_written_reads_back() {

@@ -9,7 +9,8 @@ use serde_amqp::Value;
 use servicebus_codec::Writer;
 
 use super::{code, frame, state, value};
-use crate::{Config, Error};
+use crate::config::Config;
+use crate::error::Error;
 
 /// What we announce as outgoing window. We are limited by the peer's incoming window alone.
 pub(crate) const OUTGOING_WINDOW: u32 = i32::MAX as u32;

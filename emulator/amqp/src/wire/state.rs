@@ -3,7 +3,8 @@
 use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 
 use super::code;
-use crate::{DeliveryState, Error, Outcome};
+use crate::error::Error;
+use crate::outcome::{DeliveryState, Outcome};
 
 /// What a peer's delivery state says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -14,7 +14,7 @@ use super::operators::{self, Truth, typed};
 use super::properties::Properties;
 use super::system::SystemProperty;
 use super::value::Value;
-use crate::IdSource;
+use crate::ids::IdSource;
 
 static NULL: Value<'static> = Value::Null;
 

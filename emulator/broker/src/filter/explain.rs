@@ -7,7 +7,7 @@ use super::eval::Evaluator;
 use super::operators::{Truth, typed};
 use super::properties::Properties;
 use super::rule::{Filter, Rule};
-use crate::IdSource;
+use crate::ids::IdSource;
 
 /// What one rule says of a message.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,11 +14,50 @@ mod expression;
 
 use super::ast::{Condition, Expression, Property, Statement};
 use super::error::{Problem, SyntaxError};
-use super::properties::Name;
-use super::sql::Parameters;
+use super::properties::{Name, same_name};
 use super::system::SystemProperty;
 use super::token::{self, Keyword, Spanned, Token};
+use super::value::{Encoded, Value};
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};
+
+/// Parameters of a filter or action in the order given, as their client wrote them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    entries: Vec<(Box<str>, Encoded)>,
+}
+
+impl Parameters {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a parameter; its name may begin with `@`.
+    pub fn add(&mut self, name: &str, value: Encoded) {
+        self.entries.push((name.into(), value));
+    }
+
+    /// The parameters with their names as given.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Encoded)> {
+        self.entries.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The value of a parameter whose name comes without the `@`. The last of a name counts.
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'static>> {
+        let matches = |given: &str| same_name(given.strip_prefix('@').unwrap_or(given), name);
+        let (_, value) = self
+            .entries
+            .iter()
+            .rev()
+            .find(|(given, _)| matches(given))?;
+        Some(value.value().into_owned())
+    }
+}
 
 /// Reads a whole filter.
 pub(crate) fn condition(text: &str, parameters: &Parameters) -> Result<Condition, SyntaxError> {

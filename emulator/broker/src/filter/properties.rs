@@ -165,10 +165,10 @@ impl<'a> Properties<'a> {
     fn note_system(&mut self, system: &System<'a>) {
         use SystemProperty as P;
         let number = |number: u64| Value::Signed(i64::try_from(number).unwrap_or(i64::MAX));
-        let instant = |instant: Option<crate::Timestamp>| {
+        let instant = |instant: Option<crate::time::Timestamp>| {
             instant.map_or(Value::Null, |instant| Value::instant(instant.as_millis()))
         };
-        let sequence = |place: Option<crate::SequenceNumber>| {
+        let sequence = |place: Option<crate::ids::SequenceNumber>| {
             place.map_or(Value::Null, |place| number(place.0))
         };
         self.set(P::SequenceNumber, sequence(system.sequence_number));

@@ -9,7 +9,8 @@ use super::operators::Truth;
 use super::properties::Properties;
 use super::sql::{Action, SqlFilter};
 use super::value::Value;
-use crate::{IdSource, Timestamp};
+use crate::ids::IdSource;
+use crate::time::Timestamp;
 
 /// The property that a copy made by an action carries (semantics §13.1).
 const RULE_NAME: &str = "RuleName";

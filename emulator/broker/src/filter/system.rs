@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{SequenceNumber, Timestamp};
+use crate::ids::SequenceNumber;
+use crate::time::Timestamp;
 
 /// A property in the scope `sys.` (semantics §13.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

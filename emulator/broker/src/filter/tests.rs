@@ -10,11 +10,11 @@ use super::error::EvaluationError;
 use super::eval::Evaluator;
 use super::operators::Truth;
 use super::parser;
+use super::parser::Parameters;
 use super::properties::{Properties, Sections};
-use super::sql::Parameters;
 use super::system::System;
 use super::value::{Encoded, Value};
-use crate::IdSource;
+use crate::ids::IdSource;
 
 struct NoIds;
 

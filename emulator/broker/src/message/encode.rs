@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::header::Header;
 use super::{Message, annotations, properties, sections};
-use crate::{SequenceNumber, Timestamp};
+use crate::ids::SequenceNumber;
+use crate::time::Timestamp;
 
 /// What the broker writes on a message when it hands it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use servicebus_codec::{Fields, Reader, Writer};
 
 use super::sections::{self, Sections};
 use super::{BrokerProperties, Message, MessageError, PropertyChanges};
-use crate::{IdSource, SequenceNumber, Timestamp};
+use crate::ids::{IdSource, SequenceNumber};
+use crate::time::Timestamp;
 
 /// Ids that can be told: 1, 2, 3 …
 #[derive(Debug, Default)]

@@ -3,7 +3,8 @@
 use super::MessageStore;
 use super::sessions::Slot;
 use crate::ids::Offset;
-use crate::{Expiry, Timestamp};
+use crate::settings::Expiry;
+use crate::time::Timestamp;
 
 /// What time brings about next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::Offset;
-use crate::{LockToken, MessageStore, Timestamp, TransactionId};
+use crate::ids::{LockToken, Offset, TransactionId};
+use crate::store::MessageStore;
+use crate::time::Timestamp;
 
 /// The transactions that will settle locks, by the offsets of the locked messages.
 #[derive(Debug, Default)]

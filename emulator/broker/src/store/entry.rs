@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use crate::ids::LockNonce;
-use crate::{Deadline, Message, ReceiverId, SequenceNumber, Timestamp};
+use crate::ids::{LockNonce, Offset, ReceiverId, SequenceNumber};
+use crate::message::Message;
+use crate::time::{Deadline, Timestamp};
 
 /// One message with what the broker knows about it. Where it stands in its life is `state` and nothing else.
 #[derive(Debug)]
@@ -88,6 +89,11 @@ impl Entry {
         own.into_iter()
             .chain(self.ceiling.map(NonZeroU64::get))
             .min()
+    }
+
+    /// The number of the entry at this offset.
+    pub(crate) fn number(&self, offset: Offset) -> SequenceNumber {
+        offset.in_partition(self.partition)
     }
 
     /// Its number where it first entered, if that is elsewhere.

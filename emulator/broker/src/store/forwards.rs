@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::ids::Offset;
-use crate::{EntityPath, Timestamp};
+use crate::ids::{EntityPath, Offset};
+use crate::time::Timestamp;
 
 /// Numbers of entries whose state is [`State::Forwarding`].
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::Timestamp;
 use crate::ids::Offset;
+use crate::time::Timestamp;
 
 /// With what an entry takes, just below a size that allocators give out whole.
 const SLOTS: usize = 60;

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::ids::Offset;
-use crate::{LocksOnDetach, ReceiverId, Timestamp};
+use crate::ids::{Offset, ReceiverId};
+use crate::settings::LocksOnDetach;
+use crate::time::Timestamp;
 
 /// What the entries alone say that the indexes must be.
 #[derive(Debug, Default)]

@@ -7,8 +7,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::MessageStore;
 use super::indexes::SequenceSet;
-use crate::ids::Offset;
-use crate::{ReceiveMode, ReceiverId};
+use crate::ids::{Offset, ReceiverId};
+
+/// How a receiver receives (semantics §2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveMode {
+    /// Under a lock, until it is settled.
+    PeekLock,
+    /// Removed when handed over.
+    ReceiveAndDelete,
+}
 
 /// The receivers of one store.
 #[derive(Debug, Default)]

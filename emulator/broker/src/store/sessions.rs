@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::entry::Entry;
 use super::indexes::{SegmentedMap, SequenceSet};
-use crate::ids::Offset;
-use crate::{ClientId, ReceiverId, SessionName, Timestamp};
+use crate::ids::{ClientId, IdSource, Offset, ReceiverId, SessionName};
+use crate::time::Timestamp;
 pub(crate) use holding::{Ended, Grant};
 use holding::{Standing, Waiting};
 
@@ -246,6 +246,14 @@ pub(crate) struct SessionLock {
     pub(crate) until: Timestamp,
     /// By which another receiver may take the session over; none where it is held exclusively.
     pub(crate) token: Option<Uuid>,
+}
+
+impl SessionLock {
+    /// A token that cannot be guessed, by which a session is taken over.
+    pub(crate) fn new_token(ids: &mut dyn IdSource) -> Uuid {
+        let bits = u128::from(ids.next()) << 64 | u128::from(ids.next());
+        uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+    }
 }
 
 /// What an application keeps with a session.

@@ -3,10 +3,12 @@
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::context::{Context, Effect};
+use crate::entity::Entity;
+use crate::ids::{ReceiverId, SessionName, SubQueue};
+use crate::store::receivers::ReceiveMode;
 use crate::store::sessions::SessionLock;
-use crate::{
-    Context, Effect, Entity, IdSource, ReceiveMode, ReceiverId, SessionName, SubQueue, Timestamp,
-};
+use crate::time::Timestamp;
 
 /// How a receiver holds the session that it is given (spec/newest.md 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Entity {
         let held = found.and_then(|(slot, session)| Some((slot, session.lock?)));
         let token = match (access, held) {
             (SessionAccess::Exclusive, None) => None,
-            (SessionAccess::NonExclusive, None) => Some(session_token(cx.ids)),
+            (SessionAccess::NonExclusive, None) => Some(SessionLock::new_token(cx.ids)),
             (SessionAccess::Takeover(token), Some((_, lock))) if lock.token == Some(token) => {
                 Some(token)
             }
@@ -133,10 +135,4 @@ impl Entity {
         // It receives from now on (decision D1): a session with nothing but what has expired is not available.
         self.run_due(cx);
     }
-}
-
-/// A token that cannot be guessed, by which a session is taken over.
-pub(crate) fn session_token(ids: &mut dyn IdSource) -> Uuid {
-    let bits = u128::from(ids.next()) << 64 | u128::from(ids.next());
-    uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
 }

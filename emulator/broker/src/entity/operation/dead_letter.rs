@@ -1,14 +1,21 @@
 //! A message moves from the active store to a dead-letter store of its entity.
 
 use servicebus_codec::DecodeError;
+use thiserror::Error;
 
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::entity::operation::send::SendError;
+use crate::event::{EventKind, Text};
 use crate::filter::RuleError;
-use crate::ids::Offset;
+use crate::ids::{Offset, SubQueue};
+use crate::message::PropertyChanges;
+use crate::settings::FailedForwards;
 use crate::store::entry::{Entry, State};
-use crate::{
-    Context, Deadline, Entity, EventKind, FailedForwards, PropertyChanges, SubQueue, Text,
-    TransferFailure,
-};
+use crate::time::Deadline;
+
+/// How often a message is forwarded at most (decision D3).
+pub(crate) const MAX_HOPS: u8 = 4;
 
 const REASON: &str = "DeadLetterReason";
 const DESCRIPTION: &str = "DeadLetterErrorDescription";
@@ -71,6 +78,55 @@ impl DeadLetterCause {
                 (SubQueue::DeadLetter, *failure == TransferFailure::Hops)
             }
             _ => (SubQueue::DeadLetter, false),
+        }
+    }
+}
+
+/// Why a message could not be forwarded (decision D3).
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TransferFailure {
+    /// It was forwarded as often as is allowed.
+    #[error(
+        "The maximum number of allowed hops when forwarding between queues. Value is set to {MAX_HOPS}."
+    )]
+    Hops,
+    /// The entity refused it as it would refuse a sender, or is not there.
+    #[error("{0}")]
+    Refused(#[from] SendError),
+}
+
+impl TransferFailure {
+    /// `DeadLetterReason`.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Hops => "MaxTransferHopCountExceeded",
+            Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
+            Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
+            Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
+            Self::Refused(SendError::Broken { .. }) => "InternalServerErrorException",
+            Self::Refused(
+                SendError::NoSession
+                | SendError::KeysDiffer { .. }
+                | SendError::BatchKeysDiffer(..),
+            ) => "InvalidOperationException",
+        }
+    }
+
+    /// Whether it may succeed another time, so that waiting makes sense.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused(
+                SendError::NotFound(_)
+                | SendError::Disabled(_)
+                | SendError::QuotaExceeded { .. }
+                | SendError::Broken { .. },
+            ) => true,
+            Self::Hops
+            | Self::Refused(
+                SendError::NoSession
+                | SendError::KeysDiffer { .. }
+                | SendError::BatchKeysDiffer(..),
+            ) => false,
         }
     }
 }

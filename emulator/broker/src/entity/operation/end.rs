@@ -4,13 +4,14 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::idle::AutoDelete;
 use super::send::SendError;
-use crate::entity::{Role, store};
-use crate::ids::Offset;
-use crate::{
-    Context, Entity, EntityStatus, EventKind, SessionName, SizeInUse, SubQueue, Timestamp,
-};
+use crate::context::Context;
+use crate::description::EntityStatus;
+use crate::entity::{AutoDelete, Entity, Role, store};
+use crate::event::EventKind;
+use crate::ids::{Offset, SessionName, SubQueue};
+use crate::size_in_use::SizeInUse;
+use crate::time::Timestamp;
 
 impl Entity {
     /// Removes up to `max` messages that were enqueued before `before`, the first first, and returns how many; of
@@ -114,7 +115,7 @@ impl Entity {
     /// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id
     /// `panic-in-` and the entity's path becomes active there.
     #[cfg(feature = "panics")]
-    pub(crate) fn panic_if_asked(&self, message: &crate::Message) {
+    pub(crate) fn panic_if_asked(&self, message: &crate::message::Message) {
         let id = message.id();
         let is_here = id.strip_prefix("panic-in-") == Some(self.path.as_str());
         assert!(!is_here, "a test wanted this");

@@ -1,9 +1,11 @@
 //! What time brings about: a lock ends, a message expires, a scheduled message becomes active, an idle entity goes.
 
 use super::dead_letter::DeadLetterCause;
-use crate::ids::Offset;
-use crate::store::Due;
-use crate::{Context, Entity, EventKind, MessageStore, SubQueue};
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{Offset, SubQueue};
+use crate::store::{Due, MessageStore};
 
 /// How many messages one call concerns at most: about 2 ms of processor time.
 const DUE_AT_ONCE: usize = 2048;

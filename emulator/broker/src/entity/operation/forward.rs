@@ -1,6 +1,6 @@
 //! Messages go on to another entity (semantics §11, decisions D3, D22).
 //!
-//! A store that forwards says so ([`crate::Effect::Forward`]); who carries out effects calls [`forward`], which carries
+//! A store that forwards says so ([`crate::Effect::Forward`]); who carries out effects calls [`crate::forward`], which carries
 //! batches from store to store with at most one entity in hand at a time, so that no order of locks matters. A
 //! message is removed from its source only after its target has answered.
 
@@ -8,21 +8,19 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::dead_letter::DeadLetterCause;
-use super::publish::publish;
+use super::dead_letter::{DeadLetterCause, MAX_HOPS, TransferFailure};
 use super::send::{SendError, milliseconds};
-use crate::ids::Offset;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{EntityId, EntityPath, Offset, SequenceNumber, SubQueue};
+use crate::message::Message;
+use crate::rules::RuleSet;
+use crate::settings::ForwardToDisabled;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
-use crate::{
-    Context, Entities, Entity, EntityId, EntityPath, EventKind, ForwardToDisabled, Message,
-    RuleSet, SequenceNumber, SubQueue, Timestamp,
-};
+use crate::time::Timestamp;
 
-/// How often a message is forwarded at most (decision D3).
-const MAX_HOPS: u8 = 4;
 /// Messages carried at a time.
 const BATCH: usize = 64;
 /// Copies that one batch of a topic becomes at most, where it has more than one message.
@@ -31,70 +29,20 @@ const COPIES: usize = 2048;
 /// the namespace's clock, by our choice (decision D22).
 pub const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Why a message could not be forwarded (decision D3).
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TransferFailure {
-    /// It was forwarded as often as is allowed.
-    #[error(
-        "The maximum number of allowed hops when forwarding between queues. Value is set to {MAX_HOPS}."
-    )]
-    Hops,
-    /// The entity refused it as it would refuse a sender, or is not there.
-    #[error("{0}")]
-    Refused(#[from] SendError),
-}
-
-impl TransferFailure {
-    /// `DeadLetterReason`.
-    pub(crate) fn reason(&self) -> &'static str {
-        match self {
-            Self::Hops => "MaxTransferHopCountExceeded",
-            Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
-            Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
-            Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
-            Self::Refused(SendError::Broken { .. }) => "InternalServerErrorException",
-            Self::Refused(
-                SendError::NoSession
-                | SendError::KeysDiffer { .. }
-                | SendError::BatchKeysDiffer(..),
-            ) => "InvalidOperationException",
-        }
-    }
-
-    /// Whether it may succeed another time, so that waiting makes sense.
-    fn may_pass(&self) -> bool {
-        match self {
-            Self::Refused(
-                SendError::NotFound(_)
-                | SendError::Disabled(_)
-                | SendError::QuotaExceeded { .. }
-                | SendError::Broken { .. },
-            ) => true,
-            Self::Hops
-            | Self::Refused(
-                SendError::NoSession
-                | SendError::KeysDiffer { .. }
-                | SendError::BatchKeysDiffer(..),
-            ) => false,
-        }
-    }
-}
-
 /// Messages that leave a store together.
 #[derive(Debug)]
-struct Batch {
-    source: (EntityPath, SubQueue),
+pub(crate) struct Batch {
     /// Which entity has this path: another one may have it by the time the target has answered.
-    entity: EntityId,
-    target: Target,
+    pub(crate) entity: EntityId,
+    pub(crate) target: Target,
     /// How many messages are handed over at most, with those that have no hop left.
-    cost: usize,
-    messages: Vec<Transfer>,
+    pub(crate) cost: usize,
+    pub(crate) messages: Vec<Transfer>,
 }
 
 /// Where messages of a store go.
 #[derive(Debug, Clone)]
-enum Target {
+pub(crate) enum Target {
     /// To another entity.
     Entity(EntityPath),
     /// From a topic to those of its subscriptions that want them.
@@ -115,57 +63,6 @@ pub(crate) struct Transfer {
     pub(crate) ceiling: Option<NonZeroU64>,
 }
 
-/// Carries what waits to be forwarded, until nothing does or about `at_most` messages were handed over, each copy for a
-/// subscription counted. A store that has more to forward has said so again by then. A message may pass several entities.
-pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
-    while at_most > 0
-        && let Some((path, kind)) = entities.follow_ups().next_source()
-    {
-        while at_most > 0
-            && let Some(Some(batch)) =
-                entities.with_entity(&path, |entity, cx| entity.begin_transfers(cx, kind))
-        {
-            at_most = at_most.saturating_sub(batch.cost);
-            if batch.messages.is_empty() {
-                continue;
-            }
-            match batch.target.clone() {
-                Target::Entity(target) => forward_batch(entities, &target, batch),
-                Target::Subscriptions(rules) => {
-                    publish(entities, (&path, batch.entity), &rules, batch.messages)
-                }
-            }
-        }
-    }
-}
-
-/// Carries one batch.
-fn forward_batch(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
-    let Batch {
-        source,
-        entity: id,
-        messages,
-        ..
-    } = batch;
-    let offsets: Vec<_> = messages.iter().map(|transfer| transfer.offset).collect();
-    let (path, kind) = source;
-    let answers = entities.with_entity(target, |entity, cx| {
-        entity.accept_transfers(cx, kind, messages)
-    });
-    let answers = answers.unwrap_or_else(|| {
-        // It is not there, or broke just now.
-        let whole = entities.with_entity(target, |entity, _| entity.check_whole().err());
-        let missing = || SendError::NotFound(target.clone());
-        let failure = whole.flatten().unwrap_or_else(missing);
-        vec![Err(TransferFailure::Refused(failure)); offsets.len()]
-    });
-    entities.with_entity(&path, |entity, cx| {
-        if entity.id() == id {
-            entity.complete_transfers(cx, kind, target, offsets, answers);
-        }
-    });
-}
-
 impl Entity {
     /// Puts back on its way what was refused.
     pub(crate) fn retry_forwards(&mut self, kind: SubQueue) {
@@ -183,7 +80,11 @@ impl Entity {
     }
 
     /// The next messages to carry; none when there are none. What has no hop left fails here.
-    fn begin_transfers(&mut self, cx: &mut Context<'_>, kind: SubQueue) -> Option<Batch> {
+    pub(crate) fn begin_transfers(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+    ) -> Option<Batch> {
         self.follow_up(cx, |entity, cx| {
             let subscriptions = entity.rules();
             let copies = subscriptions.map_or(1, |rules| rules.subscriptions().count());
@@ -200,7 +101,6 @@ impl Entity {
                 }
             }
             Some(Batch {
-                source: (entity.path.clone(), kind),
                 entity: entity.id(),
                 target,
                 cost,
@@ -250,7 +150,7 @@ impl Entity {
 
     /// Takes messages in from another entity, in order. Answers for each; the first dead letter that has to wait
     /// is the last answer, because what comes behind may not overtake (decision D22).
-    fn accept_transfers(
+    pub(crate) fn accept_transfers(
         &mut self,
         cx: &mut Context<'_>,
         source: SubQueue,
@@ -329,7 +229,7 @@ impl Entity {
 
     /// What became of messages that were carried. Those without an answer stay, and so do those that were refused by
     /// what is not the target any more.
-    fn complete_transfers(
+    pub(crate) fn complete_transfers(
         &mut self,
         cx: &mut Context<'_>,
         kind: SubQueue,

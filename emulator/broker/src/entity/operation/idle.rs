@@ -2,20 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{Context, Effect, Entity, MessageStore, RuleSet, Timestamp};
-
-/// Whether an entity is to be deleted because it is idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AutoDelete {
-    /// No.
-    Active,
-    /// It has asked, but may stay if its subscriptions were used, which it does not know, or if it is used meanwhile.
-    Pending,
-    /// What is sent from now on comes too late: it would be lost if it were accepted.
-    Deleting,
-    /// It was deleted, for this reason or another.
-    Deleted,
-}
+use crate::context::{Context, Effect};
+use crate::entity::{AutoDelete, Entity};
+use crate::rules::RuleSet;
+use crate::store::MessageStore;
+use crate::time::Timestamp;
 
 impl Entity {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with

@@ -1,16 +1,18 @@
 //! A client looks at messages without receiving them.
 
-use super::receive::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
-use crate::ids::Offset;
-use crate::message::BrokerProperties;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::ids::{Offset, SequenceNumber, SessionName, SubQueue};
+use crate::message::{BrokerProperties, Message};
+use crate::policy::StorePolicy;
+use crate::store::MessageStore;
 use crate::store::entry::Entry;
-use crate::{
-    Context, Entity, Message, MessageStore, SequenceNumber, SessionName, StorePolicy, SubQueue,
-};
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
+/// Of one that was deferred.
+pub(crate) const STATE_DEFERRED: i32 = 1;
 /// Of one that is not active yet; also of one that was scheduled, when it is received (observed 6).
 pub(crate) const STATE_SCHEDULED: i32 = 2;
 

@@ -4,19 +4,20 @@
 //! subscription sees the topic's order; filters are evaluated while no entity is in hand, and each subscription gets
 //! its copies under its own lock. A copy shares the message (architecture §2.3).
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::dead_letter::DeadLetterCause;
 use super::forward::Transfer;
-use crate::filter::RuleError;
-use crate::ids::Offset;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::filter::{Properties, Rule, RuleError, System};
+use crate::ids::{EntityPath, IdSource, Offset, SequenceNumber};
+use crate::message::Message;
+use crate::rules::RuleSet;
 use crate::store::entry::Entry;
-use crate::{
-    Context, Entities, Entity, EntityId, EntityPath, EventKind, IdSource, Message, RuleSet,
-    SequenceNumber,
-};
 
 /// What a subscription gets of a message.
 #[derive(Debug)]
@@ -37,50 +38,98 @@ pub(crate) struct MessageCopy {
     pub(crate) failure: Option<Box<RuleError>>,
 }
 
-/// Hands a batch of a topic to the subscriptions whose rules match.
-pub(crate) fn publish(
-    entities: &mut impl Entities,
-    (topic, id): (&EntityPath, EntityId),
+/// What each subscription gets of a message: one copy if a rule without action matches, and one for each matching rule
+/// with an action.
+pub(crate) fn copies_of(
     rules: &RuleSet,
-    batch: Vec<Transfer>,
-) {
-    let offsets: Vec<_> = batch.iter().map(|transfer| transfer.offset).collect();
-    // Filters ask for ids while no entity, and so no source of ids, is in hand.
-    let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
-    let mut ids = Drawn(seed.unwrap_or_default());
-    let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
-    for transfer in batch {
-        for (subscription, copy) in rules.copies(&transfer, &mut ids) {
-            copies.entry(subscription).or_default().push(copy);
+    transfer: &Transfer,
+    ids: &mut dyn IdSource,
+) -> Vec<(EntityPath, MessageCopy)> {
+    let message = &transfer.message;
+    let system = system(transfer);
+    // What was accepted decodes. Were it not so, the message would still go to those who want every one.
+    let properties = message.filter_view(&system);
+    let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
+    let (matched, failed) = rules.matching(&properties, ids);
+    let mut copies = Vec::new();
+    for (subscription, rule, error) in failed {
+        let copy = copy(transfer, message.clone(), &rule.name, Some(error));
+        copies.push((subscription.clone(), copy));
+    }
+    for (subscription, rules) in matched {
+        let plain = rules.iter().find(|rule| rule.action.is_none());
+        let plain = plain.map(|rule| copy(transfer, message.clone(), &rule.name, None));
+        copies.extend(plain.map(|copy| (subscription.clone(), copy)));
+        for rule in &rules {
+            let edited = edited(rule, message, &properties, ids);
+            if let Some((message, failure)) = edited {
+                let copy = MessageCopy {
+                    sent: Some(transfer.message.clone()),
+                    ..copy(transfer, message, &rule.name, failure)
+                };
+                copies.push((subscription.clone(), copy));
+            }
         }
     }
-    for (subscription, copies) in copies {
-        entities.with_entity(&subscription, |entity, cx| entity.accept_copies(cx, copies));
-    }
-    entities.with_entity(topic, |entity, cx| {
-        // Another topic may have its path by now, whose messages have the same offsets.
-        if entity.id() == id {
-            entity.published(cx, offsets);
-        }
-    });
+    copies
 }
 
-/// SplitMix64 from a number of the true source: `newid()` needs many, and each only once.
-struct Drawn(u64);
+/// The own copy of a rule with an action; unchanged when the action fails.
+fn edited(
+    rule: &Rule,
+    message: &Message,
+    properties: &Properties<'_>,
+    ids: &mut dyn IdSource,
+) -> Option<(Message, Option<Box<RuleError>>)> {
+    let mut message = message.clone();
+    match rule.edits(properties, ids)? {
+        Ok(edits) => {
+            let failure = message.apply(&edits).err();
+            let failure = failure.map(|error| rule.cannot_be_applied(error));
+            Some((message, failure))
+        }
+        Err(error) => Some((message, Some(error))),
+    }
+}
 
-impl IdSource for Drawn {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+fn copy(
+    transfer: &Transfer,
+    message: Message,
+    rule: &str,
+    failure: Option<Box<RuleError>>,
+) -> MessageCopy {
+    MessageCopy {
+        message,
+        sent: None,
+        enqueued_number: transfer.enqueued_number,
+        hops: transfer.hops,
+        ceiling: transfer.ceiling,
+        rule: rule.into(),
+        failure,
+    }
+}
+
+/// What filters see of a message that stands at its topic.
+fn system(transfer: &Transfer) -> System<'_> {
+    let message = &transfer.message;
+    System {
+        sequence_number: Some(transfer.number),
+        enqueued_sequence_number: Some(transfer.enqueued_number),
+        enqueued_at: Some(transfer.enqueued_at),
+        expires_at: message
+            .time_to_live()
+            .map(|milliseconds| transfer.enqueued_at + Duration::from_millis(milliseconds)),
+        size: message.size(),
+        time_to_live: message.time_to_live().map(Duration::from_millis),
+        force_persistence: true,
+        dead_letter_source: message.dead_letter_source(),
+        ..System::default()
     }
 }
 
 impl Entity {
     /// Takes in what the topic has for this subscription. That is no use of the subscription (semantics §5).
-    fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
+    pub(crate) fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
         if self.check_whole().is_err() {
             return;
         }
@@ -123,7 +172,7 @@ impl Entity {
     }
 
     /// The subscriptions have what they wanted; what none wanted is gone (semantics §13.1).
-    fn published(&mut self, cx: &mut Context<'_>, offsets: Vec<Offset>) {
+    pub(crate) fn published(&mut self, cx: &mut Context<'_>, offsets: Vec<Offset>) {
         self.follow_up(cx, |entity, cx| {
             let store = &mut entity.active;
             for offset in offsets {

@@ -1,29 +1,20 @@
 //! Receivers come, ask for messages, take what is reserved to them, and go. Where one takes a message its lock begins, or
 //! the message goes.
 
-use super::peek::STATE_SCHEDULED;
+use super::peek::{STATE_DEFERRED, STATE_SCHEDULED};
 use super::send::{effective_time_to_live, milliseconds};
-use crate::ids::{LockNonce, Offset};
-use crate::message::BrokerProperties;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{LockNonce, LockToken, Offset, ReceiverId, SubQueue};
+use crate::message::{BrokerProperties, Message};
+use crate::policy::StorePolicy;
+use crate::store::MessageStore;
 use crate::store::entry::{Entry, Lock};
-use crate::{
-    Context, Entity, EventKind, LockToken, Message, MessageStore, ReceiverId, StorePolicy, SubQueue,
-};
-
-/// `x-opt-message-state` of a message that was deferred.
-pub(crate) const STATE_DEFERRED: i32 = 1;
+use crate::store::receivers::ReceiveMode;
 
 /// Most bytes that the broker adds to a message when it hands it out.
 const ADDED: usize = 512;
-
-/// How a receiver receives (semantics §2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReceiveMode {
-    /// Under a lock, until it is settled.
-    PeekLock,
-    /// Removed when handed over.
-    ReceiveAndDelete,
-}
 
 /// A message on its way to a receiver.
 #[derive(Debug, Clone)]

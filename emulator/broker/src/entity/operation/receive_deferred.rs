@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::receive::{Delivery, ReceiveMode};
+use super::receive::Delivery;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::ids::{ReceiverId, SequenceNumber, SessionName, SubQueue};
+use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Entity, MessageStore, ReceiverId, SequenceNumber, SessionName, SubQueue};
+use crate::store::receivers::ReceiveMode;
 
 /// Why deferred messages were not handed out; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -1,14 +1,12 @@
 //! The holder of a lock asks for more time.
 
-use std::time::Duration;
-
 use thiserror::Error;
 
-use crate::ids::Offset;
-use crate::{Context, Entity, EventKind, LockToken, SubQueue, Timestamp};
-
-/// By how much a renewed lock ends later than before, however soon it is renewed (observed 16).
-pub(crate) const RENEWED_BY: Duration = Duration::from_millis(1);
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{LockToken, Offset, SubQueue};
+use crate::time::Timestamp;
 
 /// Why locks were not renewed; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -48,15 +46,12 @@ impl Entity {
             {
                 return Err(RenewError::UnderSession(token));
             }
-            let renewed = store.policy().lock_until(cx.now);
-            let mut ends = Vec::with_capacity(tokens.len());
-            for &offset in &offsets {
-                let locked_until = store.extend_lock(offset, renewed, RENEWED_BY);
-                let locked_until = locked_until.unwrap_or(renewed);
+            let renewed = offsets.into_iter().filter_map(|offset| {
+                let locked_until = store.renew_lock(offset, cx.now)?;
                 store.record(cx, offset, EventKind::LockRenewed { locked_until });
-                ends.push(locked_until);
-            }
-            Ok(ends)
+                Some(locked_until)
+            });
+            Ok(renewed.collect())
         })
     }
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::entity::Role;
+use crate::context::Context;
+use crate::entity::{Entity, Role};
 use crate::filter::Rule;
-use crate::{Context, Entity, EntityPath, RuleSet};
+use crate::ids::EntityPath;
+use crate::rules::RuleSet;
 
 /// Why a rule was not added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

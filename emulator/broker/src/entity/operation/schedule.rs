@@ -2,9 +2,12 @@
 
 use thiserror::Error;
 
-use crate::ids::Offset;
+use crate::context::Context;
+use crate::duplicates;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{Offset, SequenceNumber};
 use crate::store::entry::{Entry, State};
-use crate::{Context, Entity, EventKind, SequenceNumber, partition};
 
 /// Why messages were not cancelled; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -43,7 +46,7 @@ impl Entity {
                 store.record_as(cx, number, EventKind::Cancelled);
                 if let Some(history) = &mut entity.history {
                     let partitioned = entity.description.enable_partitioning;
-                    let id = partition::duplicate_key(&entry.message, partitioned);
+                    let id = duplicates::key(&entry.message, partitioned);
                     history.restart(&id, entry.enqueued_at);
                 }
             }

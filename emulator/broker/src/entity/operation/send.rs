@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::idle::AutoDelete;
-use crate::ids::Offset;
-use crate::partition;
+use crate::context::Context;
+use crate::description::EntityKind;
+use crate::duplicates;
+use crate::entity::{AutoDelete, Entity};
+use crate::event::EventKind;
+use crate::ids::{EntityPath, Offset, SequenceNumber, SessionName};
+use crate::message::Message;
+use crate::policy::StorePolicy;
 use crate::store::entry::{Entry, State};
 use crate::store::sessions::Slot;
-use crate::{
-    Context, Entity, EntityKind, EntityPath, EventKind, Message, SequenceNumber, SessionName,
-    StorePolicy, Timestamp,
-};
+use crate::time::Timestamp;
 
 /// Why messages were not accepted; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -110,8 +112,7 @@ impl Entity {
             }
             let keys = messages.iter().map(|message| entity.partition_key(message));
             let keys = keys.collect::<Result<Vec<_>, _>>()?;
-            let key = partition::key_of_batch(&keys)?;
-            let partition = entity.partition(key);
+            let partition = entity.partition_of_batch(&keys)?;
             let messages = messages.into_iter();
             Ok(messages.map(|m| entity.accept(cx, m, partition)).collect())
         })
@@ -161,14 +162,6 @@ impl Entity {
         self.active.policy().has_sessions && !belongs()
     }
 
-    /// What decides about its partition, where there are partitions.
-    pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
-        match self.description.enable_partitioning {
-            true => partition::key(message, self.history.is_some()),
-            false => Ok(None),
-        }
-    }
-
     /// Takes a message in that was checked, and returns its number; none if it is a duplicate.
     pub(crate) fn accept(
         &mut self,
@@ -192,15 +185,6 @@ impl Entity {
         Some(number)
     }
 
-    /// The partition of a message with this key; 0 where there are none.
-    pub(crate) fn partition(&mut self, key: Option<&str>) -> u8 {
-        if !self.description.enable_partitioning {
-            return 0;
-        }
-        self.round_robin += u64::from(key.is_none());
-        partition::of(key, self.round_robin)
-    }
-
     /// Whether a message is a duplicate, which is recorded; if not, it is remembered.
     pub(crate) fn is_duplicate(
         &mut self,
@@ -211,7 +195,7 @@ impl Entity {
         let Some(history) = &mut self.history else {
             return false;
         };
-        let id = partition::duplicate_key(message, self.description.enable_partitioning);
+        let id = duplicates::key(message, self.description.enable_partitioning);
         if history.admit(&id, cx.now, since) {
             return false;
         }

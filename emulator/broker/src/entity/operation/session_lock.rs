@@ -2,11 +2,13 @@
 
 use thiserror::Error;
 
+use crate::context::{Context, Effect};
+use crate::entity::Entity;
+use crate::entity::operation::send::SendError;
+use crate::event::{EventKind, Text};
+use crate::ids::{ClientId, ReceiverId, SessionName, SubQueue};
 use crate::store::sessions::{Ended, Sessions, Slot};
-use crate::{
-    ClientId, Context, Effect, Entity, EventKind, ReceiverId, SendError, SessionName, SubQueue,
-    Text, Timestamp,
-};
+use crate::time::Timestamp;
 
 /// Why something was not done for the holder of a session; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -44,10 +46,9 @@ impl Entity {
     ) -> Result<Timestamp, SessionError> {
         self.verb(cx, |entity, cx| {
             let slot = entity.session_of_client(client, session)?;
-            let mut locked_until = entity.active.policy().lock_until(cx.now);
-            if let Some(sessions) = entity.active.sessions_mut() {
-                locked_until = sessions.renew(slot, locked_until);
-            }
+            let renewed = entity.active.renew_session(slot, cx.now);
+            let lost = || SessionError::LockLost(session.clone());
+            let locked_until = renewed.ok_or_else(lost)?;
             entity.record_session(cx, session, |session| EventKind::SessionLockRenewed {
                 session,
                 locked_until,

@@ -3,8 +3,12 @@
 use bytes::Bytes;
 
 use super::session_lock::SessionError;
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{ClientId, ReceiverId, SessionName};
 use crate::store::sessions::{SessionState, Sessions};
-use crate::{ClientId, Context, Entity, EventKind, ReceiverId, SessionName, Timestamp};
+use crate::time::Timestamp;
 
 /// A session as a snapshot shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

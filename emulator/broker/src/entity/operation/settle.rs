@@ -8,11 +8,13 @@ use servicebus_codec::DecodeError;
 use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
-use crate::ids::Offset;
-use crate::{
-    Context, Entity, EventKind, LockToken, Message, MessageStore, PropertyChanges, SequenceNumber,
-    SubQueue, Timestamp,
-};
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::event::EventKind;
+use crate::ids::{LockToken, Offset, SequenceNumber, SubQueue};
+use crate::message::{Message, PropertyChanges};
+use crate::store::MessageStore;
+use crate::time::Timestamp;
 
 /// What became of a message (semantics §2.3).
 #[derive(Debug, Clone, PartialEq, Eq)]

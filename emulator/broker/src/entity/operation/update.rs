@@ -2,9 +2,12 @@
 
 use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
-use crate::ids::Offset;
+use crate::context::Context;
+use crate::description::EntityDescription;
+use crate::entity::Entity;
+use crate::ids::{Offset, SubQueue};
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deadline, Entity, EntityDescription, SubQueue};
+use crate::time::Deadline;
 
 impl Entity {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status

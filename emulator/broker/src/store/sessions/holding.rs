@@ -3,10 +3,9 @@
 use uuid::Uuid;
 
 use super::{Sessions, Slot};
-use crate::entity::operation::renew::RENEWED_BY;
-use crate::ids::Offset;
+use crate::ids::{ClientId, Offset, ReceiverId, SessionName};
 use crate::store::sessions::SessionLock;
-use crate::{ClientId, ReceiverId, SessionName, Timestamp};
+use crate::time::Timestamp;
 
 /// How a receiver stands to the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +108,17 @@ impl Sessions {
         standings.filter_map(|&id| self.held_by(id)).collect()
     }
 
-    /// Lets the lock of a session last until another instant, at least [`RENEWED_BY`] later than before; returns its end.
-    pub(crate) fn renew(&mut self, slot: Slot, until: Timestamp) -> Timestamp {
-        let mut end = until;
+    /// Lets the lock of a session last until `until` has it; returns its end.
+    pub(crate) fn renew(
+        &mut self,
+        slot: Slot,
+        until: impl FnOnce(Timestamp) -> Timestamp,
+    ) -> Option<Timestamp> {
+        let mut end = None;
         self.change(slot, |session| {
             if let Some(lock) = &mut session.lock {
-                end = until.max(lock.until + RENEWED_BY);
-                lock.until = end;
+                lock.until = until(lock.until);
+                end = Some(lock.until);
             }
         });
         end

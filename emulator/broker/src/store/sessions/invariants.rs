@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Session, Sessions, Standing};
-use crate::Deadline;
 use crate::ids::Offset;
 use crate::store::MessageStore;
 use crate::store::entry::State;
+use crate::time::Deadline;
 
 /// What the entries alone say of one session.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! Sessions are granted to those who wait, and their messages go to those who hold them.
 
 use super::{Ended, Grant, SessionLock, Slot};
-use crate::entity::operation::accept_session::session_token;
-use crate::ids::Offset;
+use crate::context::{Context, Effect};
+use crate::event::EventKind;
+use crate::ids::{Offset, SessionName};
+use crate::message::Message;
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Effect, EventKind, Message, SessionName};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -60,7 +61,7 @@ impl MessageStore {
         while self.policy.serves
             && let Some(sessions) = &mut self.sessions
             && let Some(Grant { session, lock }) =
-                sessions.grant_next(until, || session_token(cx.ids))
+                sessions.grant_next(until, || SessionLock::new_token(cx.ids))
         {
             self.record_accepted(cx, &session, lock);
             if self.receivers.wake(lock.receiver) {

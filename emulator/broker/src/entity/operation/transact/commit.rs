@@ -6,12 +6,13 @@
 
 use thiserror::Error;
 
+use crate::context::Context;
+use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
-use crate::ids::Offset;
-use crate::transaction::{Enlisted, TIME_LIMIT, Transaction, Work};
-use crate::{
-    Context, Entity, EntityId, EntityPath, EventKind, LockToken, SequenceNumber, SubQueue,
-    TransactionId,
+use crate::entity::operation::transact::{Enlisted, TIME_LIMIT, Transaction, Work};
+use crate::event::EventKind;
+use crate::ids::{
+    EntityId, EntityPath, LockToken, Offset, SequenceNumber, SubQueue, TransactionId,
 };
 
 /// Why a transaction was not committed; it was rolled back.

@@ -8,12 +8,15 @@
 //! order, and into its transfer dead letters where that fails (decision D3). They take no part in its duplicate detection and
 //! in its own forwarding, and pass it without a hop.
 
-use super::TransactError;
+use super::{Partition, TransactError, Transaction, Work};
+use crate::context::Context;
+use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
-use crate::ids::Offset;
+use crate::entity::partition::key_of_batch;
+use crate::event::EventKind;
+use crate::ids::{EntityPath, Offset, SequenceNumber};
+use crate::message::Message;
 use crate::store::entry::Entry;
-use crate::transaction::{Partition, Transaction, Work};
-use crate::{Context, Entity, EntityPath, EventKind, Message, SequenceNumber, partition};
 
 impl Entity {
     /// Enlists messages to be sent to this entity, all or none.
@@ -45,7 +48,7 @@ impl Entity {
         self.check_quota(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| key(self, message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        let key = partition::key_of_batch(&keys)?;
+        let key = key_of_batch(&keys)?;
         if !self.description.enable_partitioning {
             return Ok(0);
         }
@@ -202,8 +205,7 @@ impl Entity {
             .iter()
             .map(|message| self.via_key(message))
             .collect();
-        let key = partition::key_of_batch(&keys)?;
-        Ok(self.partition(key))
+        self.partition_of_batch(&keys)
     }
 
     pub(crate) fn accept_send_via(

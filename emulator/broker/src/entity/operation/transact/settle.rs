@@ -1,10 +1,12 @@
 //! Locks are settled in a transaction: they are held on until the commit, and no other client can settle them.
 
-use super::TransactError;
-use crate::entity::operation::settle::SettleError;
-use crate::ids::Offset;
-use crate::transaction::{Partition, Transaction, Work};
-use crate::{Context, Entity, EventKind, LockToken, Outcome, PropertyChanges, SubQueue};
+use super::{Partition, TransactError, Transaction, Work};
+use crate::context::Context;
+use crate::entity::Entity;
+use crate::entity::operation::settle::{Outcome, SettleError};
+use crate::event::EventKind;
+use crate::ids::{LockToken, Offset, SubQueue};
+use crate::message::PropertyChanges;
 
 impl Entity {
     /// Enlists the end of several locks with the same outcome: all, or none when one of them is not held, is named

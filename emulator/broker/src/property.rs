@@ -9,10 +9,10 @@ mod table;
 use std::fmt;
 use std::time::Duration;
 
-use super::description::{EntityDescription, EntityStatus, Problem};
-use crate::{EntityKind, EntityPath, Tier};
+use crate::description::{EntityDescription, EntityKind, EntityStatus, Problem};
+use crate::ids::EntityPath;
+use crate::settings::Tier;
 
-pub(crate) use table::BASIC_TIME_TO_LIVE;
 pub use table::PROPERTIES;
 
 const DAY: u64 = 86_400;
@@ -237,6 +237,43 @@ impl Property {
             });
         }
         None
+    }
+}
+
+impl EntityDescription {
+    /// Everything about the properties of an entity of this kind that is not legal; empty when they are.
+    pub fn problems(&self, kind: EntityKind, tier: Tier) -> Vec<Problem> {
+        let properties = Property::all_of(kind);
+        properties
+            .filter_map(|property| property.problem(self, kind, tier))
+            .collect()
+    }
+
+    /// The properties that `changed` would change although they are fixed at creation.
+    pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
+        let fixed = PROPERTIES.iter().filter(|property| property.is_fixed);
+        let differ = fixed.filter_map(|property| {
+            let (before, after) = (property.get(self)?, property.get(changed)?);
+            let allowed = || format!("{}, as it was created", property.text(&before));
+            (before != after).then(|| Problem::new(property.name, property.text(&after), allowed()))
+        });
+        differ.collect()
+    }
+
+    /// Where messages and dead letters go on to, with the properties that say so.
+    pub fn targets(&self) -> impl Iterator<Item = (&'static str, EntityPath)> {
+        let targets = PROPERTIES
+            .iter()
+            .filter_map(|property| match property.get(self)? {
+                PropertyValue::Target(target) => Some((property.name, target?)),
+                PropertyValue::Flag(_)
+                | PropertyValue::Number(_)
+                | PropertyValue::Duration(_)
+                | PropertyValue::Endless(_)
+                | PropertyValue::Status(_)
+                | PropertyValue::Text(_) => None,
+            });
+        targets.collect::<Vec<_>>().into_iter()
     }
 }
 

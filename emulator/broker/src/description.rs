@@ -9,13 +9,45 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
-use super::property::{BASIC_TIME_TO_LIVE, PROPERTIES, Property, PropertyValue};
-use crate::{EntityKind, EntityPath, Tier};
+use crate::ids::EntityPath;
+use crate::settings::Tier;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Partitions of a partitioned entity.
-const PARTITIONS: u64 = 16;
+/// Longest default time to live in the basic tier (semantics §4).
+pub(crate) const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// Partitions of a partitioned entity: as many as the service makes.
+pub(crate) const PARTITIONS: u64 = 16;
+
+/// What an entity is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntityKind {
+    /// It is sent to and received from.
+    Queue,
+    /// It is sent to.
+    Topic,
+    /// It is received from.
+    Subscription,
+}
+
+impl EntityKind {
+    /// Why a namespace of this tier has no entities of the kind; none where it has.
+    pub fn problem(self, path: &str, tier: Tier) -> Option<Problem> {
+        let is_absent = self == Self::Topic && tier == Tier::Basic;
+        is_absent.then(|| Problem::new("Topic", path, "none: the basic tier has no topics"))
+    }
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Queue => "Queue",
+            Self::Topic => "Topic",
+            Self::Subscription => "Subscription",
+        })
+    }
+}
 
 /// What can be done with an entity (semantics §14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -166,41 +198,6 @@ impl EntityDescription {
     /// Whether messages or dead letters go on to an entity.
     pub fn forwards(&self) -> bool {
         self.forward_to.is_some() || self.forward_dead_lettered_messages_to.is_some()
-    }
-
-    /// Everything about the properties of an entity of this kind that is not legal; empty when they are.
-    pub fn problems(&self, kind: EntityKind, tier: Tier) -> Vec<Problem> {
-        let properties = Property::all_of(kind);
-        properties
-            .filter_map(|property| property.problem(self, kind, tier))
-            .collect()
-    }
-
-    /// The properties that `changed` would change although they are fixed at creation.
-    pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
-        let fixed = PROPERTIES.iter().filter(|property| property.is_fixed);
-        let differ = fixed.filter_map(|property| {
-            let (before, after) = (property.get(self)?, property.get(changed)?);
-            let allowed = || format!("{}, as it was created", property.text(&before));
-            (before != after).then(|| Problem::new(property.name, property.text(&after), allowed()))
-        });
-        differ.collect()
-    }
-
-    /// Where messages and dead letters go on to, with the properties that say so.
-    pub fn targets(&self) -> impl Iterator<Item = (&'static str, EntityPath)> {
-        let targets = PROPERTIES
-            .iter()
-            .filter_map(|property| match property.get(self)? {
-                PropertyValue::Target(target) => Some((property.name, target?)),
-                PropertyValue::Flag(_)
-                | PropertyValue::Number(_)
-                | PropertyValue::Duration(_)
-                | PropertyValue::Endless(_)
-                | PropertyValue::Status(_)
-                | PropertyValue::Text(_) => None,
-            });
-        targets.collect::<Vec<_>>().into_iter()
     }
 }
 

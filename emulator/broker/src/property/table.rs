@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use super::PropertyType::{Duration as Span, Endless, Flag, Number, Status, Target, Text};
 use super::{Audience, DAY, Field, Property, PropertyType, PropertyValue, Stored};
-use crate::Tier::{self, Basic, Standard};
-
-/// Longest default time to live in the basic tier (semantics §4).
-pub(crate) const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * DAY);
+use crate::description::BASIC_TIME_TO_LIVE;
+use crate::settings::Tier::{self, Basic, Standard};
 
 /// Where a description has a property.
 macro_rules! field {

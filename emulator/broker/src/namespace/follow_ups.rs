@@ -4,79 +4,25 @@
 //! An operation has one entity in hand; what it asks for beyond that is an [`Effect`] and is done here, once, for all who
 //! hold entities. No entity is held while another one is reached for.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::EntityCell as _;
+use super::entities::Entities;
+use crate::entity::Entity;
+use crate::entity::operation::dead_letter::TransferFailure;
+use crate::entity::operation::forward::{Target, Transfer};
+use crate::entity::operation::publish::{MessageCopy, copies_of};
+use crate::entity::operation::send::SendError;
 use crate::filter::Rule;
-use crate::{
-    Effect, Effects, Entities, Entity, EntityCell as _, EntityId, EntityPath, ReceiverId, SubQueue,
-    forward,
-};
-
-/// What operations have asked for that is done when no entity is in hand.
-#[derive(Debug, Default)]
-pub struct FollowUps {
-    /// Stores with something to forward, in the order in which they said so.
-    sources: VecDeque<(EntityPath, SubQueue)>,
-    /// The last of them that was asked for.
-    current: Option<EntityPath>,
-    idle: Vec<(EntityPath, EntityId)>,
-}
-
-/// What a receiver is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
-    /// Of [`Effect::Wake`].
-    Wake(ReceiverId),
-    /// Of [`Effect::SessionLost`].
-    SessionLost(ReceiverId),
-}
-
-impl FollowUps {
-    /// Takes what effects ask for; what they say to receivers is for `notify`.
-    pub fn take(&mut self, effects: &mut Effects, mut notify: impl FnMut(Notice)) {
-        for effect in effects.drain(..) {
-            match effect {
-                Effect::Wake(receiver) => notify(Notice::Wake(receiver)),
-                Effect::SessionLost(receiver) => notify(Notice::SessionLost(receiver)),
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
-                Effect::Delete(path, id) => self.idle.push((path, id)),
-            }
-        }
-    }
-
-    /// Whether nothing is left to do.
-    pub fn is_empty(&self) -> bool {
-        self.sources.is_empty() && self.idle.is_empty()
-    }
-
-    /// Lets stores forward that others have left.
-    pub fn add_sources(&mut self, sources: impl IntoIterator<Item = (EntityPath, SubQueue)>) {
-        self.sources.extend(sources);
-    }
-
-    /// Stores that have more to forward than was to be done; they are left to the caller.
-    pub fn take_sources(&mut self) -> VecDeque<(EntityPath, SubQueue)> {
-        std::mem::take(&mut self.sources)
-    }
-
-    /// The entity that forwarded last.
-    pub fn take_current(&mut self) -> Option<EntityPath> {
-        self.current.take()
-    }
-
-    pub(crate) fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
-        let next = self.sources.pop_front();
-        self.current = next.as_ref().map(|(path, _)| path.clone());
-        next
-    }
-}
+use crate::ids::{EntityId, EntityPath, IdSource, SubQueue};
+use crate::rules::RuleSet;
 
 /// Deletes entities that have asked for it because they are idle, and says whether any is gone. A topic is not idle while
 /// its subscriptions are used (semantics §5).
 pub fn delete_idle(entities: &mut impl Entities) -> bool {
     let mut is_gone = false;
-    for (path, id) in std::mem::take(&mut entities.follow_ups().idle) {
+    for (path, id) in entities.follow_ups().take_idle() {
         let found = entities.with_entity(&path, |entity, _| {
             (entity.id() == id).then(|| entity.subscriptions())
         });
@@ -174,5 +120,97 @@ pub fn follow_up(entities: &mut impl Entities, at_most: usize) -> bool {
         if at_most < usize::MAX || entities.follow_ups().is_empty() {
             return is_gone;
         }
+    }
+}
+
+/// Carries what waits to be forwarded, until nothing does or about `at_most` messages were handed over, each copy for a
+/// subscription counted. A store that has more to forward has said so again by then. A message may pass several entities.
+pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
+    while at_most > 0
+        && let Some((path, kind)) = entities.follow_ups().next_source()
+    {
+        while at_most > 0
+            && let Some(Some(batch)) =
+                entities.with_entity(&path, |entity, cx| entity.begin_transfers(cx, kind))
+        {
+            at_most = at_most.saturating_sub(batch.cost);
+            if batch.messages.is_empty() {
+                continue;
+            }
+            let source = (&path, batch.entity);
+            match batch.target {
+                Target::Entity(target) => {
+                    forward_batch(entities, source, kind, &target, batch.messages);
+                }
+                Target::Subscriptions(rules) => publish(entities, source, &rules, batch.messages),
+            }
+        }
+    }
+}
+
+/// Carries a batch of a store to another entity.
+fn forward_batch(
+    entities: &mut impl Entities,
+    (source, id): (&EntityPath, EntityId),
+    kind: SubQueue,
+    target: &EntityPath,
+    messages: Vec<Transfer>,
+) {
+    let offsets: Vec<_> = messages.iter().map(|transfer| transfer.offset).collect();
+    let answers = entities.with_entity(target, |entity, cx| {
+        entity.accept_transfers(cx, kind, messages)
+    });
+    let answers = answers.unwrap_or_else(|| {
+        // It is not there, or broke just now.
+        let whole = entities.with_entity(target, |entity, _| entity.check_whole().err());
+        let missing = || SendError::NotFound(target.clone());
+        let failure = whole.flatten().unwrap_or_else(missing);
+        vec![Err(TransferFailure::Refused(failure)); offsets.len()]
+    });
+    entities.with_entity(source, |entity, cx| {
+        if entity.id() == id {
+            entity.complete_transfers(cx, kind, target, offsets, answers);
+        }
+    });
+}
+
+/// Hands a batch of a topic to the subscriptions whose rules match.
+fn publish(
+    entities: &mut impl Entities,
+    (topic, id): (&EntityPath, EntityId),
+    rules: &RuleSet,
+    batch: Vec<Transfer>,
+) {
+    let offsets: Vec<_> = batch.iter().map(|transfer| transfer.offset).collect();
+    // Filters ask for ids while no entity, and so no source of ids, is in hand.
+    let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
+    let mut ids = Drawn(seed.unwrap_or_default());
+    let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
+    for transfer in batch {
+        for (subscription, copy) in copies_of(rules, &transfer, &mut ids) {
+            copies.entry(subscription).or_default().push(copy);
+        }
+    }
+    for (subscription, copies) in copies {
+        entities.with_entity(&subscription, |entity, cx| entity.accept_copies(cx, copies));
+    }
+    entities.with_entity(topic, |entity, cx| {
+        // Another topic may have its path by now, whose messages have the same offsets.
+        if entity.id() == id {
+            entity.published(cx, offsets);
+        }
+    });
+}
+
+/// SplitMix64 from a number of the true source: `newid()` needs many, and each only once.
+struct Drawn(u64);
+
+impl IdSource for Drawn {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
     }
 }

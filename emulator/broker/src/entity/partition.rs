@@ -1,0 +1,64 @@
+//! Partitioned entities: which partition a message belongs to, and how its number shows it (decision D18).
+//!
+//! One store holds all partitions: the lower 48 bits of a number count over the whole entity, so that they are
+//! unique and ascending within every partition, and browsing goes in the order of arrival.
+
+use crate::description::PARTITIONS;
+use crate::entity::Entity;
+use crate::entity::operation::send::SendError;
+use crate::message::Message;
+
+impl Entity {
+    /// What decides about the partition of a message, where there are partitions: session id, else partition key, else
+    /// message id where duplicates are detected (semantics §15).
+    pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
+        if !self.description.enable_partitioning {
+            return Ok(None);
+        }
+        let session_id = message.session_id();
+        let partition_key = message.partition_key();
+        if let (Some(session_id), Some(partition_key)) = (&session_id, &partition_key)
+            && session_id != partition_key
+        {
+            return Err(SendError::KeysDiffer {
+                session_id: session_id.clone().into_owned(),
+                partition_key: partition_key.clone().into_owned(),
+            });
+        }
+        let key = session_id.or(partition_key);
+        let key = key.or_else(|| self.history.is_some().then(|| message.id()));
+        Ok(key.map(|key| key.into_owned()))
+    }
+
+    /// The partition of a message with this key; without one, partitions take turns. 0 where there are none.
+    pub(crate) fn partition(&mut self, key: Option<&str>) -> u8 {
+        if !self.description.enable_partitioning {
+            return 0;
+        }
+        self.round_robin += u64::from(key.is_none());
+        // FNV-1a: the same in every run and on every machine.
+        let hash = |key: &str| {
+            key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+        };
+        (key.map_or(self.round_robin, hash) % PARTITIONS) as u8
+    }
+
+    /// The partition of a batch with these keys.
+    pub(crate) fn partition_of_batch(&mut self, keys: &[Option<String>]) -> Result<u8, SendError> {
+        Ok(self.partition(key_of_batch(keys)?))
+    }
+}
+
+/// The key of a batch: messages of it that have keys have the same, and all go to one partition (semantics §17.1).
+pub(crate) fn key_of_batch(keys: &[Option<String>]) -> Result<Option<&str>, SendError> {
+    let mut given = keys.iter().flatten();
+    let Some(first) = given.next() else {
+        return Ok(None);
+    };
+    match given.find(|&other| other != first) {
+        Some(other) => Err(SendError::BatchKeysDiffer(first.clone(), other.clone())),
+        None => Ok(Some(first)),
+    }
+}
