@@ -46,7 +46,7 @@ impl Timeline {
 
     /// Returns how often something happened; exact also when events were dropped.
     pub fn count(&self, kind: &EventKind) -> u64 {
-        match self.counters.get(kind.name()) {
+        match self.counters.get(&kind.name()) {
             Some(count) => *count,
             None => {
                 let events = self.events.iter();

@@ -1,6 +1,6 @@
 //! What an operation may know, and where it says what it did and what the shell has to do because of it.
 
-use crate::event::Events;
+use crate::events::Events;
 use crate::ids::{ClientId, EntityId, EntityPath, IdSource, ReceiverId, SubQueue};
 use crate::time::Timestamp;
 

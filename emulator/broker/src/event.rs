@@ -4,14 +4,10 @@
 //! (message ids, reasons) stand in one buffer beside them. An event never holds a slice of a payload, which
 //! would keep it alive.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
 use crate::ids::{ClientId, EntityId, SequenceNumber, SubQueue, TransactionId};
 use crate::time::Timestamp;
-
-/// Longest text that is kept, in bytes.
-const MAX_TEXT: usize = 1024;
 
 /// One thing that happened to one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,126 +225,11 @@ pub enum EventKind {
     },
 }
 
-/// A text in the buffer of the [`Events`] that hold the event.
+/// A text in the buffer of the [`crate::Events`] that hold the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Text {
-    start: u64,
-    length: u32,
-}
-
-/// Events in order, with their texts.
-#[derive(Debug, Default)]
-pub struct Events {
-    records: VecDeque<Event>,
-    text: VecDeque<u8>,
-    /// Position of the first byte of `text` in the stream of all texts ever held.
-    origin: u64,
-}
-
-impl Events {
-    /// Holds nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
-    /// can fill the record with one message.
-    pub fn text(&mut self, text: &str) -> Text {
-        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
-        let start = self.origin + self.text.len() as u64;
-        self.text.extend(text.as_bytes());
-        Text {
-            start,
-            length: text.len() as u32,
-        }
-    }
-
-    /// Appends an event.
-    pub fn push(&mut self, event: Event) {
-        self.records.push_back(event);
-    }
-
-    /// The events, oldest first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Event> {
-        self.records.iter()
-    }
-
-    /// The event at a position.
-    pub fn get(&self, index: usize) -> Option<&Event> {
-        self.records.get(index)
-    }
-
-    /// A copy of the events that `takes` chooses, with their texts.
-    pub fn copied(&self, takes: impl Fn(&Event) -> bool) -> Self {
-        let mut copy = Self::new();
-        for event in self.records.iter().filter(|event| takes(event)) {
-            let mut event = *event;
-            event.kind.texts(|text| *text = copy.copy_text(self, *text));
-            copy.push(event);
-        }
-        copy
-    }
-
-    fn copy_text(&mut self, from: &Self, text: Text) -> Text {
-        let start = self.origin + self.text.len() as u64;
-        self.text.extend(from.bytes(text));
-        Text { start, ..text }
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    /// The words behind a [`Text`] of one of these events.
-    pub fn read(&self, text: Text) -> String {
-        let bytes: Vec<u8> = self.bytes(text).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn bytes(&self, text: Text) -> impl Iterator<Item = &u8> {
-        let length = text.length as usize;
-        // The empty text of an event has no place of its own: it may begin before what is still held.
-        let start = match length {
-            0 => 0,
-            _ => (text.start - self.origin) as usize,
-        };
-        self.text.range(start..start + length)
-    }
-
-    /// Moves everything from `batch` to the end; `batch` is empty afterwards and keeps its memory.
-    pub(crate) fn absorb(&mut self, batch: &mut Self) {
-        let shift = (self.origin + self.text.len() as u64).wrapping_sub(batch.origin);
-        let (front, back) = batch.text.as_slices();
-        self.text.extend(front);
-        self.text.extend(back);
-        for mut event in batch.records.drain(..) {
-            event
-                .kind
-                .texts(|text| text.start = text.start.wrapping_add(shift));
-            self.records.push_back(event);
-        }
-        batch.text.clear();
-        batch.origin = 0;
-    }
-
-    /// Forgets the oldest events and their texts.
-    pub(crate) fn forget(&mut self, count: usize) {
-        let mut end = self.origin;
-        for mut event in self.records.drain(..count) {
-            event
-                .kind
-                .texts(|text| end = end.max(text.start + u64::from(text.length)));
-        }
-        let passed = (end - self.origin) as usize;
-        self.text.drain(..passed);
-        self.origin = end;
-    }
+    pub(crate) start: u64,
+    pub(crate) length: u32,
 }
 
 /// Declares a counter for each kind of event, by the name of the kind and the word for it in timelines.
@@ -420,7 +301,8 @@ counters! {
 }
 
 impl EventKind {
-    fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
+    /// Does something to each text of the event.
+    pub(crate) fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
         match self {
             Self::Enqueued { message_id, .. }
             | Self::Scheduled { message_id, .. }
@@ -476,88 +358,5 @@ impl EventKind {
             | Self::Removed
             | Self::ClockAdvanced { .. } => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dead_lettered(events: &mut Events, reason: Option<&str>) {
-        let reason = reason.map_or_else(Text::default, |reason| events.text(reason));
-        let place = (EntityId(1), SubQueue::Active);
-        events.push(Event::new(
-            Timestamp::default(),
-            place,
-            ClientId::BROKER,
-            Some(SequenceNumber(1)),
-            EventKind::DeadLettered {
-                moved_to: SequenceNumber(1),
-                reason,
-                description: Text::default(),
-            },
-        ));
-    }
-
-    fn reasons(events: &Events) -> Vec<String> {
-        let reason = |event: &Event| {
-            let EventKind::DeadLettered { reason, .. } = event.kind else {
-                panic!("only these were pushed, found {event:?}");
-            };
-            events.read(reason)
-        };
-        events.iter().map(reason).collect()
-    }
-
-    #[test]
-    fn texts_survive_being_moved_and_outlive_older_ones() {
-        let mut all = Events::new();
-        let mut batch = Events::new();
-        for reasons in [
-            [Some("one"), None],
-            [None, Some("two")],
-            [Some(""), Some("three")],
-        ] {
-            reasons
-                .iter()
-                .for_each(|reason| dead_lettered(&mut batch, *reason));
-            all.absorb(&mut batch);
-            assert!(batch.is_empty());
-        }
-        let mut expected = vec!["one", "", "", "two", "", "three"];
-        while !expected.is_empty() {
-            assert_eq!(reasons(&all), expected);
-            all.forget(1);
-            expected.remove(0);
-        }
-        assert!(all.is_empty());
-        assert!(all.text.is_empty());
-    }
-
-    #[test]
-    fn a_copy_has_the_facts_that_are_chosen_with_their_texts() {
-        let mut all = Events::new();
-        for reason in [Some("one"), None, Some("two"), Some("three")] {
-            dead_lettered(&mut all, reason);
-        }
-        all.forget(1);
-        assert_eq!(reasons(&all.copied(|_| true)), ["", "two", "three"]);
-        let last = all.get(2).copied();
-        let copy = all.copied(|event| Some(*event) == last);
-        assert_eq!(reasons(&copy), ["three"]);
-        assert_eq!((copy.text.len(), copy.get(1)), (5, None));
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let mut events = Events::new();
-        let text = events.text(&"ä€".repeat(MAX_TEXT));
-        let kept = events.read(text);
-        assert!(
-            (MAX_TEXT - 3..=MAX_TEXT).contains(&kept.len()),
-            "{}",
-            kept.len()
-        );
-        assert!("ä€".repeat(MAX_TEXT).starts_with(&kept));
     }
 }

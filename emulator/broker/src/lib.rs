@@ -14,6 +14,7 @@ mod description;
 mod duplicates;
 mod entity;
 mod event;
+mod events;
 pub mod filter;
 mod ids;
 mod message;
@@ -45,7 +46,8 @@ pub use entity::operation::settle::{Outcome, SettleError};
 pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::operation::transact::{TransactError, Transaction};
 pub use entity::{Counts, Entity};
-pub use event::{Counter, Event, EventKind, Events, Text};
+pub use event::{Counter, Event, EventKind, Text};
+pub use events::Events;
 pub use ids::{
     ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
     NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, TransactionId,

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::event::{Counter, Event, Events};
+use crate::event::{Counter, Event};
+use crate::events::Events;
 use crate::ids::{EntityId, SubQueue};
 
 type Tally = [u64; Counter::ALL.len()];

@@ -1,12 +1,13 @@
 //! What happened to the messages of a namespace.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, SystemTime};
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// What happened in a namespace or an entity.
@@ -120,60 +121,22 @@ pub enum EventKind {
     Other(String),
 }
 
-/// Every kind with a name of its own, and the name by which the control API knows it.
-static NAMES: [(EventKind, &str); 34] = [
-    (EventKind::Sent, "sent"),
-    (EventKind::Delivered, "delivered"),
-    (EventKind::Completed, "completed"),
-    (EventKind::Abandoned, "abandoned"),
-    (EventKind::DeadLettered, "dead-lettered"),
-    (EventKind::Released, "released"),
-    (EventKind::Deferred, "deferred"),
-    (EventKind::LockRenewed, "lock-renewed"),
-    (EventKind::LockExpired, "lock-expired"),
-    (EventKind::Expired, "expired"),
-    (EventKind::Scheduled, "scheduled"),
-    (EventKind::Activated, "activated"),
-    (EventKind::Cancelled, "cancelled"),
-    (EventKind::DuplicateDropped, "duplicate-dropped"),
-    (EventKind::Matched, "matched"),
-    (EventKind::Published, "published"),
-    (EventKind::Forwarded, "forwarded"),
-    (EventKind::TransferDeadLettered, "transfer-dead-lettered"),
-    (EventKind::Deleted, "deleted"),
-    (EventKind::EntityDeleted, "entity-deleted"),
-    (EventKind::ReceivedAndDeleted, "received-and-deleted"),
-    (EventKind::Removed, "removed"),
-    (EventKind::Refused, "refused"),
-    (EventKind::ClockAdvanced, "clock-advanced"),
-    (EventKind::SessionAccepted, "session-accepted"),
-    (EventKind::SessionLockRenewed, "session-lock-renewed"),
-    (EventKind::SessionLockExpired, "session-lock-expired"),
-    (EventKind::SessionReleased, "session-released"),
-    (EventKind::SessionStateSet, "session-state-set"),
-    (EventKind::SendEnlisted, "send-enlisted"),
-    (EventKind::SettlementEnlisted, "settlement-enlisted"),
-    (EventKind::TransactionCommitted, "transaction-committed"),
-    (EventKind::TransactionRolledBack, "transaction-rolled-back"),
-    (EventKind::Fault, "fault"),
-];
-
 impl EventKind {
     /// Returns the name by which the control API knows the kind.
-    pub fn name(&self) -> &str {
-        if let Self::Other(name) = self {
-            return name;
-        }
-        let mut names = NAMES.iter();
-        let found = names.find_map(|(kind, name)| (kind == self).then_some(*name));
-        found.unwrap_or_default()
+    pub fn name(&self) -> String {
+        self.to_string()
     }
 
     /// Returns the kind of this name.
     pub fn named(name: &str) -> Self {
-        let mut names = NAMES.iter();
-        let found = names.find_map(|(kind, known)| (*known == name).then(|| kind.clone()));
-        found.unwrap_or_else(|| Self::Other(name.to_owned()))
+        let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
+        Self::deserialize(name).unwrap_or_else(|_| Self::Other(String::new()))
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -276,8 +239,9 @@ mod tests {
 
     #[test]
     fn a_kind_is_known_by_its_name_and_an_unknown_one_keeps_it() {
+        let dead_lettered = (EventKind::DeadLettered, "dead-lettered");
         let unknown = (EventKind::Other("teleported".into()), "teleported");
-        for (kind, name) in NAMES.iter().cloned().chain([unknown]) {
+        for (kind, name) in [dead_lettered, unknown] {
             assert_eq!(EventKind::named(name), kind);
             assert_eq!(kind.name(), name);
             let json = serde_json::Value::from(name);

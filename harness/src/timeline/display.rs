@@ -184,7 +184,7 @@ fn offset(event: &Event) -> String {
 
 fn label(kind: &EventKind) -> String {
     match kind {
-        EventKind::DeadLettered | EventKind::TransferDeadLettered => kind.name().to_owned(),
+        EventKind::DeadLettered | EventKind::TransferDeadLettered => kind.name(),
         _ => kind.name().replace('-', " "),
     }
 }
