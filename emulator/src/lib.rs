@@ -15,6 +15,7 @@ mod idle;
 mod kept;
 mod listen;
 mod listeners;
+mod lock_order;
 mod memory;
 mod namespace;
 mod namespaces;

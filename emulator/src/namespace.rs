@@ -18,6 +18,7 @@ use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
 use crate::faults::{Faults, Sleeper};
+use crate::lock_order::{Ordered, Rank, take};
 use crate::router::{ConnectionId, Router};
 
 mod administer;
@@ -172,22 +173,34 @@ impl Namespace {
     }
 
     pub(crate) fn entity(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
-        self.entities.lock().find(path).cloned()
+        self.index_of_entities().find(path).cloned()
+    }
+
+    /// The paths and indexes of the entities.
+    fn index_of_entities(
+        &self,
+    ) -> Ordered<MutexGuard<'_, servicebus_broker::Namespace<SharedEntity>>> {
+        take(Rank::Inner, || self.entities.lock())
+    }
+
+    /// The caller that stands for time.
+    fn caller_of_time(&self) -> Ordered<MutexGuard<'_, Caller>> {
+        take(Rank::Caller, || self.broker.lock())
     }
 
     /// All entities, in the order of their paths.
     pub(crate) fn entities(&self) -> Vec<Arc<SharedEntity>> {
-        self.entities.lock().all().cloned().collect()
+        self.index_of_entities().all().cloned().collect()
     }
 
     /// The entities that are there, and those deleted ones that are remembered.
     pub(crate) fn known_entities(&self) -> Vec<EntityId> {
-        self.entities.lock().known().collect()
+        self.index_of_entities().known().collect()
     }
 
     /// What an entity is or was called.
     pub(crate) fn entity_name(&self, id: EntityId) -> Option<EntityPath> {
-        self.entities.lock().name(id).cloned()
+        self.index_of_entities().name(id).cloned()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
@@ -229,8 +242,8 @@ impl Namespace {
         self.router.service_updated();
     }
 
-    pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
-        self.timeline.lock()
+    pub(crate) fn timeline(&self) -> Ordered<MutexGuard<'_, Timeline>> {
+        take(Rank::Inner, || self.timeline.lock())
     }
 
     /// Puts into the record that something was refused.

@@ -13,6 +13,8 @@ use servicebus_broker::ReceiverId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::lock_order::{Ordered, Rank, take};
+
 /// How long a client may take from its first frames to its first receiver with credit, in real time. One that takes longer
 /// is not waited for.
 const CONNECTING: Duration = Duration::from_secs(2);
@@ -177,12 +179,12 @@ impl Router {
         found.map(|(&id, _)| id).collect()
     }
 
-    fn members(&self) -> RwLockReadGuard<'_, Members> {
-        self.members.read()
+    fn members(&self) -> Ordered<RwLockReadGuard<'_, Members>> {
+        take(Rank::Router, || self.members.read())
     }
 
-    fn members_mut(&self) -> RwLockWriteGuard<'_, Members> {
-        self.members.write()
+    fn members_mut(&self) -> Ordered<RwLockWriteGuard<'_, Members>> {
+        take(Rank::Router, || self.members.write())
     }
 }
 

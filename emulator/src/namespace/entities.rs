@@ -13,6 +13,7 @@ use servicebus_broker::{
 use super::Namespace;
 use super::metadata::EntityMetadata;
 use super::sends::Sends;
+use crate::lock_order::{Ordered, Rank, take};
 
 /// Most queues and topics of a namespace (semantics §1).
 const MAX_ENTITIES: usize = 10_000;
@@ -43,19 +44,16 @@ impl SharedEntity {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Entity> {
+    pub(super) fn lock(&self) -> Ordered<MutexGuard<'_, Entity>> {
         #[cfg(test)]
         tests::VISITS.set(tests::VISITS.get() + 1);
-        lock_order::assert_no_metadata_locked();
-        self.entity.lock()
+        take(Rank::Entity(self.id), || self.entity.lock())
     }
 
     /// Does something with what is kept about it beside its messages. The lock of the metadata comes after that of any
     /// entity: `with` must lock none.
     pub(crate) fn metadata<T>(&self, with: impl FnOnce(&mut EntityMetadata) -> T) -> T {
-        let mut metadata = self.metadata.lock();
-        let _order = lock_order::metadata_locked();
-        with(&mut metadata)
+        with(&mut take(Rank::Inner, || self.metadata.lock()))
     }
 
     /// Whether it is no longer in the namespace; what still refers to it must drop that.
@@ -85,8 +83,8 @@ impl EntityCell for SharedEntity {
 
 impl Namespace {
     /// Held by an operation that reads settings to change them.
-    pub(crate) fn administer(&self) -> MutexGuard<'_, ()> {
-        self.administering.lock()
+    pub(crate) fn administer(&self) -> Ordered<MutexGuard<'_, ()>> {
+        take(Rank::Administering, || self.administering.lock())
     }
 
     /// Adds an entity; a subscription with these rules, whose topic publishes to it from now on. The entity that is there
@@ -108,7 +106,7 @@ impl Namespace {
 
     /// How many queues and topics there may be, if there are as many.
     pub(crate) fn limit_reached(&self) -> Option<usize> {
-        (self.entities.lock().queues_and_topics() >= MAX_ENTITIES).then_some(MAX_ENTITIES)
+        (self.index_of_entities().queues_and_topics() >= MAX_ENTITIES).then_some(MAX_ENTITIES)
     }
 
     /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
@@ -148,7 +146,7 @@ impl Namespace {
 
     /// Ends the namespace for good: nothing is in it any more, and its connections end.
     pub(crate) fn end(&self) {
-        self.entities.lock().clear();
+        self.index_of_entities().clear();
         self.router.dismiss();
         self.turns.notify_waiters();
     }
@@ -163,45 +161,6 @@ impl Namespace {
         self.router.entities_changed();
         self.turns.notify_waiters();
     }
-}
-
-/// Fails a test in which a thread that has locked metadata locks an entity: another one that does it the other way round
-/// would wait for it, and it for that one, for ever.
-#[cfg(any(test, feature = "watchdog"))]
-mod lock_order {
-    use std::cell::Cell;
-
-    thread_local! {
-        static METADATA: Cell<usize> = const { Cell::new(0) };
-    }
-
-    pub(super) struct MetadataLocked;
-
-    impl Drop for MetadataLocked {
-        fn drop(&mut self) {
-            METADATA.set(METADATA.get() - 1);
-        }
-    }
-
-    pub(super) fn metadata_locked() -> MetadataLocked {
-        METADATA.set(METADATA.get() + 1);
-        MetadataLocked
-    }
-
-    pub(super) fn assert_no_metadata_locked() {
-        assert_eq!(METADATA.get(), 0, "an entity is locked after metadata");
-    }
-}
-
-#[cfg(not(any(test, feature = "watchdog")))]
-mod lock_order {
-    pub(super) struct MetadataLocked;
-
-    pub(super) fn metadata_locked() -> MetadataLocked {
-        MetadataLocked
-    }
-
-    pub(super) fn assert_no_metadata_locked() {}
 }
 
 #[cfg(test)]

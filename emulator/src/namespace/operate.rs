@@ -55,14 +55,14 @@ impl Namespace {
         entity: &SharedEntity,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
-        let mut broker = self.broker.lock();
+        let mut broker = self.caller_of_time();
         self.operate(entity, &mut broker, work)
     }
 
     /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
     /// keeps no other from what is due there.
     pub(super) fn expire(&self, entity: &SharedEntity) -> usize {
-        let mut broker = self.broker.lock();
+        let mut broker = self.caller_of_time();
         let done = self.try_operate(entity, &mut broker, Entity::handle_timeout);
         done.unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl Namespace {
     fn index(&self, entity: &mut Entity) -> Option<Timestamp> {
         let changes = entity.changes_index();
         changes
-            .then(|| self.entities.lock().index(entity))
+            .then(|| self.index_of_entities().index(entity))
             .flatten()
     }
 
@@ -268,7 +268,7 @@ impl Namespace {
         if left.is_empty() {
             return false;
         }
-        let mut broker = self.broker.lock();
+        let mut broker = self.caller_of_time();
         broker.follow_ups.add_sources(left);
         self.follow(&mut broker);
         self.turns.notify_waiters();
@@ -287,7 +287,7 @@ impl Namespace {
 
     /// Does something to several entities, one after another, and what follows from that.
     pub(super) fn carry<T>(&self, work: impl FnOnce(&mut Carrier<'_>) -> T) -> T {
-        let caller = &mut *self.broker.lock();
+        let caller = &mut *self.caller_of_time();
         let namespace = self;
         let result = work(&mut Carrier { namespace, caller });
         self.follow(caller);
@@ -299,7 +299,7 @@ impl Entities for Carrier<'_> {
     type Cell = SharedEntity;
 
     fn namespace(&mut self) -> impl DerefMut<Target = servicebus_broker::Namespace<SharedEntity>> {
-        self.namespace.entities.lock()
+        self.namespace.index_of_entities()
     }
 
     fn operate<T>(

@@ -11,6 +11,8 @@ use servicebus_broker::{
     BrokerProperties, Entity, EntityId, Event, EventKind, Events, Message, SequenceNumber, SubQueue,
 };
 
+use crate::lock_order::{Ordered, Rank, take};
+
 /// Bytes of messages that a namespace keeps.
 const CAPACITY: u64 = 64 * 1024 * 1024;
 /// What a message costs beside its own bytes.
@@ -76,9 +78,9 @@ impl RecordedMessages {
         }
     }
 
-    fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
+    fn kept(&self) -> Option<Ordered<MutexGuard<'_, Kept>>> {
         let kept = self.0.as_ref()?;
-        Some(kept.lock())
+        Some(take(Rank::Inner, || kept.lock()))
     }
 }
 

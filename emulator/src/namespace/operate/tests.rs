@@ -119,7 +119,7 @@ fn a_backlog_goes_on_in_pieces() {
 }
 
 #[test]
-#[should_panic(expected = "an entity is locked after metadata")]
+#[should_panic(expected = "is locked under what comes later")]
 fn an_entity_is_locked_before_metadata() {
     let namespace = namespace();
     let entity = namespace.entity(&path("a")).expect("it is there");
