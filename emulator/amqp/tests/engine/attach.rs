@@ -320,3 +320,52 @@ fn a_name_beyond_reason_is_refused() {
     assert!(peer.events().is_empty());
     assert_eq!(codes(&peer.frames()), [ATTACH, DETACH]);
 }
+
+fn begin(peer: &mut Peer, channel: u16) {
+    let fields = [Value::Null, uint(0), uint(10), uint(10)];
+    peer.frame(channel, BEGIN, &fields);
+}
+
+/// Whether an attach comes to the owner; else it is refused.
+fn is_asked_for(peer: &mut Peer, channel: u16, handle: u32) -> bool {
+    let name = format!("{channel}-{handle}");
+    peer.frame(channel, ATTACH, &attach(&name, handle, SENDER));
+    let is_asked_for = matches!(peer.events()[..], [Event::Attach { .. }]);
+    let is_refused = codes(&peer.frames()) == [ATTACH, DETACH];
+    assert_ne!(is_asked_for, is_refused, "{name}");
+    is_asked_for
+}
+
+#[test]
+fn of_20_000_links_of_a_connection_each_that_goes_makes_room_for_one() {
+    let mut peer = Peer::new();
+    let detach = |peer: &mut Peer, channel, handle| {
+        peer.frame(channel, DETACH, &[uint(handle), true.into()]);
+        peer.events();
+        peer.output();
+    };
+    (1..=4).for_each(|channel| begin(&mut peer, channel));
+    peer.output();
+    for (channel, handle) in (0..4).flat_map(|channel| (0..5_000).map(move |h| (channel, h))) {
+        assert!(is_asked_for(&mut peer, channel, handle));
+    }
+    for _ in 0..3 {
+        // The handle of a refused link may be used again without an answer to its detach.
+        assert!(!is_asked_for(&mut peer, 4, 0));
+    }
+    detach(&mut peer, 4, 0);
+
+    detach(&mut peer, 0, 0);
+    assert!(is_asked_for(&mut peer, 4, 0));
+    assert!(!is_asked_for(&mut peer, 4, 1));
+    detach(&mut peer, 4, 1);
+
+    peer.frame(3, END, &[]);
+    peer.events();
+    begin(&mut peer, 3);
+    peer.output();
+    for handle in 0..5_000 {
+        assert!(is_asked_for(&mut peer, 3, handle));
+    }
+    assert!(!is_asked_for(&mut peer, 4, 1));
+}

@@ -1,5 +1,6 @@
 //! Protocol headers, SASL and open.
 
+use serde_amqp::Value;
 use servicebus_amqp::{Config, Event};
 
 use crate::peer::*;
@@ -45,7 +46,7 @@ fn sasl_then_open() {
     peer.connection.sasl_outcome(true);
     let outcome = peer.only();
     assert_eq!(outcome.code, 0x44);
-    assert_eq!(outcome.fields[0], serde_amqp::Value::Ubyte(0));
+    assert_eq!(outcome.fields[0], Value::Ubyte(0));
 
     peer.send(AMQP_HEADER);
     assert_eq!(peer.output(), AMQP_HEADER);
@@ -87,7 +88,7 @@ fn refused_credentials_close() {
     peer.event();
     peer.output();
     peer.connection.sasl_outcome(false);
-    assert_eq!(peer.only().fields[0], serde_amqp::Value::Ubyte(1));
+    assert_eq!(peer.only().fields[0], Value::Ubyte(1));
     assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
     assert!(peer.connection.is_closed());
     peer.connection.sasl_outcome(true);
@@ -103,10 +104,10 @@ fn open_answers_with_every_field() {
         text("c"),
         text("h:5671"),
         uint(1 << 20),
-        serde_amqp::Value::Ushort(7),
+        Value::Ushort(7),
         uint(60_000),
     ];
-    fields.resize(9, serde_amqp::Value::Null);
+    fields.resize(9, Value::Null);
     fields.push(properties);
     peer.frame(0, OPEN, &fields);
     let Event::Opened(open) = peer.event() else {
@@ -120,7 +121,7 @@ fn open_answers_with_every_field() {
     let ours = &split(&output)[0];
     assert_eq!(ours.fields.len(), 10);
     assert_eq!(ours.fields[2], uint(65_536));
-    assert_eq!(ours.fields[3], serde_amqp::Value::Ushort(4999));
+    assert_eq!(ours.fields[3], Value::Ushort(4999));
     assert_eq!(ours.fields[4], uint(120_000));
 }
 
@@ -180,4 +181,31 @@ fn too_much_ahead_of_the_outcome_is_refused() {
     peer.send(&vec![0; 70_000]);
     assert!(peer.connection.is_closed());
     assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
+}
+
+#[test]
+fn a_client_of_jms_2_says_so_in_a_property_of_its_open() {
+    let provider = "com.microsoft:is-client-provider";
+    let named = |name: &str, said: Value| {
+        let mut fields = vec![Value::Null; 8];
+        fields.push(Value::Map([(symbol(name), said)].into_iter().collect()));
+        let mut peer = Peer::silent(Config::default());
+        peer.send(AMQP_HEADER);
+        peer.frame(
+            0,
+            OPEN,
+            &[&[text("c"), text("host")], &fields[1..]].concat(),
+        );
+        peer
+    };
+    for (name, said, is_jms) in [
+        (provider, Value::Bool(true), true),
+        (provider, Value::Bool(false), false),
+        ("product", Value::Bool(true), false),
+    ] {
+        let Event::Opened(open) = named(name, said).event() else {
+            panic!("not opened");
+        };
+        assert_eq!(open.is_jms, is_jms, "{name}");
+    }
 }

@@ -1,7 +1,8 @@
 //! What a peer makes this side keep is counted, and nothing of it once it is over.
 
 use bytes::Bytes;
-use servicebus_amqp::{Config, DeliveryNumber, Outcome};
+use serde_amqp::Value;
+use servicebus_amqp::{Config, DeliveryNumber, LinkId, Outcome};
 
 use crate::peer::*;
 
@@ -32,7 +33,7 @@ fn links_with_long_names() {
 fn sessions_and_what_is_on_them() {
     let mut peer = Peer::new();
     let before = idle(&mut peer);
-    let begin = [serde_amqp::Value::Null, uint(0), uint(10), uint(10)];
+    let begin = [Value::Null, uint(0), uint(10), uint(10)];
     for channel in 1..=100 {
         peer.frame(channel, BEGIN, &begin);
         let name = format!("{channel:1000}");
@@ -59,10 +60,37 @@ fn an_unfinished_delivery_with_its_tag() {
     let held = idle(&mut peer) - before;
     assert!((900..1_200).contains(&held), "{held} bytes");
     let mut aborted = transfer(0, Some(1), false, true);
-    aborted.resize(9, serde_amqp::Value::Null);
+    aborted.resize(9, Value::Null);
     aborted.push(true.into());
     peer.send(&performative(0, TRANSFER, &aborted, &[]));
     assert_eq!(idle(&mut peer), before);
+}
+
+#[test]
+fn an_unfinished_delivery_goes_with_its_link_and_session() {
+    let ends: [fn(&mut Peer, LinkId); 3] = [
+        |peer, _| peer.frame(0, DETACH, &[uint(0), true.into()]),
+        |peer, link| {
+            peer.connection.detach(link, None);
+            peer.frame(0, DETACH, &[uint(0), true.into()]);
+        },
+        |peer, _| {
+            peer.frame(0, END, &[]);
+            peer.frame(0, BEGIN, &[Value::Null, uint(0), uint(5000), uint(5000)]);
+        },
+    ];
+    for end in ends {
+        let mut peer = Peer::new();
+        let before = idle(&mut peer);
+        let link = peer.link("sender", 0, SENDER);
+        let part = transfer(0, Some(1), false, true);
+        peer.send(&performative(0, TRANSFER, &part, &[7; 900]));
+        assert!(idle(&mut peer) > before + 900);
+        end(&mut peer, link);
+        peer.events();
+        // The tables of links and sessions stay as long as they were.
+        assert!(idle(&mut peer) < before + 300);
+    }
 }
 
 #[test]
@@ -86,7 +114,7 @@ fn what_is_written_and_not_read() {
     let before = idle(&mut peer);
     let echo = credit_flow(0, 0, 0);
     let mut ask: Vec<_> = echo[..4].to_vec();
-    ask.resize(9, serde_amqp::Value::Null);
+    ask.resize(9, Value::Null);
     ask.push(true.into());
     for _ in 0..100 {
         peer.frame(0, FLOW, &ask);

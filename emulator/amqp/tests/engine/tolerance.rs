@@ -88,3 +88,16 @@ fn a_link_may_be_detached_twice() {
     assert!(peer.frames().is_empty(), "the session stays");
     peer.link("again", 0, RECEIVER);
 }
+
+#[test]
+fn a_performative_may_be_named_by_its_symbol() {
+    let mut peer = Peer::new();
+    let named = |name: &str| {
+        let body = [&[0x00, 0xa3, name.len() as u8], name.as_bytes(), &[0x45]].concat();
+        framed(0, 0, &body)
+    };
+    peer.send(&named("amqp:end:list"));
+    assert_eq!(codes(&peer.frames()), [END]);
+    peer.send(&named("amqp:close:list"));
+    assert_eq!(codes(&peer.frames()), [CLOSE]);
+}
