@@ -1,8 +1,11 @@
 //! Scripted faults of a namespace: which operations are spoiled, and how (harness.md §8).
 //!
 //! Here is the script and how often it was met; what a fault does is carried out where the operation is. Where nothing
-//! is scripted an operation costs one relaxed load.
+//! is scripted and nothing recorded an operation costs one relaxed load. The operation log is kept here too: what it has is
+//! what faults see.
 
+mod log;
+mod postponed;
 mod random;
 mod scripted;
 
@@ -10,8 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use servicebus_control_api::{Fault, ScriptedFault};
+use servicebus_broker::Timestamp;
+use servicebus_control_api::{Fault, Operations, ScriptedFault};
 
+use log::OperationLog;
+pub(crate) use postponed::Postponed;
 pub(crate) use scripted::{MatchContext, Scripted, Traits};
 pub(crate) use scripted::{Sleeper, Waits};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
@@ -23,6 +29,10 @@ pub(crate) const MAX: usize = 1000;
 const ANY: u8 = 1;
 /// There is one that asks for properties of messages.
 const INSIDE: u8 = 2;
+/// There is one that asks for the party of a connection.
+const PARTY: u8 = 4;
+/// Operations are recorded.
+const LOG: u8 = 8;
 
 /// The faults of a namespace, by their ids.
 #[derive(Debug, Default)]
@@ -30,8 +40,11 @@ pub(crate) struct Faults {
     /// What there is, so that operations take no lock where nothing is scripted.
     summary: AtomicU8,
     script: Mutex<Script>,
+    log: Mutex<OperationLog>,
     /// The operations that wait for the namespace's time.
     pub(crate) waits: Waits,
+    /// The operations that wait until they are released.
+    pub(crate) postponed: Postponed,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +68,8 @@ pub(crate) struct MatchedFault {
     /// What it was scripted for.
     pub(crate) operation: Operation,
     pub(crate) effect: Effect,
+    /// The id of the fault.
+    id: u64,
     seed: Option<u64>,
 }
 
@@ -94,14 +109,51 @@ impl Faults {
         self.summarise(&script);
     }
 
-    /// Whether anything is scripted.
+    /// Records operations from now on, or no more; what was recorded before is gone.
+    pub(crate) fn record_operations(&self, records: bool) {
+        let mut log = self.log.lock();
+        *log = OperationLog::default();
+        match records {
+            true => self.summary.fetch_or(LOG, Ordering::Relaxed),
+            false => self.summary.fetch_and(!LOG, Ordering::Relaxed),
+        };
+    }
+
+    /// Whether operations are recorded.
+    pub(crate) fn records(&self) -> bool {
+        self.summary.load(Ordering::Relaxed) & LOG != 0
+    }
+
+    /// The operations after this number in the log, so many at most.
+    pub(crate) fn operations(&self, after: u64, limit: usize) -> Operations {
+        self.log.lock().page(after, limit, self.records())
+    }
+
+    /// Puts an operation into the log, if there is one, with what becomes of it.
+    pub(crate) fn record(
+        &self,
+        context: &MatchContext<'_>,
+        matched: &MatchedFaults,
+        (now, started_at): (Timestamp, Timestamp),
+    ) {
+        if self.records() {
+            self.log.lock().push(context, matched, now, started_at);
+        }
+    }
+
+    /// Whether it matters which key a connection uses, so that it counts as open when that is known.
+    pub(crate) fn ask_party(&self) -> bool {
+        self.summary.load(Ordering::Relaxed) & (PARTY | LOG) != 0
+    }
+
+    /// Whether anything is scripted or recorded.
     pub(crate) fn any(&self) -> bool {
         self.summary.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a fault asks for properties of messages.
+    /// Whether a fault or the log asks for properties of messages.
     pub(crate) fn look_inside(&self) -> bool {
-        self.summary.load(Ordering::Relaxed) & INSIDE != 0
+        self.summary.load(Ordering::Relaxed) & (INSIDE | LOG) != 0
     }
 
     /// An operation begins. Every fault counts it; returned is what those do that take effect now: of those that take
@@ -121,6 +173,7 @@ impl Faults {
                 *slot = Some(MatchedFault {
                     operation: scripted.state.fault.operation,
                     effect,
+                    id: scripted.state.id,
                     seed: scripted.seed(),
                 });
             }
@@ -133,7 +186,14 @@ impl Faults {
         let any = if script.faults.is_empty() { 0 } else { ANY };
         let inside = faults.any(|scripted| scripted.state.fault.filter.is_about_messages());
         let inside = if inside { INSIDE } else { 0 };
-        self.summary.store(any | inside, Ordering::Relaxed);
+        let mut faults = script.faults.values();
+        let party = faults.any(|scripted| scripted.state.fault.filter.party.is_some());
+        let party = if party { PARTY } else { 0 };
+        let of_faults = any | inside | party;
+        let changed = |summary| Some(summary & LOG | of_faults);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        // It always changes something: the closure returns no `None`.
+        let _ = self.summary.fetch_update(set, fetch, changed);
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
@@ -186,6 +246,14 @@ fn described(effect: &Effect, operation: Operation) -> String {
         Effect::ExpireToken => format!("the tokens of the connection ended after the {noun}"),
         Effect::Stall(wait) => {
             format!("nothing is read from the connection for {}", while_of(wait))
+        }
+        Effect::Crash { when } => {
+            format!("the client crashed {} the {noun}", when.name())
+        }
+        Effect::Postpone => format!("the {noun} waited until nothing else could happen"),
+        Effect::Elsewhere => format!("the message of the {noun} went to another receiver"),
+        Effect::Failover { when } => {
+            format!("the service was updated {} the {noun}", when.name())
         }
         Effect::RoundTrip { length } => {
             let seconds = length.as_secs_f64();

@@ -11,6 +11,7 @@ mod guard;
 mod in_time;
 mod injected;
 mod namespaces;
+mod operations;
 mod process;
 mod request;
 mod routes;

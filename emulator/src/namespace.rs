@@ -17,7 +17,7 @@ use crate::alarm::Alarm;
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
-use crate::faults::{Faults, Sleeper};
+use crate::faults::{Faults, MatchContext, MatchedFaults, Sleeper};
 use crate::lock_order::{Ordered, Rank, take};
 use crate::router::{ConnectionId, Router};
 
@@ -55,6 +55,8 @@ pub(crate) struct Namespace {
     timeline: Mutex<Timeline>,
     pub(crate) recorded_messages: RecordedMessages,
     clients: Mutex<Clients>,
+    /// The parties that crashed, until they are taken.
+    crashes: Mutex<Vec<Arc<str>>>,
     /// The caller that stands for time.
     broker: Mutex<Caller>,
     /// Notified after every turn of a connection.
@@ -92,6 +94,9 @@ pub(crate) struct Caller {
 /// Unpredictable numbers, or predictable ones from a seed.
 #[derive(Debug)]
 pub(crate) struct Ids(SmallRng);
+
+/// Crashes that are remembered until they are taken.
+const CRASHES: usize = 1024;
 
 /// Entities in which what is due happens before other tasks have their turn.
 const FIRED_AT_ONCE: usize = 256;
@@ -159,6 +164,7 @@ impl Namespace {
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             recorded_messages: RecordedMessages::new(records_messages),
             clients: Mutex::default(),
+            crashes: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
@@ -231,6 +237,38 @@ impl Namespace {
         }
         self.turns.notify_waiters();
         room == 0
+    }
+
+    /// An operation begins: returns what faults do to it, and records it where the operation log is kept.
+    pub(crate) fn sight(&self, context: &MatchContext<'_>) -> MatchedFaults {
+        let matched = self.faults.find_match(context);
+        let instants = (self.clock.now(), self.started_at);
+        self.faults.record(context, &matched, instants);
+        matched
+    }
+
+    /// The connections of a party vanish, and whoever drives its process is told.
+    pub(crate) fn crash(&self, party: &Arc<str>) {
+        self.router.crash(party);
+        let mut crashes = self.crashes.lock();
+        if crashes.len() < CRASHES {
+            crashes.push(Arc::clone(party));
+        }
+        self.turns.notify_waiters();
+    }
+
+    /// The parties that crashed since this was last asked.
+    pub(crate) fn take_crashes(&self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.crashes.lock())
+    }
+
+    /// Lets the oldest operation go on that was postponed; says whether there was one.
+    pub(crate) fn release_postponed(&self) -> bool {
+        let released = self.faults.postponed.release();
+        if let Some(connection) = released {
+            self.router.nudge(connection);
+        }
+        released.is_some()
     }
 
     /// All locks are lost and all links detached, as when the service is updated.

@@ -52,6 +52,8 @@ pub(crate) enum BroadcastEvent {
     ServiceUpdated,
     /// The namespace is gone, and the connection has to go too.
     Dismissed,
+    /// The process of the client is to be gone, and the connection ends without a word.
+    Crashed,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +63,8 @@ struct Rung {
     lost: Vec<ReceiverId>,
     /// Whether the connection has something to do or to write.
     busy: bool,
+    /// The name of the key that the client uses.
+    party: Option<Arc<str>>,
     /// The gravest of what was not heard yet.
     news: Option<BroadcastEvent>,
     /// Whether what follows from a change of entities may not be written yet.
@@ -130,6 +134,15 @@ impl Router {
         }
     }
 
+    /// Ends all connections of a party.
+    pub(crate) fn crash(&self, party: &str) {
+        for bell in self.members().bells.values() {
+            if bell.rung().party.as_deref() == Some(party) {
+                bell.tell(BroadcastEvent::Crashed);
+            }
+        }
+    }
+
     /// Tells all connections, and those that come later, that the namespace is gone.
     pub(crate) fn dismiss(&self) {
         let mut members = self.members_mut();
@@ -192,6 +205,11 @@ impl WakeHandle {
     /// A client begins to connect.
     pub(crate) fn connecting(&self) {
         self.rung().connecting_until = Some(Instant::now() + CONNECTING);
+    }
+
+    /// It is known whose the connection is.
+    pub(crate) fn belong_to(&self, party: &Arc<str>) {
+        self.rung().party = Some(Arc::clone(party));
     }
 
     /// A client has said what it wants.

@@ -72,7 +72,7 @@ pub(crate) fn error_body(status: &str, detail: &str) -> String {
 }
 
 /// The token without the name of its kind; a shared access signature has that in it.
-fn token(parts: &Parts) -> Option<&str> {
+pub(crate) fn token(parts: &Parts) -> Option<&str> {
     let written = parts.headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
     let prefix = written.get(..BEARER.len());
     match prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(BEARER)) {

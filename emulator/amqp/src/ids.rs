@@ -8,6 +8,12 @@ pub struct SessionId(pub(crate) u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(u64);
 
+impl From<LinkId> for u64 {
+    fn from(id: LinkId) -> Self {
+        id.0
+    }
+}
+
 /// The delivery-id of a delivery on its session (AMQP 1.0 §2.8.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeliveryNumber(pub u32);

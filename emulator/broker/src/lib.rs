@@ -34,7 +34,7 @@ pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession,
 pub use entity::operation::dead_letter::TransferFailure;
 pub use entity::operation::forward::RETRY_INTERVAL;
 pub use entity::operation::peek::Peeked;
-pub use entity::operation::receive::Delivery;
+pub use entity::operation::receive::{Delivery, DeliveryView};
 pub use entity::operation::receive_deferred::ReceiveDeferredError;
 pub use entity::operation::renew::RenewError;
 pub use entity::operation::rules::{ChangeRuleError, RuleChange};

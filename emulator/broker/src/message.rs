@@ -113,6 +113,12 @@ impl Message {
         properties::group_id(self.properties())
     }
 
+    /// The sections that its sender's content is in, with the footer behind them.
+    pub fn content(&self) -> &[u8] {
+        let (_, end) = self.sections.application_range();
+        &self.payload[end..]
+    }
+
     /// The key that decides its partition.
     pub fn partition_key(&self) -> Option<Cow<'_, str>> {
         annotations::text(self.annotations(), annotations::PARTITION_KEY)

@@ -290,6 +290,24 @@ impl MessageStore {
         }
     }
 
+    /// Reserves the first entry that is reserved to a receiver to another one that waits; says whether one does.
+    pub(crate) fn reassign(&mut self, cx: &mut Context<'_>, id: ReceiverId) -> bool {
+        let other = self.receivers.waiting_beside(id);
+        let first = self.receivers.first_reserved(id);
+        let (Some(other), Some((offset, _))) = (other, first) else {
+            return false;
+        };
+        self.receivers.unreserve(id, offset);
+        let is_told = self.receivers.reserve_to(other, offset) == Some(false);
+        if let Some(entry) = self.entries.get_mut(offset) {
+            entry.state = State::Reserved(other);
+        }
+        if !is_told {
+            cx.effects.push(Effect::Wake(other));
+        }
+        true
+    }
+
     /// Puts a reserved, locked or forwarded entry back where it belongs when no receiver has it: at its old place,
     /// deferred again if it was, on its way if the store forwards.
     pub(crate) fn put_back(&mut self, offset: Offset) {

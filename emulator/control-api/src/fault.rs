@@ -39,9 +39,18 @@ pub struct Filter {
     /// The container id of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// The name of the key that the client uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub party: Option<String>,
     /// The id of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
+    /// The sequence number of its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<i64>,
+    /// Which delivery of its message it is, or is about, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<u32>,
     /// The session of its message, or that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -143,8 +152,16 @@ pub struct FaultRequest {
     pub name: Option<String>,
     /// The container id of the client, or the identifier of its link. Not with `http`.
     pub client: Option<String>,
+    /// The name of the key that the client uses (`SharedAccessKeyName`).
+    pub party: Option<String>,
     /// The id of the message that is sent, delivered or settled.
     pub message_id: Option<String>,
+    /// The sequence number of the message that is delivered, settled or asked for.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
+    pub sequence_number: Option<Value>,
+    /// Which delivery of the message, counted from 1.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>", range(min = 1)))]
+    pub delivery: Option<Value>,
     /// The session of the message that is sent, delivered or settled.
     pub session_id: Option<String>,
     /// An application property that the message must have: a string, a number or a boolean.
@@ -200,6 +217,10 @@ impl Pick {
 impl Filter {
     /// Whether it asks for more of a message than where it is.
     pub fn is_about_messages(&self) -> bool {
-        self.message_id.is_some() || self.session_id.is_some() || self.property.is_some()
+        self.message_id.is_some()
+            || self.session_id.is_some()
+            || self.property.is_some()
+            || self.sequence_number.is_some()
+            || self.delivery.is_some()
     }
 }

@@ -33,6 +33,8 @@ pub use fault::{
     Random, ScriptedFault, Wait, When,
 };
 pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
-pub use operations::{EntityState, LoggedOperation, Operations, RecordOperations, Struck};
+pub use operations::{
+    EntityState, LoggedOperation, Operations, RecordOperations, Released, Struck,
+};
 pub use session::{LoseSessionLock, Receiver, Receivers, Session, Sessions};
 pub use timeline::{Event, EventKind, Timeline, UnsettledSends};

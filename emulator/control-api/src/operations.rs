@@ -97,6 +97,16 @@ pub struct Struck {
     pub detail: String,
 }
 
+/// The oldest operation that waits because of `postpone` goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Released {
+    /// Whether there was one.
+    pub released: bool,
+    /// How many wait still.
+    pub waiting: usize,
+}
+
 /// Switches the operation log of a namespace on or off. What it holds is dropped by that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -34,6 +34,8 @@ pub(crate) struct Client {
     pub(crate) proof: Proof,
     /// The host name that it asked for.
     pub(crate) host: String,
+    /// The name of the first key that it used.
+    pub(crate) party: Option<Arc<str>>,
     /// What it calls itself; empty until it has said so.
     pub(crate) container_id: String,
     pub(crate) is_jms: bool,
@@ -54,6 +56,7 @@ impl Client {
             namespace: None,
             grants: Grants::default(),
             host: String::from("localhost"),
+            party: None,
             container_id: String::new(),
             is_jms: false,
             identifiers: Identifiers::default(),

@@ -118,6 +118,7 @@ impl ClientConnection {
             Some(BroadcastEvent::EntitiesChanged) => self.follow_changes(),
             Some(BroadcastEvent::ServiceUpdated) => self.detach_all(),
             Some(BroadcastEvent::Dismissed) => self.follow_dismissal(),
+            Some(BroadcastEvent::Crashed) => self.vanish(),
         }
         self.follow_tokens();
         let mut work = std::mem::take(&mut self.work);
@@ -198,7 +199,7 @@ impl ClientConnection {
             } => self.on_sasl(&mechanism, &response, hostname.as_deref()),
             Event::Opened(open) => {
                 self.on_open(&open);
-                self.meet_connection(now);
+                self.connection_opened(now);
             }
             Event::Attach { link, attach } => self.on_attach(link, &attach),
             Event::TransferTooLarge {
@@ -378,6 +379,7 @@ impl Drop for ClientConnection {
         }
         if let Some(namespace) = &self.client.namespace {
             namespace.router.leave(self.client.id);
+            namespace.faults.postponed.forget(self.client.id);
             namespace.turns.notify_waiters();
         }
     }

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_amqp::Value;
 use servicebus_amqp::LinkId;
 use servicebus_broker::{EntityPath, SubQueue};
 
 use super::client::{management_path, store_path};
 use super::links::{Link, Node, Requests, Waiting};
 use super::peer::ClientConnection;
+use crate::auth::sas::claimed_key_name;
 use crate::auth::{Acceptance, Claim, Grant, Grants};
 use crate::clock::RealClock;
 use crate::namespace::{Namespace, SharedEntity};
@@ -71,6 +73,7 @@ impl ClientConnection {
                     self.client.belong_to(namespace);
                 }
                 tracing::debug!(connection = self.client.id.0, key = name, "signed in");
+                self.set_party(&name);
                 self.grant(Acceptance {
                     key_name: Some(name),
                     audience_path: String::new(),
@@ -85,6 +88,23 @@ impl ClientConnection {
                 false
             }
         }
+    }
+
+    /// The client shows a token that names a key. It is the party of the connection unless that has one already: whose it is
+    /// matters more to faults than whether it is right.
+    pub(crate) fn note_party(&mut self, request: &Request) {
+        if self.client.party.is_none()
+            && let Value::String(token) = &request.body
+        {
+            let name = claimed_key_name(token);
+            name.iter().for_each(|name| self.set_party(name));
+        }
+    }
+
+    fn set_party(&mut self, name: &str) {
+        let party = Arc::from(name);
+        self.client.bell.belong_to(&party);
+        self.client.party = Some(party);
     }
 
     /// Judges a token that is put, and takes what it gives.
@@ -102,8 +122,9 @@ impl ClientConnection {
         if self.client.namespace.is_none() {
             // Not before: a client that shows a bad token has not chosen.
             self.client.belong_to(namespace);
+            self.note_party(request);
             self.check_jms();
-            self.meet_connection(self.client.shared.real.elapsed());
+            self.connection_opened(self.client.shared.real.elapsed());
         }
         let claimed = Address::parse(&acceptance.audience_path);
         self.grant(acceptance);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use servicebus_broker::{Message, Timestamp};
+use servicebus_amqp::LinkId;
+use servicebus_broker::{DeliveryView, Message, Timestamp};
 use servicebus_codec::{Reader, Value as Plain};
 use servicebus_control_api::{
-    Effect, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
+    Effect, EntityState, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
 };
 use tokio::sync::oneshot;
 
@@ -105,11 +106,13 @@ fn fits(fault: &Fault, context: &MatchContext<'_>) -> bool {
     let feasible = |effect: &Effect| {
         let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
         (!needs_lock || context.is_locked)
+            && (*effect != Effect::Elsewhere || context.has_other_receiver)
             && (*effect != Effect::DeliverTwice || context.can_come_twice)
     };
     let mut messages = context.messages.iter();
     is(&filter.name, context.name)
         && is(&filter.client, context.client.as_deref())
+        && is(&filter.party, context.party.as_deref())
         && fault.pick.effects().iter().all(feasible)
         && (!filter.is_about_messages() || messages.any(|message| fits_message(filter, message)))
 }
@@ -121,6 +124,8 @@ fn fits_message(filter: &Filter, message: &Traits) -> bool {
     };
     (filter.message_id.is_none() || filter.message_id == message.id)
         && (filter.session_id.is_none() || filter.session_id == message.session)
+        && (filter.sequence_number.is_none() || filter.sequence_number == message.sequence_number)
+        && (filter.delivery.is_none() || filter.delivery == message.delivery)
         && filter.property.as_ref().is_none_or(has)
 }
 
@@ -144,10 +149,19 @@ pub(crate) struct MatchContext<'a> {
     pub(crate) messages: Vec<Traits>,
     /// What the client calls itself.
     pub(crate) client: Option<Arc<str>>,
+    /// The name of the key that it uses.
+    pub(crate) party: Option<Arc<str>>,
+    /// Of which connection it is, and of which link.
+    pub(crate) connection: Option<ConnectionId>,
+    pub(crate) link: Option<LinkId>,
+    /// How its entity was before it, where the operation log is kept.
+    pub(crate) before: Option<EntityState>,
     /// Whether there is a lock that can be lost.
     pub(crate) is_locked: bool,
     /// Whether it is a settlement that can be confirmed in vain, or a delivery that can be settled.
     pub(crate) can_come_twice: bool,
+    /// Whether it is a delivery that another receiver could have.
+    pub(crate) has_other_receiver: bool,
 }
 
 /// What is known of a message.
@@ -155,6 +169,11 @@ pub(crate) struct MatchContext<'a> {
 pub(crate) struct Traits {
     pub(crate) id: Option<String>,
     pub(crate) session: Option<String>,
+    pub(crate) sequence_number: Option<i64>,
+    /// Which delivery of the message it is, counted from 1.
+    pub(crate) delivery: Option<u32>,
+    /// A hash of what its sender put into it.
+    pub(crate) body_hash: Option<u64>,
     /// Application properties that JSON can express.
     pub(crate) properties: Vec<(String, Value)>,
 }
@@ -164,7 +183,26 @@ impl Traits {
         Self {
             id: Some(message.id().into_owned()),
             session: message.session_id().map(std::borrow::Cow::into_owned),
+            body_hash: Some(hash(message.content())),
             properties: properties(message.application_properties()),
+            ..Self::default()
+        }
+    }
+
+    /// The same of a message that is delivered or locked.
+    pub(crate) fn of_delivery(view: DeliveryView<'_>) -> Self {
+        Self {
+            sequence_number: i64::try_from(view.number.0).ok(),
+            delivery: Some(view.delivery),
+            ..Self::of(view.message)
+        }
+    }
+
+    /// A message of which only its number is known.
+    pub(crate) fn of_number(number: i64) -> Self {
+        Self {
+            sequence_number: Some(number),
+            ..Self::default()
         }
     }
 
@@ -174,6 +212,12 @@ impl Traits {
             ..Self::default()
         }
     }
+}
+
+/// FNV-1a, which is the same in every process and version.
+fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// The entries of an application-properties section.

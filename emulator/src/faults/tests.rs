@@ -42,6 +42,7 @@ fn send(id: &str, session: &str, property: (&str, Value)) -> MatchContext<'stati
             id: Some(id.to_owned()),
             session: Some(session.to_owned()),
             properties: vec![(property.0.to_owned(), property.1)],
+            ..Traits::default()
         }],
         client: Some("worker".into()),
         ..MatchContext::default()

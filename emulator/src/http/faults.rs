@@ -32,6 +32,7 @@ pub(crate) async fn add(
     Body(request): Body<FaultRequest>,
 ) -> Result<(StatusCode, Json<ScriptedFault>), ApiError> {
     let fault = read::fault(request)?;
+    check_party(&namespace, fault.filter.party.as_deref())?;
     let added = namespace.faults.add(fault).ok_or_else(|| {
         let message = format!("there are {MAX} faults already, as many as there may be");
         ApiError::new(StatusCode::CONFLICT, "too-many", message)
@@ -50,6 +51,19 @@ pub(crate) async fn remove(Chosen(namespace): Chosen, Id(id): Id) -> Result<Stat
 pub(crate) async fn remove_all(Chosen(namespace): Chosen) -> StatusCode {
     namespace.faults.clear();
     StatusCode::NO_CONTENT
+}
+
+/// A party must have a key, or its operations would never come.
+fn check_party(namespace: &Namespace, party: Option<&str>) -> Result<(), ApiError> {
+    let known = namespace.key_names();
+    match party {
+        Some(party) if !known.contains(party) => {
+            let known = Vec::from_iter(known).join(", ");
+            let allowed = format!("the name of a key: {known}");
+            Err(ApiError::not_allowed("party", party, allowed))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// All locks are lost and every link is detached, as when the service is updated.

@@ -11,11 +11,13 @@ use servicebus_broker::ClientId;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use crate::auth::sas::claimed_key_name;
 use crate::faults::{
     Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
 };
 use crate::namespace::Namespace;
 use crate::rest::Route;
+use crate::service_http::token;
 
 /// Put into a response that must not be sent: the connection ends instead.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +32,9 @@ pub(crate) async fn serve(
     let Some(namespace) = namespace.filter(|namespace| namespace.faults.any()) else {
         return serve.await;
     };
-    let MatchedFaults { first, then } = namespace.faults.find_match(&MatchContext {
+    let party = token(head).and_then(claimed_key_name);
+    let MatchedFaults { first, then } = namespace.sight(&MatchContext {
+        party: party.map(Arc::from),
         operations: vec![Operation::Http],
         name: Some(head.method.as_str()),
         entities: vec![entity(&head.uri)],

@@ -16,7 +16,8 @@ use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
-    Control, clock, counts, entities, explain, faults, namespaces, process, sessions, timeline,
+    Control, clock, counts, entities, explain, faults, namespaces, operations, process, sessions,
+    timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -113,6 +114,9 @@ fn of_namespace() -> Vec<Route> {
         get(of_namespace!("/faults/{id}"), faults::show),
         delete(of_namespace!("/faults/{id}"), faults::remove),
         post(of_namespace!("/service-update"), faults::update_service),
+        get(of_namespace!("/operations"), operations::show),
+        put(of_namespace!("/operations"), operations::record),
+        post(of_namespace!("/postponed/release"), operations::release),
         get(of_namespace!("/sessions"), sessions::list),
         post(of_namespace!("/sessions/lose"), sessions::lose),
     ]

@@ -1,7 +1,7 @@
 //! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
 //! API shows as it was given, with the keys that hold at the entity alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -125,6 +125,19 @@ impl Namespace {
             entity_keys: entity_keys.as_deref().unwrap_or_default(),
             ..self.config.policy()
         })
+    }
+
+    /// The names of all keys by which clients may come: of the namespace and of its entities.
+    pub(crate) fn key_names(&self) -> BTreeSet<String> {
+        let own = self.config.keys.iter().map(|key| key.name.clone());
+        let mut names = BTreeSet::from_iter(own);
+        for entity in self.entities() {
+            entity.metadata(|metadata| {
+                let rules = metadata.authorization_rules().iter();
+                names.extend(rules.map(|rule| rule.key_name.clone()));
+            });
+        }
+        names
     }
 
     /// The keys of the queue or topic that an address belongs to: they hold there and below, nowhere else.

@@ -8,6 +8,7 @@ mod faults;
 mod messages;
 mod namespaces;
 mod openapi;
+mod operations;
 mod queues;
 mod sessions;
 mod settled;

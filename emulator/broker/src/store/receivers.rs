@@ -164,6 +164,12 @@ impl Receivers {
         Some(!is_told)
     }
 
+    /// The receiver whose turn it is, this one left out.
+    pub(crate) fn waiting_beside(&self, id: ReceiverId) -> Option<ReceiverId> {
+        let mut waiting = self.turns.values().copied();
+        waiting.find(|other| *other != id)
+    }
+
     /// Whether this receiver waits with credit.
     pub(crate) fn has_credit_of(&self, id: ReceiverId) -> bool {
         self.table.get(&id).is_some_and(|c| c.credit > 0)

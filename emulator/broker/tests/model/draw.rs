@@ -139,7 +139,8 @@ fn transition(dice: &mut SeededRng) -> Transition {
         }
         805..830 => Transition::Update(queue, change(dice)),
         830..833 => Transition::LoseLocks(queue),
-        833..950 => Transition::Advance(by(dice)),
+        833..938 => Transition::Advance(by(dice)),
+        938..950 => Transition::Consume(queue, Consume::Skip),
         950..975 => Transition::Timeout(queue),
         975..985 => {
             let from = dice.below(20) | (dice.below(8) / 7) << 48;

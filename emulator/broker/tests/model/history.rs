@@ -74,6 +74,8 @@ pub(crate) enum OfSession {
 pub(crate) enum Consume {
     Credit(u32),
     Take(usize),
+    /// Leaves what it would take next to another one.
+    Skip,
     Close,
 }
 
@@ -167,6 +169,7 @@ pub(crate) enum Step {
     Close(Place, u64),
     Credit(Place, u64, u32),
     Take(Place, u64, usize),
+    Skip(Place, u64),
     Settle(Place, Key, Outcome),
     SettleAll(Place, Vec<Key>, Outcome),
     Renew(Place, Vec<Key>),

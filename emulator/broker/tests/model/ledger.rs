@@ -128,7 +128,10 @@ impl Ledger {
     }
 
     fn read_effects(&mut self, step: &Step, world: &World) {
-        let asking = if let Step::Credit(place, id, _) | Step::Take(place, id, _) = *step {
+        let asking = if let Step::Credit(place, id, _)
+        | Step::Take(place, id, _)
+        | Step::Skip(place, id) = *step
+        {
             Some((id, world.reserved(place, id)))
         } else {
             None
@@ -145,9 +148,8 @@ impl Ledger {
     }
 
     fn note_who_took(&mut self, step: &Step, world: &World) {
-        if let &Step::Take(place, id, max) = step
-            && max > 0
-        {
+        // Who skips a message has looked all the same.
+        if let Step::Take(place, id, 1..) | Step::Skip(place, id) = *step {
             self.told.remove(&id);
             match world.reserved(place, id) {
                 0 => self.knowing.remove(&id),

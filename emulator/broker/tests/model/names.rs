@@ -133,6 +133,7 @@ impl Names {
         Some(match what {
             Consume::Credit(credit) => Step::Credit(place, id, credit),
             Consume::Take(max) => Step::Take(place, id, max),
+            Consume::Skip => Step::Skip(place, id),
             Consume::Close => {
                 self.open.retain(|&(_, open)| open != id);
                 Step::Close(place, id)

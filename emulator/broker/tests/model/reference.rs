@@ -101,6 +101,7 @@ impl Reference {
             }
             &Step::Close(place, id) => self.close(place, id),
             &Step::Credit(place, id, credit) => self.credit(place, id, credit as usize),
+            &Step::Skip(place, id) => self.skip(place, id),
             &Step::Take(place, id, max) => return Answer::Messages(self.take(place, id, max)),
             Step::Settle(place, key, outcome) => {
                 return self.settle_all(*place, &[*key], outcome);
@@ -180,6 +181,24 @@ impl Reference {
         store.waiting.retain(|&(_, credit)| credit > 0);
         // What waited for a receiver expires now that there is one.
         self.run_due(q, self.now);
+        self.serve(q);
+    }
+
+    /// What a receiver would take next goes to the one whose turn it is, if another one waits.
+    fn skip(&mut self, (q, kind): Place, id: u64) {
+        self.begin(q);
+        let has_sessions = self.at(q).has_sessions(kind);
+        let store = self.store(q, kind);
+        let reserved = store.reserved_to(id);
+        let waiting = store.waiting.iter().position(|&(waits, _)| waits != id);
+        if let (false, Some(&number), Some(at)) = (has_sessions, reserved.first(), waiting) {
+            let (other, credit) = &mut store.waiting[at];
+            *credit -= 1;
+            let other = *other;
+            store.waiting.retain(|&(_, credit)| credit > 0);
+            store.message(number).state = State::Assigned(other);
+            store.restore(id);
+        }
         self.serve(q);
     }
 

@@ -119,6 +119,9 @@ impl World {
             &Step::Credit((queue, kind), id, credit) => self.done(queue, |entity, cx| {
                 entity.set_credit(cx, kind, ReceiverId(id), credit);
             }),
+            &Step::Skip((queue, kind), id) => self.done(queue, |entity, cx| {
+                entity.give_to_another(cx, kind, ReceiverId(id));
+            }),
             &Step::Take(place, id, max) => self.take(place, ReceiverId(id), max),
             Step::Settle(place, key, outcome) => self.settle(*place, &[*key], outcome, false),
             Step::SettleAll(place, keys, outcome) => self.settle(*place, keys, outcome, true),

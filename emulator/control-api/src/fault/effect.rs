@@ -69,6 +69,20 @@ pub enum Effect {
     ExpireToken,
     /// Nothing is read from its connection for a while.
     Stall(Wait),
+    /// All connections of its party end at once without a close frame, as when its process is killed.
+    Crash {
+        /// Whether the operation happens before.
+        when: When,
+    },
+    /// It waits until it is released; what comes after it does not wait.
+    Postpone,
+    /// The message goes to another receiver that has asked for messages.
+    Elsewhere,
+    /// The service is updated: all locks are lost, and all links but those to `$cbs` are detached.
+    Failover {
+        /// Whether the operation happens before.
+        when: When,
+    },
     /// What its connection says and hears takes this long, there and back together.
     RoundTrip {
         /// How long.
@@ -94,6 +108,10 @@ pub enum EffectKind {
     DeliverTwice,
     ExpireToken,
     Stall,
+    Crash,
+    Postpone,
+    Elsewhere,
+    Failover,
     RoundTrip,
 }
 
@@ -129,7 +147,7 @@ pub enum Wait {
 }
 
 impl EffectKind {
-    const NAMES: [(Self, &'static str); 14] = [
+    const NAMES: [(Self, &'static str); 18] = [
         (Self::LoseReply, "lose-reply"),
         (Self::Reject, "reject"),
         (Self::Answer, "answer"),
@@ -143,6 +161,10 @@ impl EffectKind {
         (Self::DeliverTwice, "deliver-twice"),
         (Self::ExpireToken, "expire-token"),
         (Self::Stall, "stall"),
+        (Self::Crash, "crash"),
+        (Self::Postpone, "postpone"),
+        (Self::Elsewhere, "elsewhere"),
+        (Self::Failover, "failover"),
         (Self::RoundTrip, "round-trip"),
     ];
 
@@ -166,18 +188,47 @@ impl EffectKind {
 }
 
 impl Effect {
+    /// Returns it without its details.
+    pub fn kind(&self) -> EffectKind {
+        match self {
+            Self::LoseReply => EffectKind::LoseReply,
+            Self::Reject(_) => EffectKind::Reject,
+            Self::Answer { .. } => EffectKind::Answer,
+            Self::Detach { .. } => EffectKind::Detach,
+            Self::Close { .. } => EffectKind::Close,
+            Self::Drop { .. } => EffectKind::Drop,
+            Self::Delay(_) => EffectKind::Delay,
+            Self::HoldBack { .. } => EffectKind::HoldBack,
+            Self::LoseLock => EffectKind::LoseLock,
+            Self::LoseSessionLock => EffectKind::LoseSessionLock,
+            Self::DeliverTwice => EffectKind::DeliverTwice,
+            Self::ExpireToken => EffectKind::ExpireToken,
+            Self::Stall(_) => EffectKind::Stall,
+            Self::Crash { .. } => EffectKind::Crash,
+            Self::Postpone => EffectKind::Postpone,
+            Self::Elsewhere => EffectKind::Elsewhere,
+            Self::Failover { .. } => EffectKind::Failover,
+            Self::RoundTrip { .. } => EffectKind::RoundTrip,
+        }
+    }
+
     /// Whether it only takes time, so that another fault may take effect on the same operation.
     pub fn only_takes_time(&self) -> bool {
-        matches!(self, Self::Delay(_) | Self::RoundTrip { .. })
+        matches!(
+            self,
+            Self::Delay(_) | Self::Postpone | Self::RoundTrip { .. }
+        )
     }
 
     /// Whether the operation does not happen, or not now.
     pub fn prevents(&self) -> bool {
         match self {
-            Self::Reject(_) | Self::Answer { .. } | Self::Delay(_) => true,
-            Self::Detach { when, .. } | Self::Close { when, .. } | Self::Drop { when } => {
-                *when == When::Before
-            }
+            Self::Reject(_) | Self::Answer { .. } | Self::Delay(_) | Self::Postpone => true,
+            Self::Detach { when, .. }
+            | Self::Close { when, .. }
+            | Self::Drop { when }
+            | Self::Crash { when }
+            | Self::Failover { when } => *when == When::Before,
             _ => false,
         }
     }
@@ -196,9 +247,11 @@ impl Effect {
     /// Returns when the link or connection goes, where one does.
     pub fn when_mut(&mut self) -> Option<&mut When> {
         match self {
-            Self::Detach { when, .. } | Self::Close { when, .. } | Self::Drop { when } => {
-                Some(when)
-            }
+            Self::Detach { when, .. }
+            | Self::Close { when, .. }
+            | Self::Drop { when }
+            | Self::Crash { when }
+            | Self::Failover { when } => Some(when),
             _ => None,
         }
     }

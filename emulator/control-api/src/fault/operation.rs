@@ -121,7 +121,11 @@ impl Operation {
             EffectKind::Detach | EffectKind::ExpireToken => {
                 !matches!(self, Self::Connect | Self::Http)
             }
-            EffectKind::Close | EffectKind::Stall => self != Self::Http,
+            EffectKind::Close | EffectKind::Stall | EffectKind::Crash | EffectKind::Failover => {
+                self != Self::Http
+            }
+            EffectKind::Postpone => !matches!(self, Self::Connect | Self::Http),
+            EffectKind::Elsewhere => self == Self::Deliver,
             EffectKind::Drop | EffectKind::Delay => true,
             EffectKind::HoldBack => self == Self::Send,
             EffectKind::LoseLock | EffectKind::LoseSessionLock => {

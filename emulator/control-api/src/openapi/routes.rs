@@ -6,8 +6,8 @@ use serde_json::json;
 use super::Description;
 use crate::{
     Advance, Clock, Counts, Explanation, FaultRequest, Faults, Health, LoseSessionLock,
-    NamespaceInfo, Queue, Queues, Receivers, ScriptedFault, Sessions, Settle, Settled,
-    Subscription, Subscriptions, Timeline, Topic, Topics,
+    NamespaceInfo, Operations, Queue, Queues, Receivers, RecordOperations, Released, ScriptedFault,
+    Sessions, Settle, Settled, Subscription, Subscriptions, Timeline, Topic, Topics,
 };
 
 const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one of their \
@@ -19,6 +19,8 @@ pub(crate) fn describe(d: &mut Description) {
     clocks(d);
     messages(d);
     faults(d);
+    operations(d);
+    postponed(d);
     sessions(d);
     d.group("entities", "Queues, topics and subscriptions.");
     entities::<Queue, Queues>(d, "queue", "Queue");
@@ -305,6 +307,50 @@ fn faults(d: &mut Description) {
                  `amqp:link:detach-forced`.",
             )
         },
+    );
+}
+
+fn operations(d: &mut Description) {
+    d.group("operations", "What clients did, as faults see it.");
+    let path = "/$emulator/v1/namespaces/{namespace}/operations";
+    d.route(
+        &format!("PUT {path}"),
+        "recordOperations",
+        "Switches the operation log on or off.",
+        |route| {
+            let route = route.more("It is off unless it was switched on; what it held is dropped.");
+            route
+                .takes::<RecordOperations>()
+                .answers::<Operations>(200, "The log, without its operations.")
+        },
+    );
+    d.route(
+        &format!("GET {path}"),
+        "listOperations",
+        "Lists the operations of clients since the log was switched on.",
+        |route| {
+            let number = json!({ "type": "integer", "minimum": 0 });
+            let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
+            route
+                .more("The log keeps the last 16,384 of them.")
+                .query(
+                    "after",
+                    false,
+                    number,
+                    "Those that came after this number; all unless set.",
+                )
+                .query("limit", false, limit, "How many at most; 1,000 unless set.")
+                .answers::<Operations>(200, "Oldest first.")
+        },
+    );
+}
+
+fn postponed(d: &mut Description) {
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/postponed/release",
+        "releasePostponed",
+        "Lets the oldest operation go on that a fault has postponed.",
+        |route| route.answers::<Released>(200, "Whether there was one, and how many wait still."),
     );
 }
 

@@ -7,6 +7,7 @@ use servicebus_amqp::LinkId;
 use servicebus_broker::{Context, Delivery, Entity, LockToken, ReceiveMode, SessionName, SubQueue};
 
 use super::later::PutOff;
+use super::sight::entity_state;
 use crate::connection::client::store_path;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
@@ -26,13 +27,21 @@ impl ClientConnection {
         }
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
         let receiver_id = receiver.receiver_id;
-        let client = namespace.client_name(self.client.caller.client);
+        let mut seen = MatchContext {
+            operations: vec![Operation::Deliver],
+            entities: vec![store_path(&entity, kind)],
+            link: Some(link),
+            ..MatchContext::default()
+        };
+        self.name_party(&mut seen);
         // One that was put off was struck already.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
         let (find_match, more) =
             namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
-                let Some((mode, message)) = locked.next_assigned(cx, kind, receiver_id) else {
+                let state = entity_state(locked, kind);
+                let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
+                let Some((mode, view)) = locked.next_assigned(cx, kind, receiver_id) else {
                     return (MatchedFaults::default(), false);
                 };
                 let is_locked = mode == ReceiveMode::PeekLock;
@@ -41,18 +50,22 @@ impl ClientConnection {
                         first: None,
                         then: put_off.fault,
                     },
-                    None => namespace.faults.find_match(&MatchContext {
-                        operations: vec![Operation::Deliver],
-                        entities: vec![store_path(&entity, kind)],
-                        messages: vec![Traits::of(message)],
-                        client,
+                    None => namespace.sight(&MatchContext {
+                        messages: vec![Traits::of_delivery(view)],
                         is_locked,
                         can_come_twice: is_locked,
-                        ..MatchContext::default()
+                        has_other_receiver,
+                        before: Some(state),
+                        ..seen
                     }),
                 };
+                let goes_elsewhere = |fault: &MatchedFault| fault.effect == Effect::Elsewhere;
                 let mut all = find_match.first.iter().chain(&find_match.then);
-                if !all.any(|fault| fault.effect.prevents()) {
+                if find_match.first.is_none()
+                    && find_match.then.as_ref().is_some_and(goes_elsewhere)
+                {
+                    locked.give_to_another(cx, kind, receiver_id);
+                } else if !all.any(|fault| fault.effect.prevents()) {
                     locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
                 }
                 (find_match, locked.reserved(kind, receiver_id) > 0)
@@ -76,12 +89,8 @@ impl ClientConnection {
         (entity, kind): (&Arc<SharedEntity>, SubQueue),
     ) {
         let now = self.client.shared.real.elapsed();
-        if let Some(MatchedFault {
-            effect: Effect::Delay(wait),
-            ..
-        }) = find_match.first
-        {
-            let due = Some(self.due(wait, now));
+        if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
+            let due = Some(due);
             self.record_fault(find_match.first.as_ref(), std::slice::from_ref(entity));
             let fault = find_match.then;
             self.faults.receivers.insert(link, PutOff { due, fault });
@@ -96,6 +105,8 @@ impl ClientConnection {
             Effect::Detach { error, .. } => self.detach_with(Some(link), error),
             Effect::Close { error, .. } => self.close_with(error),
             Effect::Drop { .. } => self.vanish(),
+            Effect::Crash { .. } => self.crash(),
+            Effect::Failover { .. } => self.fail_over(),
             Effect::LoseLock => self.lose(entity, |entity, cx| {
                 if let Some((token, _)) = delivery {
                     entity.lose_lock(cx, kind, token);
@@ -116,6 +127,9 @@ impl ClientConnection {
             | Effect::Answer { .. }
             | Effect::Delay(_)
             | Effect::HoldBack { .. }
+            | Effect::Postpone
+            // It was given away when it was seen.
+            | Effect::Elsewhere
             | Effect::RoundTrip { .. } => {}
         }
         self.record_fault(Some(fault), std::slice::from_ref(entity));

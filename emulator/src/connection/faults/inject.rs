@@ -28,19 +28,14 @@ impl ClientConnection {
         if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
             return;
         }
-        let (find_match, entities) = self.is_hit(&event);
+        let (find_match, entities) = self.is_hit(&event, now);
         if find_match == MatchedFaults::default() && !self.is_in_vain(&event) {
             self.carry_out(event, now, work);
             return;
         }
         self.commit(work);
-        if let Some(MatchedFault {
-            effect: Effect::Delay(wait),
-            ..
-        }) = find_match.first
-        {
+        if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
             self.record_fault(find_match.first.as_ref(), &entities);
-            let due = self.due(wait, now);
             self.park(due, event, find_match.then, entities);
             return;
         }
@@ -94,6 +89,23 @@ impl ClientConnection {
                 }
                 self.vanish();
             }
+            Effect::Crash { when } => {
+                if *when == When::After {
+                    self.carry_out_unheard(event, now, work);
+                }
+                self.crash();
+            }
+            Effect::Failover { when: When::After } => {
+                self.carry_out_unheard(event, now, work);
+                self.fail_over();
+            }
+            Effect::Failover { when: When::Before } => {
+                self.fail_over();
+                // What comes over a link to `$cbs` happens all the same.
+                if link.is_some_and(|link| self.is_cbs(link)) {
+                    self.carry_out(event, now, work);
+                }
+            }
             Effect::HoldBack { behind } => {
                 if let Event::Transfer(transfer) = &event
                     && !transfer.settled
@@ -117,7 +129,9 @@ impl ClientConnection {
                 self.pause(*wait, now, false);
             }
             // What takes time has been dealt with.
-            Effect::Delay(_) | Effect::RoundTrip { .. } => self.carry_out(event, now, work),
+            Effect::Delay(_) | Effect::Postpone | Effect::Elsewhere | Effect::RoundTrip { .. } => {
+                self.carry_out(event, now, work)
+            }
         }
     }
 
@@ -248,12 +262,30 @@ impl ClientConnection {
         self.held.forget(link);
     }
 
-    /// The connection is open and its namespace is known.
-    pub(crate) fn meet_connection(&mut self, now: Duration) {
+    /// The connection is open and its namespace is known; where faults ask whose it is, it counts as open when that is
+    /// known too.
+    pub(crate) fn connection_opened(&mut self, now: Duration) {
         let Some(namespace) = self.client.namespace.as_ref().filter(|ns| ns.faults.any()) else {
             return;
         };
-        let find_match = namespace.faults.find_match(&self.connection_seen());
+        match namespace.faults.ask_party() && self.client.party.is_none() {
+            true => self.faults.awaits_party = true,
+            false => self.meet_connection(now),
+        }
+    }
+
+    /// The client shows whose it is, or does without that.
+    pub(crate) fn end_wait_for_party(&mut self, now: Duration) {
+        if std::mem::take(&mut self.faults.awaits_party) {
+            self.meet_connection(now);
+        }
+    }
+
+    fn meet_connection(&mut self, now: Duration) {
+        let Some(namespace) = &self.client.namespace else {
+            return;
+        };
+        let find_match = namespace.sight(&self.connection_seen());
         for fault in find_match.first.iter().chain(&find_match.then) {
             match &fault.effect {
                 Effect::Delay(wait) => self.pause(*wait, now, true),
@@ -266,6 +298,13 @@ impl ClientConnection {
                     }
                     self.vanish();
                 }
+                Effect::Crash { when } => {
+                    if *when == When::Before {
+                        self.discard_output();
+                    }
+                    self.crash();
+                }
+                Effect::Failover { .. } => self.fail_over(),
                 Effect::LoseReply
                 | Effect::Reject(_)
                 | Effect::Answer { .. }
@@ -274,6 +313,8 @@ impl ClientConnection {
                 | Effect::LoseLock
                 | Effect::LoseSessionLock
                 | Effect::DeliverTwice
+                | Effect::Postpone
+                | Effect::Elsewhere
                 | Effect::ExpireToken => {}
             }
             self.record_fault(Some(fault), &[]);

@@ -9,7 +9,7 @@ use servicebus_broker::Timestamp;
 use super::state::link_of;
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
-use crate::faults::{MatchedFault, Sleeper, Wait};
+use crate::faults::{Effect, MatchedFault, Sleeper, Wait};
 use crate::namespace::SharedEntity;
 
 /// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
@@ -23,6 +23,8 @@ pub(crate) enum Due {
     Real(Duration),
     /// In the namespace's time.
     Virtual(Timestamp),
+    /// When it is released, by the number under which it waits.
+    Released(u64),
 }
 
 /// An operation that goes on later.
@@ -54,6 +56,7 @@ pub(crate) struct Pause {
 impl Due {
     /// Before all others of the namespace's time.
     const FIRST_VIRTUAL: Self = Self::Virtual(Timestamp::from_millis(i64::MIN));
+    const FIRST_RELEASED: Self = Self::Released(0);
 }
 
 impl Parked {
@@ -81,6 +84,17 @@ impl ClientConnection {
                 Due::Virtual(until)
             }
             (wait, _) => Due::Real(now + wait.length()),
+        }
+    }
+
+    /// Until when an operation waits on which this fault takes effect, if it does.
+    pub(crate) fn due_of(&self, fault: Option<&MatchedFault>, now: Duration) -> Option<Due> {
+        match (&fault?.effect, &self.client.namespace) {
+            (Effect::Delay(wait), _) => Some(self.due(*wait, now)),
+            (Effect::Postpone, Some(namespace)) => Some(Due::Released(
+                namespace.faults.postponed.add(self.client.id),
+            )),
+            _ => None,
         }
     }
 
@@ -124,7 +138,9 @@ impl ClientConnection {
             parked.range((Due::FIRST_VIRTUAL, 0)..).next(),
         ];
         let firsts = firsts.map(|first| first.map(|(&key, _)| key));
-        let mut firsts = firsts.into_iter().flatten();
+        let postponed = parked.range((Due::FIRST_RELEASED, 0)..);
+        let postponed = postponed.map(|(&key, _)| key);
+        let mut firsts = firsts.into_iter().flatten().chain(postponed);
         let key = firsts.find(|&(due, _)| self.has_come(due, now))?;
         let parked = self.faults.parked.remove(&key)?;
         self.faults.parked_bytes -= parked.bytes();
@@ -135,7 +151,8 @@ impl ClientConnection {
         match (due, &self.client.namespace) {
             (Due::Real(at), _) => at <= now,
             (Due::Virtual(at), Some(namespace)) => at <= namespace.clock.now(),
-            (Due::Virtual(_), None) => true,
+            (Due::Released(number), Some(namespace)) => !namespace.faults.postponed.has(number),
+            (Due::Virtual(_) | Due::Released(_), None) => true,
         }
     }
 
@@ -170,7 +187,7 @@ impl ClientConnection {
         let dues = parked.into_iter().chain(receivers).chain(pause);
         let real = dues.filter_map(|due| match due {
             Due::Real(at) => Some(at),
-            Due::Virtual(_) => None,
+            Due::Virtual(_) | Due::Released(_) => None,
         });
         real.min()
     }

@@ -123,6 +123,22 @@ impl ClientConnection {
         self.faults.end = End::Dropped;
     }
 
+    /// The party's process is gone with all its connections.
+    pub(crate) fn crash(&mut self) {
+        self.vanish();
+        if let (Some(namespace), Some(party)) = (&self.client.namespace, &self.client.party) {
+            namespace.crash(party);
+        }
+    }
+
+    /// The service is updated now; this connection's links are gone at once, those of others with their next turns.
+    pub(crate) fn fail_over(&mut self) {
+        if let Some(namespace) = self.client.namespace.clone() {
+            namespace.update_service();
+            self.detach_all();
+        }
+    }
+
     pub(crate) fn discard_output(&mut self) {
         let output = self.engine.output();
         output.advance(output.len());

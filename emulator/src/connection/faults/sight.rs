@@ -1,11 +1,13 @@
 //! What is seen of an event before it is carried out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use servicebus_amqp::{AttachRequest, Event, Outcome, Settlement, Transfer};
-use servicebus_broker::{LockToken, Message, SessionName, SubQueue};
+use servicebus_amqp::{AttachRequest, Event, LinkId, Outcome, Settlement, Transfer};
+use servicebus_broker::{Entity, LockToken, Message, SessionName, SubQueue};
+use servicebus_control_api::EntityState;
 
-use super::state::Seen;
+use super::state::{Seen, link_of};
 use crate::auth::audience_path;
 use crate::connection::client::{management_path, store_path};
 use crate::connection::links::{Link, Node, Requests};
@@ -27,14 +29,27 @@ type Locks = (
 
 impl ClientConnection {
     /// Counts an event, and returns what becomes of it and whom that concerns.
-    pub(crate) fn is_hit(&mut self, event: &Event) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
+    pub(crate) fn is_hit(
+        &mut self,
+        event: &Event,
+        now: Duration,
+    ) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
         let Some(namespace) = self.client.namespace.clone() else {
             return (MatchedFaults::default(), Vec::new());
         };
         let mut request = None;
+        if let Event::Attach { attach, .. } = event
+            && !is_of_cbs(attach)
+        {
+            self.end_wait_for_party(now);
+        }
         let seen = if let Event::Transfer(transfer) = event {
             if let Some(Link::Requests(_)) = self.links.get(transfer.link) {
                 request = self.request_in(&transfer.payload);
+            }
+            if let (Some(request), true) = (&request, self.is_cbs(transfer.link)) {
+                self.note_party(request);
+                self.end_wait_for_party(now);
             }
             self.see_transfer(transfer, request.as_ref())
         } else if let Event::Settle(settlement) = event {
@@ -47,17 +62,33 @@ impl ClientConnection {
         let Some(mut seen) = seen else {
             return (MatchedFaults::default(), Vec::new());
         };
-        seen.context.client = namespace.client_name(self.client.caller.client);
-        (namespace.faults.find_match(&seen.context), seen.entities)
+        seen.context.link = link_of(event);
+        self.name_party(&mut seen.context);
+        (namespace.sight(&seen.context), seen.entities)
     }
 
     pub(crate) fn connection_seen(&self) -> MatchContext<'static> {
-        let namespace = self.client.namespace.as_ref();
-        MatchContext {
+        let mut context = MatchContext {
             operations: vec![Operation::Connect],
-            client: namespace.and_then(|ns| ns.client_name(self.client.caller.client)),
             ..MatchContext::default()
-        }
+        };
+        self.name_party(&mut context);
+        context
+    }
+
+    /// Says whose an operation is.
+    pub(crate) fn name_party(&self, context: &mut MatchContext<'_>) {
+        let namespace = self.client.namespace.as_ref();
+        context.client = namespace.and_then(|ns| ns.client_name(self.client.caller.client));
+        context.party.clone_from(&self.client.party);
+        context.connection = Some(self.client.id);
+    }
+
+    /// How an entity is before an operation, where that is recorded.
+    fn state_of(&self, entity: &SharedEntity, kind: SubQueue) -> Option<EntityState> {
+        let namespace = self.client.namespace.as_ref();
+        let namespace = namespace.filter(|namespace| namespace.faults.records())?;
+        Some(namespace.read(entity, |entity| entity_state(entity, kind)))
     }
 
     fn see_transfer<'a>(
@@ -71,6 +102,7 @@ impl ClientConnection {
                 let seen = MatchContext {
                     operations: vec![Operation::Send],
                     entities: vec![entity.path.to_string()],
+                    before: self.state_of(&entity, SubQueue::Active),
                     messages: self.look_inside(transfer),
                     ..MatchContext::default()
                 };
@@ -104,6 +136,10 @@ impl ClientConnection {
             | Link::Replies(_)
             | Link::Detached(_) => None,
         }
+    }
+
+    pub(crate) fn is_cbs(&self, link: LinkId) -> bool {
+        self.links.get(link).is_some_and(Link::is_cbs)
     }
 
     /// What a transfer brings, as far as a fault asks for that.
@@ -175,11 +211,13 @@ impl ClientConnection {
         let mut messages = self.locked_traits(entity, kind, &tokens);
         let session = session.as_ref().map(SessionName::as_str);
         messages.extend(session.map(Traits::of_session));
+        messages.extend(numbers_in(request).map(Traits::of_number));
         let context = MatchContext {
             operations,
             name,
             entities: vec![store_path(entity, kind)],
             messages,
+            before: self.state_of(entity, kind),
             is_locked,
             ..MatchContext::default()
         };
@@ -206,6 +244,7 @@ impl ClientConnection {
             operations: particular.into_iter().chain([Operation::Settle]).collect(),
             entities: vec![store_path(entity, kind)],
             messages: self.locked_traits(entity, kind, &[token]),
+            before: self.state_of(entity, kind),
             is_locked: true,
             can_come_twice: settlement.outcome == Outcome::Accepted,
             ..MatchContext::default()
@@ -227,8 +266,8 @@ impl ClientConnection {
         namespace.read(entity, |entity| {
             let locked = tokens
                 .iter()
-                .filter_map(|&token| entity.locked_message(kind, token));
-            locked.map(|(_, message)| Traits::of(message)).collect()
+                .filter_map(|&token| entity.locked_delivery(kind, token));
+            locked.map(Traits::of_delivery).collect()
         })
     }
 
@@ -281,6 +320,36 @@ impl ClientConnection {
         let (tokens, session) = locks_in(&request);
         Some((Arc::clone(entity), *kind, tokens, session))
     }
+}
+
+/// How an entity is, as far as an exploration tells operations apart by that.
+pub(crate) fn entity_state(entity: &Entity, kind: SubQueue) -> EntityState {
+    let counts = entity.counts(kind);
+    let not_ready = counts.locked + counts.deferred;
+    EntityState {
+        ready: counts.active.saturating_sub(not_ready) as u64,
+        locked: counts.locked as u64,
+        receivers: entity
+            .receivers(kind)
+            .filter(|(_, credit)| *credit > 0)
+            .count(),
+    }
+}
+
+/// The sequence numbers that a request names.
+fn numbers_in(request: &Request) -> impl Iterator<Item = i64> {
+    let numbers = request.elements("sequence-numbers").unwrap_or_default();
+    numbers.iter().filter_map(|number| {
+        let serde_amqp::Value::Long(number) = number else {
+            return None;
+        };
+        Some(*number)
+    })
+}
+
+fn is_of_cbs(attach: &AttachRequest) -> bool {
+    let address = attach.address().map(Address::parse);
+    address.is_some_and(|address| address.destination == Destination::Cbs)
 }
 
 /// The locks and the session that a request names.

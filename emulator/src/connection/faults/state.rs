@@ -31,6 +31,8 @@ pub(crate) struct ConnectionFaults {
     /// There and back together.
     pub(crate) round_trip: Duration,
     pub(crate) end: End,
+    /// The connection is open, and counts as that when it is known whose it is.
+    pub(crate) awaits_party: bool,
 }
 
 impl ConnectionFaults {

@@ -47,6 +47,9 @@ fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiErr
         entity: request.entity.clone(),
         name: request.name.clone(),
         client: request.client.clone(),
+        party: request.party.clone(),
+        sequence_number: number("sequence_number", request.sequence_number.as_ref())?,
+        delivery: number("delivery", request.delivery.as_ref())?,
         message_id: request.message_id.clone(),
         session_id: request.session_id.clone(),
         property: request.property.as_ref().map(property).transpose()?,
@@ -54,25 +57,54 @@ fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiErr
     let of_messages = Operation::is_about_messages;
     let has_entity: fn(Operation) -> bool = |operation| operation != Operation::Connect;
     let has_client: fn(Operation) -> bool = |operation| operation != Operation::Http;
-    let property = filter.property.as_ref().map(|property| &property.name);
-    for (path, text, has) in [
-        ("entity", filter.entity.as_ref(), has_entity),
-        ("name", filter.name.as_ref(), Operation::has_names),
-        ("client", filter.client.as_ref(), has_client),
-        ("message_id", filter.message_id.as_ref(), of_messages),
-        ("session_id", filter.session_id.as_ref(), of_messages),
-        ("property", property, of_messages),
+    // What is sent has no number and was not delivered yet.
+    let of_numbered: fn(Operation) -> bool =
+        |operation| operation.is_about_messages() && operation != Operation::Send;
+    let text = |text: &Option<String>| text.clone().map(Value::from);
+    let property = filter.property.as_ref();
+    for (path, value, has) in [
+        ("entity", text(&filter.entity), has_entity),
+        ("name", text(&filter.name), Operation::has_names),
+        ("client", text(&filter.client), has_client),
+        ("message_id", text(&filter.message_id), of_messages),
+        ("session_id", text(&filter.session_id), of_messages),
+        (
+            "sequence_number",
+            filter.sequence_number.map(Value::from),
+            of_numbered,
+        ),
+        ("delivery", filter.delivery.map(Value::from), of_numbered),
+        (
+            "property",
+            property.map(|property| property.name.clone().into()),
+            of_messages,
+        ),
     ] {
-        if let Some(text) = text
+        if let Some(value) = value
             && !has(operation)
         {
             let having = Operation::all().filter(|operation| has(*operation));
             let having = joined(having.map(Operation::name));
             let allowed = format!("only with the operations {having}");
-            return Err(not_allowed(path, text.as_str().into(), allowed));
+            return Err(not_allowed(path, value, allowed));
         }
     }
     Ok(filter)
+}
+
+/// A whole number from 1 that fits its type.
+fn number<T: TryFrom<u64>>(path: &str, value: Option<&Value>) -> Result<Option<T>, ApiError> {
+    let Some(number) = whole(path, value)? else {
+        return Ok(None);
+    };
+    let refused = |_| {
+        not_allowed(
+            path,
+            number.into(),
+            "a whole number that a message can have",
+        )
+    };
+    T::try_from(number).map(Some).map_err(refused)
 }
 
 fn property(value: &Value) -> Result<Property, ApiError> {
@@ -188,11 +220,13 @@ impl Details<'_> {
             | EffectKind::LoseLock
             | EffectKind::LoseSessionLock
             | EffectKind::DeliverTwice
+            | EffectKind::Postpone
+            | EffectKind::Elsewhere
             | EffectKind::ExpireToken => &[],
             EffectKind::Reject => &["condition", "description"],
             EffectKind::Answer => &["status", "condition", "description"],
             EffectKind::Detach | EffectKind::Close => &["condition", "description", "when"],
-            EffectKind::Drop => &["when"],
+            EffectKind::Drop | EffectKind::Crash | EffectKind::Failover => &["when"],
             EffectKind::Delay | EffectKind::Stall => &["seconds", "clock"],
             EffectKind::HoldBack => &["behind"],
             EffectKind::RoundTrip => &["seconds"],
@@ -202,6 +236,8 @@ impl Details<'_> {
             EffectKind::LoseLock => Effect::LoseLock,
             EffectKind::LoseSessionLock => Effect::LoseSessionLock,
             EffectKind::DeliverTwice => Effect::DeliverTwice,
+            EffectKind::Postpone => Effect::Postpone,
+            EffectKind::Elsewhere => Effect::Elsewhere,
             EffectKind::ExpireToken => Effect::ExpireToken,
             EffectKind::Reject => Effect::Reject(self.error()?),
             EffectKind::Answer => Effect::Answer {
@@ -217,6 +253,8 @@ impl Details<'_> {
                 error: self.error()?,
             },
             EffectKind::Drop => Effect::Drop { when: self.when()? },
+            EffectKind::Crash => Effect::Crash { when: self.when()? },
+            EffectKind::Failover => Effect::Failover { when: self.when()? },
             EffectKind::Delay => Effect::Delay(self.wait()?),
             EffectKind::Stall => Effect::Stall(self.wait()?),
             EffectKind::HoldBack => Effect::HoldBack {

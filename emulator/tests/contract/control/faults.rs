@@ -1,6 +1,7 @@
 //! Scripted faults: set, counted, taken out; and a commit whose answer is lost.
 
 mod connections;
+mod effects;
 mod later;
 mod links;
 mod locks;

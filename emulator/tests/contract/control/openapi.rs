@@ -82,6 +82,16 @@ const REQUESTS: &str = r#"
 404 DELETE ~/faults/2
 404 DELETE !/faults
 204 POST ~/service-update
+200 PUT ~/operations {"recording":true}
+400 PUT ~/operations {
+404 PUT !/operations {"recording":true}
+413 PUT ~/operations large
+422 PUT ~/operations {"unknown":1}
+200 GET ~/operations
+400 GET ~/operations?limit=0
+200 POST ~/postponed/release
+404 POST !/postponed/release
+404 GET !/operations
 404 POST !/service-update
 400 GET ~/sessions?entity=q
 404 GET ~/sessions?entity=nobody

@@ -6,7 +6,7 @@ use super::send::{effective_time_to_live, milliseconds};
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::event::EventKind;
-use crate::ids::{LockNonce, LockToken, Offset, ReceiverId, SubQueue};
+use crate::ids::{LockNonce, LockToken, Offset, ReceiverId, SequenceNumber, SubQueue};
 use crate::message::{BrokerProperties, Message};
 use crate::policy::StorePolicy;
 use crate::store::MessageStore;
@@ -26,6 +26,17 @@ pub struct Delivery {
     pub broker_properties: BrokerProperties,
     /// The message itself.
     pub message: Message,
+}
+
+/// A message that is about to be handed out, or was.
+#[derive(Debug, Clone, Copy)]
+pub struct DeliveryView<'a> {
+    /// Its number.
+    pub number: SequenceNumber,
+    /// Which delivery of it that is, counted from 1.
+    pub delivery: u32,
+    /// The message itself.
+    pub message: &'a Message,
 }
 
 impl Entity {
@@ -87,12 +98,34 @@ impl Entity {
         cx: &mut Context<'_>,
         kind: SubQueue,
         id: ReceiverId,
-    ) -> Option<(ReceiveMode, &Message)> {
+    ) -> Option<(ReceiveMode, DeliveryView<'_>)> {
         self.touch(cx);
         let store = self.store(kind);
         let (offset, mode) = store.receivers().first_reserved(id)?;
-        let entry = store.get(offset)?;
-        Some((mode, &entry.message))
+        Some((mode, store.view(offset)?))
+    }
+
+    /// Whether another receiver could be given what is reserved to this one: it waits with credit, and no session decides
+    /// who receives.
+    pub fn has_other_receiver(&self, kind: SubQueue, id: ReceiverId) -> bool {
+        let store = self.store(kind);
+        store.sessions().is_none() && store.receivers().waiting_beside(id).is_some()
+    }
+
+    /// Gives the first message that is reserved to a receiver to another one that waits with credit, whose turn it is; says
+    /// whether there is one. The receiver keeps its credit.
+    pub fn give_to_another(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        id: ReceiverId,
+    ) -> bool {
+        self.verb(cx, |entity, cx| {
+            // It was told of what it does not take now.
+            entity.store_mut(kind).listen(id);
+            let is_possible = entity.has_other_receiver(kind, id);
+            is_possible && entity.store_mut(kind).reassign(cx, id)
+        })
     }
 
     /// Takes up to `max` reserved messages in order and appends them to `taken`. Stops behind the first with
@@ -127,6 +160,15 @@ impl Entity {
 }
 
 impl MessageStore {
+    pub(crate) fn view(&self, offset: Offset) -> Option<DeliveryView<'_>> {
+        let entry = self.get(offset)?;
+        Some(DeliveryView {
+            number: entry.number(offset),
+            delivery: entry.delivery_count + 1,
+            message: &entry.message,
+        })
+    }
+
     /// Gives an entry to a receiver, which it is reserved to, or which asked for it by its number.
     pub(crate) fn hand_out(
         &mut self,

@@ -8,6 +8,7 @@ use servicebus_codec::DecodeError;
 use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
+use super::receive::DeliveryView;
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::event::EventKind;
@@ -154,10 +155,14 @@ impl Entity {
         kind: SubQueue,
         token: LockToken,
     ) -> Option<(SequenceNumber, &Message)> {
+        let locked = self.locked_delivery(kind, token)?;
+        Some((locked.number, locked.message))
+    }
+
+    /// The same with which delivery of the message it is.
+    pub fn locked_delivery(&self, kind: SubQueue, token: LockToken) -> Option<DeliveryView<'_>> {
         let store = self.store(kind);
-        let offset = store.locked_by(token)?;
-        let entry = store.get(offset)?;
-        Some((entry.number(offset), &entry.message))
+        store.view(store.locked_by(token)?)
     }
 
     /// Ends the lock of a message as if its time had run out; false when the lock is over, or is that of a session.

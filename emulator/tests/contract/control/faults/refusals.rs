@@ -24,7 +24,8 @@ fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> S
 fn of_operations() -> Vec<Senseless> {
     let operations = "send, receive, settle, complete, abandon, dead-letter, defer, renew-lock, attach, connect, \
                       token, management, discharge, http";
-    let connect = "for the operation connect: close, drop, delay, stall, round-trip";
+    let connect =
+        "for the operation connect: close, drop, delay, stall, crash, failover, round-trip";
     let body = json!({"operation": "connect", "effect": "lose-reply"});
     let problem = json!({"path": "effect", "value": "lose-reply", "allowed": connect});
     let status = "a status of HTTP from 200 to 599";
@@ -53,7 +54,7 @@ fn of_counts() -> Vec<Senseless> {
 
 fn of_effects() -> Vec<Senseless> {
     let effects = "for the operation send: lose-reply, reject, detach, close, drop, delay, hold-back, \
-                   expire-token, stall";
+                   expire-token, stall, crash, postpone, failover";
     let names = [
         json!("explode"),
         json!("lose-lock"),

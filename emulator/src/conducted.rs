@@ -1,0 +1,60 @@
+//! A namespace as an embedder sees it that explores what can go wrong: it reads what clients did, sets faults on that, and is
+//! told which of its parties crash.
+
+use std::sync::Arc;
+
+use servicebus_control_api::{Fault, Operations, ScriptedFault};
+
+use crate::emulator::Emulator;
+use crate::namespace::Namespace;
+
+/// A namespace of an emulator in this process.
+#[derive(Debug, Clone)]
+pub struct ConductedNamespace {
+    namespace: Arc<Namespace>,
+}
+
+impl Emulator {
+    /// The namespace of this name, to be conducted by its embedder.
+    pub fn conducted(&self, name: &str) -> Option<ConductedNamespace> {
+        let namespace = self.shared.namespaces.named(name)?;
+        Some(ConductedNamespace { namespace })
+    }
+}
+
+impl ConductedNamespace {
+    /// Records operations from now on, or no more; what was recorded before is gone.
+    pub fn record_operations(&self, records: bool) {
+        self.namespace.faults.record_operations(records);
+    }
+
+    /// The operations after this number in the log, so many at most.
+    pub fn operations(&self, after: u64, limit: usize) -> Operations {
+        self.namespace.faults.operations(after, limit)
+    }
+
+    /// Sets a fault and returns it with its id; none when there are as many as there may be.
+    pub fn add_fault(&self, fault: Fault) -> Option<ScriptedFault> {
+        self.namespace.faults.add(fault)
+    }
+
+    /// The faults, each with how often it was met.
+    pub fn faults(&self) -> Vec<ScriptedFault> {
+        self.namespace.faults.all()
+    }
+
+    /// How many operations wait because a fault has postponed them.
+    pub fn postponed(&self) -> usize {
+        self.namespace.faults.postponed.count()
+    }
+
+    /// Lets the oldest operation go on that was postponed; says whether there was one.
+    pub fn release_postponed(&self) -> bool {
+        self.namespace.release_postponed()
+    }
+
+    /// The parties whose processes crashed since this was last asked: their connections are gone already.
+    pub fn take_crashes(&self) -> Vec<Arc<str>> {
+        self.namespace.take_crashes()
+    }
+}

@@ -1,0 +1,50 @@
+//! The operation log of a namespace: switched on and off, and read in pages.
+
+use axum::Json;
+use serde::Deserialize;
+use servicebus_control_api::{Operations, RecordOperations, Released};
+
+use super::error::ApiError;
+use super::request::{Asked, Body, Chosen};
+
+/// Operations in one answer, unless fewer are asked for.
+const LIMIT: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Which {
+    /// Those that came after this one.
+    #[serde(default)]
+    after: u64,
+    limit: Option<usize>,
+}
+
+/// Records operations from now on, or no more.
+pub(crate) async fn record(
+    Chosen(namespace): Chosen,
+    Body(RecordOperations { recording }): Body<RecordOperations>,
+) -> Json<Operations> {
+    namespace.faults.record_operations(recording);
+    Json(namespace.faults.operations(0, 0))
+}
+
+/// Lets the oldest operation go on that was postponed.
+pub(crate) async fn release(Chosen(namespace): Chosen) -> Json<Released> {
+    Json(Released {
+        released: namespace.release_postponed(),
+        waiting: namespace.faults.postponed.count(),
+    })
+}
+
+pub(crate) async fn show(
+    Chosen(namespace): Chosen,
+    Asked(Which { after, limit }): Asked<Which>,
+) -> Result<Json<Operations>, ApiError> {
+    let limit = limit.unwrap_or(LIMIT);
+    match (1..=LIMIT).contains(&limit) {
+        true => Ok(Json(namespace.faults.operations(after, limit))),
+        false => {
+            let allowed = format!("from 1 to {LIMIT}");
+            Err(ApiError::not_allowed("limit", limit, allowed))
+        }
+    }
+}

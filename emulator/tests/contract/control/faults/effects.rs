@@ -1,0 +1,160 @@
+//! Crashes, failovers, and deliveries in another order.
+
+use serde_json::json;
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use super::{hits, script, told};
+use crate::support::*;
+
+const RELEASE: &str = "/$emulator/v1/namespaces/sbemulatorns/postponed/release";
+
+/// A namespace with the keys of two parties.
+fn with_parties() -> Bus {
+    let keys = ["worker", "shop"].map(|name| {
+        json!({"Name": name, "Key": Key::well_known().key, "Claims": ["Send", "Listen", "Manage"]})
+    });
+    let keys = format!(r#""Keys":{}"#, json!(keys));
+    Bus::configured(&queues(&keys, &[("q", "")]))
+}
+
+/// A client that uses the key of this party.
+fn party(bus: &Bus, name: &str) -> Peer {
+    let mut peer = bus.stranger();
+    let key = Key {
+        name: name.into(),
+        claims: Claims::ALL,
+        ..Key::well_known()
+    };
+    let token = sas::sign("sb://localhost/", &key, in_an_hour());
+    assert_eq!(peer.put_token("sb://localhost/", &token).cbs_status(), 202);
+    peer
+}
+
+#[test]
+fn a_crash_ends_all_connections_of_its_party_and_no_other() {
+    for (when, held) in [("before", (1, 1)), ("after", (0, 0))] {
+        let bus = with_parties();
+        let fault = json!({"operation": "complete", "party": "worker", "effect": {"crash": {"when": when}}});
+        let id = script(&bus, &fault);
+        let (mut first, mut second) = (party(&bus, "worker"), party(&bus, "worker"));
+        let mut shop = party(&bus, "shop");
+        let sender = shop.sender("q");
+        shop.send(&sender, &Message::new("a"));
+        let receiver = first.receiver("q");
+        let delivery = first.receive_one(&receiver);
+        first.dispose(
+            delivery.channel,
+            delivery.id,
+            delivery.id,
+            false,
+            accepted(),
+        );
+        first.read_to_end();
+        second.read_to_end();
+        assert_eq!(hits(&bus, &id), 1);
+        let counts = bus.http.counts("q");
+        let shown = (counts["active"].as_u64(), counts["locked"].as_u64());
+        assert_eq!(shown, (Some(held.0), Some(held.1)), "{when}");
+        assert_eq!(
+            told(&bus, "q"),
+            [format!("the client crashed {when} the completion")]
+        );
+        shop.send(&sender, &Message::new("b"));
+    }
+}
+
+#[test]
+fn a_failover_loses_the_locks_and_detaches_the_links() {
+    for (when, left) in [("before", 2), ("after", 1)] {
+        let bus = Bus::with_queues(&["q"]);
+        script(
+            &bus,
+            &json!({"operation": "complete", "effect": {"failover": {"when": when}}}),
+        );
+        let mut peer = bus.client();
+        let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+        peer.send(&sender, &Message::new("a"));
+        peer.send(&sender, &Message::new("b"));
+        peer.credit(&receiver, 2);
+        let first = peer.receive(&receiver);
+        peer.receive(&receiver);
+        peer.dispose(first.channel, first.id, first.id, false, accepted());
+        for link in [&sender, &receiver] {
+            peer.detached(link);
+        }
+        let counts = bus.http.counts("q");
+        assert_eq!(
+            (&counts["active"], &counts["locked"]),
+            (&json!(left), &json!(0)),
+            "{when}"
+        );
+    }
+}
+
+#[test]
+fn a_postponed_send_happens_when_it_is_released() {
+    let bus = Bus::with_queues(&["q"]);
+    script(
+        &bus,
+        &json!({"operation": "send", "message_id": "a", "effect": "postpone"}),
+    );
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
+    peer.send(&sender, &Message::new("b"));
+    assert_eq!(bus.http.counts("q")["active"], 1);
+    let released = bus.http.post(RELEASE, &json!({})).ok();
+    assert_eq!(released, json!({"released": true, "waiting": 0}));
+    peer.outcome(&sender, late).expect("it is accepted");
+    let receiver = peer.receiver("q");
+    assert_eq!(peer.receive_one(&receiver).id(), "b");
+    assert_eq!(peer.receive_one(&receiver).id(), "a");
+    let released = bus.http.post(RELEASE, &json!({})).ok();
+    assert_eq!(released, json!({"released": false, "waiting": 0}));
+}
+
+#[test]
+fn what_waits_goes_with_its_connection() {
+    let bus = Bus::with_queues(&["q"]);
+    let id = script(&bus, &json!({"operation": "send", "effect": "postpone"}));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.transfer(&sender, 0, false, &Message::new("a").encode());
+    eventually("it waits", || (hits(&bus, &id) == 1).then_some(()));
+    peer.close();
+    eventually("nothing waits", || {
+        let released = bus.http.post(RELEASE, &json!({})).ok();
+        (released == json!({"released": false, "waiting": 0})).then_some(())
+    });
+    assert_eq!(bus.http.counts("q")["active"], 0);
+}
+
+#[test]
+fn a_delivery_goes_to_another_receiver_if_there_is_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let id = script(
+        &bus,
+        &json!({"operation": "receive", "effect": "elsewhere"}),
+    );
+    let mut alone = bus.client();
+    let (sender, receiver) = (alone.sender("q"), alone.receiver("q"));
+    alone.send(&sender, &Message::new("a"));
+    let delivery = alone.receive_one(&receiver);
+    alone.complete(&delivery);
+    assert_eq!(hits(&bus, &id), 0, "there is no other");
+    let mut other = bus.client();
+    let beside = other.receiver("q");
+    alone.credit(&receiver, 1);
+    alone.settle_down();
+    other.credit(&beside, 1);
+    other.settle_down();
+    alone.send(&sender, &Message::new("b"));
+    assert_eq!(other.receive(&beside).id(), "b");
+    alone.send(&sender, &Message::new("c"));
+    assert_eq!(alone.receive(&receiver).id(), "c");
+    assert_eq!(hits(&bus, &id), 1);
+    assert_eq!(
+        told(&bus, "q"),
+        ["the message of the delivery went to another receiver"]
+    );
+}
