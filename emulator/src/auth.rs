@@ -15,6 +15,7 @@ mod error;
 mod grants;
 mod jwt;
 mod key_set;
+pub(crate) mod minted;
 mod plain;
 mod policy;
 pub mod sas;

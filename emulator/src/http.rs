@@ -30,6 +30,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::admin::{self, Admin};
+use crate::arm;
 use crate::config::NamespaceConfig;
 use crate::listen;
 use crate::listeners::{Listening, Until};
@@ -151,12 +152,16 @@ async fn once_told(Chosen(namespace): Chosen, request: Request, next: Next) -> R
     response
 }
 
-/// What is not of the control API: messages, else entities.
+/// What is not of the control API: resources of Azure Resource Manager, messages, else entities.
 async fn beside(
+    State(shared): State<Arc<Shared>>,
     State(admin): State<Arc<Admin>>,
     State(messages): State<Arc<MessagesApi>>,
     request: Request,
 ) -> Response {
+    if arm::is_for(request.uri()) {
+        return arm::serve(&shared, request).await;
+    }
     let (head, body) = request.into_parts();
     let namespace = admin.namespace_of(&head);
     let request = Request::from_parts(head.clone(), body);

@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod alarm;
+mod arm;
 mod calendar;
 mod client_settings;
 mod clock;

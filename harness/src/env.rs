@@ -10,6 +10,12 @@ const CONNECTION_STRING: [&str; 3] = [
 ];
 /// Where SDKs connect instead of the host in the connection string.
 const CUSTOM_ENDPOINT: &str = "SERVICEBUS_CUSTOM_ENDPOINT";
+/// The name of the namespace in the service, for clients with a credential instead of a connection string.
+const HOST: &str = "SERVICEBUS_FULLY_QUALIFIED_NAMESPACE";
+/// Where they connect, which their SDKs call a custom endpoint.
+const TLS_ENDPOINT: &str = "SERVICEBUS_TLS_ENDPOINT";
+/// Where `DefaultAzureCredential` of every SDK gets its tokens, and what it shows there.
+const IDENTITY: [&str; 2] = ["IDENTITY_ENDPOINT", "IDENTITY_HEADER"];
 const ADMIN_CONNECTION_STRING: &str = "SERVICEBUS_ADMIN_CONNECTION_STRING";
 /// The authority to trust, beside others.
 const MORE_AUTHORITIES: [&str; 2] = ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"];
@@ -24,6 +30,9 @@ impl ServiceBus {
     /// | --- | --- |
     /// | `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONNECTION_STR`, `AZURE_SERVICEBUS_CONNECTION_STRING` | [`Self::connection_string`] |
     /// | `SERVICEBUS_ADMIN_CONNECTION_STRING` | [`Self::admin_connection_string`] |
+    /// | `SERVICEBUS_FULLY_QUALIFIED_NAMESPACE` | the host of [`Self::client_settings`], for clients with a credential |
+    /// | `SERVICEBUS_TLS_ENDPOINT` | where they connect: the custom endpoint of their SDK |
+    /// | `IDENTITY_ENDPOINT`, `IDENTITY_HEADER` | where `DefaultAzureCredential` gets a token that this namespace accepts |
     /// | `SERVICEBUS_CUSTOM_ENDPOINT` | where SDKs connect that can have a custom endpoint, while a comparison records a namespace whose host is a name |
     /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], where there is one |
     /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::tls`](crate::Builder::tls) only: clients that read these trust no other authority |
@@ -46,6 +55,16 @@ impl ServiceBus {
             &[ADMIN_CONNECTION_STRING],
             self.admin_connection_string(),
         ));
+        if let Some(settings) = self.client_settings() {
+            let url = format!("http://{}/msi/token", self.endpoints().http);
+            let [endpoint, shown] = IDENTITY;
+            env.extend([
+                (HOST, settings.host),
+                (TLS_ENDPOINT, format!("https://{}", settings.amqps)),
+                (endpoint, url),
+                (shown, self.identity_header()),
+            ]);
+        }
         env.extend(self.custom_endpoint().map(|url| (CUSTOM_ENDPOINT, url)));
         if let Some(file) = self.ca_certificate_file() {
             let file = file.to_string_lossy();

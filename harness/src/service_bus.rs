@@ -219,6 +219,16 @@ impl ServiceBus {
         recording.and_then(Recording::custom_endpoint)
     }
 
+    /// Returns what clients show where they ask for a token: the control token where there is one, else any text.
+    pub(crate) fn identity_header(&self) -> String {
+        let token = self.running.control_token();
+        let shown = token.map(|token| token.authorization());
+        let shown = shown
+            .as_deref()
+            .and_then(|shown| shown.strip_prefix("Bearer "));
+        shown.unwrap_or("servicebus-emulator").to_owned()
+    }
+
     pub(crate) fn uses_tls(&self) -> bool {
         self.tls
     }

@@ -13,6 +13,8 @@
 //!
 //! What runs on top of SDKs is in `frameworks`: kombu and Celery, `gocloud.dev`, Spring Cloud Azure and Apache Camel.
 //!
+//! What asks for tokens as an unchanged program does is in `identity`.
+//!
 //! The projects of `examples/` in those languages run here too, in the same environments.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
@@ -25,6 +27,7 @@ mod cases;
 mod connecting;
 mod frameworks;
 mod go;
+mod identity;
 mod java;
 #[cfg(feature = "matrices")]
 mod javascript;

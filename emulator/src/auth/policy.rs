@@ -23,9 +23,11 @@ pub enum TokenCheck {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Jwt {
     /// As [`Self::Accept`] where every key of the namespace has all rights and the emulator is reached over loopback
-    /// addresses alone; else as [`Self::Refuse`], because a token without a signature has every right.
+    /// addresses alone; else as [`Self::Minted`], because a token without a signature has every right.
     #[default]
     Unset,
+    /// Those alone that the emulator has minted itself.
+    Minted,
     /// By their shape and expiry only.
     Accept,
     /// Never.
@@ -40,8 +42,8 @@ impl Jwt {
         let have_all_rights = || keys.iter().all(|key| key.claims == Claims::ALL);
         match self {
             Self::Unset if is_local && have_all_rights() => Self::Accept,
-            Self::Unset => Self::Refuse,
-            set @ (Self::Accept | Self::Refuse | Self::Check(_)) => set,
+            Self::Unset => Self::Minted,
+            set @ (Self::Minted | Self::Accept | Self::Refuse | Self::Check(_)) => set,
         }
     }
 
@@ -50,7 +52,7 @@ impl Jwt {
         match self {
             Self::Unset => None,
             Self::Accept => Some("accept"),
-            Self::Refuse => Some("refuse"),
+            Self::Minted | Self::Refuse => Some("refuse"),
             Self::Check(_) => Some("check"),
         }
     }
@@ -179,15 +181,16 @@ impl Policy<'_> {
         audience_path: String,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        let expires_at = match self.jwt {
-            Jwt::Accept => jwt::check(token, now)?,
+        // What is no token at all is told as that.
+        let minted = jwt::verify_minted(token, now)?;
+        let expires_at = match (self.jwt, minted) {
+            (Jwt::Minted | Jwt::Accept | Jwt::Check(_), Some(expires_at)) => expires_at,
+            (Jwt::Accept, None) => jwt::check(token, now)?,
+            (Jwt::Check(keys), None) => jwt::verify(token, keys, now)?,
             // Where nothing was decided nothing was said to be accepted.
-            Jwt::Unset | Jwt::Refuse => {
-                // What is no token at all is told as that.
-                jwt::check_shape(token)?;
+            (Jwt::Unset | Jwt::Refuse, _) | (Jwt::Minted, None) => {
                 return Err(TokenError::JwtRefused);
             }
-            Jwt::Check(keys) => jwt::verify(token, keys, now)?,
         };
         Ok(Acceptance {
             key_name: None,
@@ -201,6 +204,7 @@ impl Policy<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::minted;
     use super::*;
 
     const JWT: &str = "e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln";
@@ -309,8 +313,8 @@ mod tests {
         let [whole, mixed] = [vec![Key::well_known()], vec![Key::well_known(), limited]];
         for (set, keys, is_local, expected) in [
             (Jwt::Unset, &whole, true, Jwt::Accept),
-            (Jwt::Unset, &whole, false, Jwt::Refuse),
-            (Jwt::Unset, &mixed, true, Jwt::Refuse),
+            (Jwt::Unset, &whole, false, Jwt::Minted),
+            (Jwt::Unset, &mixed, true, Jwt::Minted),
             (Jwt::Accept, &mixed, false, Jwt::Accept),
             (Jwt::Refuse, &whole, true, Jwt::Refuse),
         ] {
@@ -322,6 +326,32 @@ mod tests {
         };
         let refused = undecided.accept_token(JWT, "", NOW);
         assert_eq!(refused, Err(TokenError::JwtRefused));
+    }
+
+    #[test]
+    fn what_the_emulator_minted_is_accepted_by_its_signature() {
+        let token = minted::mint("https://servicebus.azure.net", NOW);
+        let judge = |jwt: &Jwt, token: &str, now: i64| {
+            let accepted = Policy { jwt, ..policy(&[]) }.accept_token(token, "", now);
+            accepted.map(|accepted| accepted.expires_at)
+        };
+        let end = NOW + minted::LIFETIME;
+        for jwt in [Jwt::Minted, Jwt::Accept] {
+            assert_eq!(judge(&jwt, &token, NOW), Ok(end), "{jwt:?}");
+            assert!(judge(&jwt, &token, end).is_err(), "{jwt:?}");
+        }
+        assert_eq!(
+            judge(&Jwt::Refuse, &token, NOW),
+            Err(TokenError::JwtRefused)
+        );
+        // Another emulator's, whose key is not this one's.
+        let (signed, _) = token.rsplit_once('.').unwrap();
+        let foreign = judge(&Jwt::Accept, &format!("{signed}.c2ln"), NOW);
+        assert!(
+            matches!(foreign, Err(TokenError::BadSignature(_))),
+            "{foreign:?}"
+        );
+        assert_eq!(judge(&Jwt::Minted, JWT, NOW), Err(TokenError::JwtRefused));
     }
 
     #[test]

@@ -187,7 +187,9 @@ fn readable(property: &Property, value: &PropertyValue) -> String {
 
 fn jwt(jwt: &Jwt) -> String {
     match jwt {
-        Jwt::Unset => "accept on loopback if every key has all rights, else refuse".to_owned(),
+        Jwt::Unset | Jwt::Minted => {
+            "accept on loopback if every key has all rights, else refuse".to_owned()
+        }
         Jwt::Accept => "accept".to_owned(),
         Jwt::Refuse => "refuse".to_owned(),
         Jwt::Check(keys) => {

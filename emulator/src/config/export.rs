@@ -97,7 +97,8 @@ fn key(key: &Key) -> Value {
 /// None where nothing was set: what holds is decided where it is served.
 fn jwt(jwt: &Jwt) -> Option<Value> {
     match jwt {
-        Jwt::Unset | Jwt::Accept | Jwt::Refuse => jwt.word().map(Value::from),
+        Jwt::Unset | Jwt::Minted => None,
+        Jwt::Accept | Jwt::Refuse => jwt.word().map(Value::from),
         Jwt::Check(keys) => {
             let mut check = Map::new();
             check.insert("Keys".to_owned(), keys.to_json());

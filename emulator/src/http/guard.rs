@@ -12,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
 use crate::access::{Access, Origin, authority};
+use crate::arm;
 use crate::shared::Shared;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -56,6 +57,8 @@ fn judge(shared: &Shared, request: &Request) -> Result<(), ApiError> {
         "/" | "/metrics" => false,
         "/$emulator" => true,
         path if path.starts_with("/$emulator/") => true,
+        // It asks for tokens itself, or gives them, which no page of others may get.
+        _ if arm::is_for(request.uri()) => false,
         _ => return Ok(()),
     };
     // Of a request in absolute form its target names the host (RFC 9112 §3.2.2).

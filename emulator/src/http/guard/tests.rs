@@ -17,7 +17,7 @@ const NEIGHBOUR: &str = "203.0.113.9";
 
 /// An emulator, asked without a socket.
 struct Asked {
-    _emulator: Emulator,
+    emulator: Emulator,
     router: TowerToHyperService<axum::Router>,
 }
 
@@ -42,7 +42,7 @@ impl Asked {
             router: TowerToHyperService::new(
                 Control::new(Arc::clone(&emulator.shared), crate::server::open).router(),
             ),
-            _emulator: emulator,
+            emulator: emulator,
         }
     }
 
@@ -57,6 +57,10 @@ impl Asked {
         self.router.call(request).await.unwrap()
     }
 
+    fn now(&self) -> i64 {
+        self.emulator.shared.real.unix_seconds()
+    }
+
     async fn status(&self, line: &str, from: &str, headers: &[(&str, &str)]) -> u16 {
         self.ask(line, from, headers).await.status().as_u16()
     }
@@ -68,7 +72,7 @@ async fn text_of(response: Response) -> String {
 }
 
 #[tokio::test]
-async fn the_control_api_is_reached_by_names_of_the_emulator_alone() {
+async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
     let asked = Asked::start(AccessOptions {
         allowed_hosts: vec!["ci.example.com".parse().unwrap()],
         ..AccessOptions::default()
@@ -289,4 +293,71 @@ fn websockets_are_opened_for_pages_of_the_host_of_this_machine_and_allowed_ones(
         let reason = refused(Some(origin)).unwrap_or_else(|| panic!("{origin} is allowed"));
         assert!(reason.contains("may not open a WebSocket"), "{reason}");
     }
+}
+
+#[tokio::test]
+async fn tokens_are_minted_for_this_machine_and_for_who_shows_the_control_token() {
+    let managed =
+        "GET /msi/token?api-version=2019-08-01&resource=https%3A%2F%2Fservicebus.azure.net";
+    let host = ("Host", "localhost:5300");
+    let shown = |value| [host, ("X-IDENTITY-HEADER", value)];
+    let closed = Asked::start(AccessOptions::default()).await;
+    for (line, from, headers, status) in [
+        (managed, "127.0.0.1", &shown("any")[..], 200),
+        (managed, "127.0.0.1", &[host], 401),
+        (
+            managed,
+            "127.0.0.1",
+            &[("Host", "evil.example"), shown("any")[1]],
+            421,
+        ),
+        ("GET /msi/token", "127.0.0.1", &shown("any"), 400),
+        (managed, NEIGHBOUR, &shown("any"), 403),
+        ("POST /adfs/oauth2/v2.0/token", "127.0.0.1", &[host], 200),
+        (
+            "POST /adfs/oauth2/v2.0/token",
+            "127.0.0.1",
+            &[host, ("Sec-Fetch-Site", "cross-site")],
+            403,
+        ),
+        ("POST /adfs/a/oauth2/v2.0/token", NEIGHBOUR, &[host], 403),
+        (
+            "GET /adfs/any/v2.0/.well-known/openid-configuration",
+            "127.0.0.1",
+            &[host],
+            200,
+        ),
+        (
+            "GET /metadata/endpoints?api-version=2022-09-01",
+            "127.0.0.1",
+            &[host],
+            200,
+        ),
+    ] {
+        assert_eq!(
+            closed.status(line, from, headers).await,
+            status,
+            "{line} {from}"
+        );
+    }
+    let open = Asked::start(AccessOptions {
+        control_token: Some("secret".parse().unwrap()),
+        ..AccessOptions::default()
+    })
+    .await;
+    assert_eq!(open.status(managed, NEIGHBOUR, &shown("secret")).await, 200);
+    assert_eq!(open.status(managed, NEIGHBOUR, &shown("wrong")).await, 401);
+    let answer = text_of(open.ask(managed, "127.0.0.1", &shown("any")).await).await;
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["resource"], "https://servicebus.azure.net");
+    assert_eq!(answer["token_type"], "Bearer");
+    let token = answer["access_token"].as_str().unwrap();
+    let policy = crate::auth::Policy {
+        keys: &[],
+        entity_keys: &[],
+        token_check: crate::auth::TokenCheck::Signature,
+        jwt: &crate::auth::Jwt::Minted,
+    };
+    let accepted = policy.accept_token(token, "", open.now()).unwrap();
+    assert_eq!(answer["expires_on"], accepted.expires_at.to_string());
 }

@@ -1,0 +1,147 @@
+//! Tokens for clients that ask a managed identity or a directory for theirs, and what tells them where to ask.
+//!
+//! A token gives what the control API gives, so that beyond this machine both ways ask for the control token: as the header
+//! `X-IDENTITY-HEADER`, which clients take from `IDENTITY_HEADER`, and as the secret of a service principal.
+
+use axum::body::{Body, to_bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, StatusCode};
+use serde_json::json;
+
+use super::refusal::Refusal;
+use super::{Answer, is_local};
+use crate::auth::minted::{self, LIFETIME};
+use crate::service_http::authority;
+use crate::shared::Shared;
+
+const IDENTITY_HEADER: HeaderName = HeaderName::from_static("x-identity-header");
+/// Of the audience of clients that name none: that of Azure Resource Manager.
+const MANAGEMENT: &str = "https://management.azure.com/";
+/// Largest form with which a token is asked for, in bytes.
+const MAX_FORM: usize = 64 * 1024;
+/// Longest audience that is repeated in a token, in bytes.
+const MAX_AUDIENCE: usize = 1024;
+
+/// A token by managed identity, as clients in App Service ask for it.
+pub(crate) fn managed(shared: &Shared, head: &Parts) -> Result<Answer, Refusal> {
+    let header = head.headers.get(IDENTITY_HEADER);
+    let Some(shown) = header.and_then(|shown| shown.to_str().ok()) else {
+        let text =
+            "the header X-IDENTITY-HEADER is missing, which clients take from IDENTITY_HEADER";
+        return Err(Refusal::unauthorized("unauthorized", text));
+    };
+    check(shared, head, shown, "the value of IDENTITY_HEADER")?;
+    let query = head.uri.query().unwrap_or_default();
+    let resource = parameter(query.as_bytes(), "resource").unwrap_or_default();
+    if resource.is_empty() || resource.len() > MAX_AUDIENCE {
+        let text = format!("the parameter resource must have 1 to {MAX_AUDIENCE} bytes");
+        return Err(Refusal::bad_request("invalid_request", text));
+    }
+    let now = shared.real.unix_seconds();
+    Ok(Answer::ok(json!({
+        "access_token": minted::mint(&resource, now),
+        "expires_on": (now + LIFETIME).to_string(),
+        "resource": resource,
+        "token_type": "Bearer",
+    })))
+}
+
+/// A token of the directory, for a service principal of any name.
+pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<Answer, Refusal> {
+    let form = to_bytes(body, MAX_FORM).await.map_err(|_| {
+        let text = format!("the form is larger than {MAX_FORM} bytes, or ended too early");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", text)
+    })?;
+    let field = |name| parameter(&form, name).unwrap_or_default();
+    check(shared, head, &field("client_secret"), "the secret")?;
+    let asked = [field("scope"), field("resource")];
+    let audience = asked.iter().find(|named| !named.is_empty());
+    let audience = audience.map_or(MANAGEMENT, |scope| scope.trim_end_matches(".default"));
+    let audience = audience.get(..MAX_AUDIENCE).unwrap_or(audience);
+    Ok(Answer::ok(json!({
+        "token_type": "Bearer",
+        "expires_in": LIFETIME,
+        "ext_expires_in": LIFETIME,
+        "access_token": minted::mint(audience, shared.real.unix_seconds()),
+    })))
+}
+
+/// Beyond this machine clients show the control token.
+fn check(shared: &Shared, head: &Parts, shown: &str, what: &str) -> Result<(), Refusal> {
+    if is_local(shared, head) {
+        return Ok(());
+    }
+    match &shared.access.token {
+        Some(token) if token.is(shown) => Ok(()),
+        Some(_) => {
+            let text = format!(
+                "clients beyond loopback get a token where {what} is that of --control-token"
+            );
+            Err(Refusal::unauthorized("unauthorized", text))
+        }
+        None => {
+            let text = "tokens are given to this machine alone; start the emulator with --control-token to give them to others";
+            Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "no-control-token",
+                text,
+            ))
+        }
+    }
+}
+
+/// Where a cloud has its endpoints, which are all here.
+pub(crate) fn metadata(head: &Parts) -> Answer {
+    let here = format!("https://{}", authority(head));
+    let directory = format!("{here}/adfs");
+    let cloud = json!({
+        "name": "ServiceBusEmulator",
+        "portal": here,
+        "resourceManager": here,
+        "authentication": {
+            "loginEndpoint": directory,
+            "audiences": [MANAGEMENT, here],
+            "tenant": "common",
+            "identityProvider": "AAD",
+        },
+        "graph": here,
+        "graphAudience": here,
+        "microsoftGraphResourceId": here,
+        "media": here,
+        "batch": here,
+        "suffixes": {},
+    });
+    Answer::ok(match head.uri.query() {
+        // The newest shape is one cloud, the one before a list of them.
+        Some(query) if query.contains("2022-09-01") => cloud,
+        _ => json!([cloud]),
+    })
+}
+
+/// Where a directory has its endpoints.
+pub(crate) fn open_id(head: &Parts) -> Answer {
+    let directory = format!("https://{}/adfs", authority(head));
+    Answer::ok(json!({
+        "issuer": directory,
+        "authorization_endpoint": format!("{directory}/oauth2/v2.0/authorize"),
+        "token_endpoint": format!("{directory}/oauth2/v2.0/token"),
+        "device_authorization_endpoint": format!("{directory}/oauth2/v2.0/devicecode"),
+        "jwks_uri": format!("{directory}/discovery/keys"),
+        "tenant_region_scope": null,
+        "response_types_supported": ["code", "id_token"],
+        "subject_types_supported": ["pairwise"],
+        "id_token_signing_alg_values_supported": ["HS256"],
+    }))
+}
+
+/// The value of a parameter of a query or a form.
+fn parameter(encoded: &[u8], name: &str) -> Option<String> {
+    let text = str::from_utf8(encoded).ok()?;
+    let mut pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(own, _)| own.eq_ignore_ascii_case(name))?;
+    let value = value.replace('+', " ");
+    let decoded = percent_encoding::percent_decode_str(&value)
+        .decode_utf8()
+        .ok()?;
+    Some(decoded.into_owned())
+}
