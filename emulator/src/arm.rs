@@ -5,8 +5,10 @@
 //! created, changed and deleted by the same code as over the administration API.
 
 mod identity;
+pub(crate) mod properties;
 mod refusal;
 mod route;
+pub(crate) mod rule;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 
 mod report;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
@@ -20,7 +21,7 @@ use crate::options::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
 pub use report::run_client_settings;
-pub use report::{describe, run_check};
+pub use report::{describe, run_check, run_import};
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,13 @@ pub enum Command {
     Run(RunOptions),
     /// To judge a configuration file.
     Check(PathBuf),
+    /// To make a configuration of a template.
+    Import {
+        /// The template.
+        file: PathBuf,
+        /// Values for its parameters.
+        parameters: BTreeMap<String, String>,
+    },
     /// To say what clients are set to that insist on the service's names.
     ClientSettings(RunOptions),
 }
@@ -86,6 +94,10 @@ impl Command {
         let cli = Cli::try_parse_from(arguments)?;
         Ok(match cli.verb {
             Some(Verb::Check { file }) => Self::Check(file),
+            Some(Verb::Import { file, parameters }) => Self::Import {
+                file,
+                parameters: parameters.into_iter().collect(),
+            },
             Some(Verb::Run(arguments)) => Self::Run(arguments.try_into()?),
             Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
             None => Self::Run(cli.arguments.try_into()?),
@@ -112,6 +124,8 @@ Examples:
       Print what to set for code that insists on *.servicebus.windows.net.
   servicebus-emulator check config.json
       Report every problem of a configuration file, or print what it declares.
+  servicebus-emulator import template.json --set prefix=shop > config.json
+      Make a configuration file of an ARM template.
 
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
@@ -145,6 +159,15 @@ enum Verb {
     Check {
         /// A file in the official emulator's JSON
         file: PathBuf,
+    },
+    /// Print a configuration that declares what an ARM template does: exported by the portal, compiled by Bicep, or written
+    /// by hand. What a configuration cannot say is told on standard error
+    Import {
+        /// A template in JSON
+        file: PathBuf,
+        /// A value for a parameter of the template, as in --set prefix=shop; JSON for arrays and objects; may be repeated
+        #[arg(long = "set", value_name = "NAME=VALUE", value_parser = read_pair)]
+        parameters: Vec<(String, String)>,
     },
     /// Print what to set for code that insists on *.servicebus.windows.net, with the options that `run` is given: name,
     /// ports, connection string and authority
@@ -396,6 +419,12 @@ fn read_port(text: &str) -> Result<PortOption, String> {
     }
     let port = text.parse().map(|port| PortOption(Some(port)));
     port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
+}
+
+fn read_pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| "not a name and a value, as in prefix=shop".to_owned())
 }
 
 fn tiers() -> impl clap::builder::TypedValueParser<Value = Tier> {

@@ -42,6 +42,7 @@ pub mod config;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
+pub mod import;
 pub mod xml;
 
 pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};

@@ -1,11 +1,12 @@
 //! The binary: reads the command line, starts an emulator, says that it serves, waits to be told to stop.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use servicebus_emulator::cli::{Command, RunOptions, run_check, run_client_settings};
+use servicebus_emulator::cli::{Command, RunOptions, run_check, run_client_settings, run_import};
 use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
 use tracing_subscriber::EnvFilter;
@@ -24,6 +25,7 @@ const CANNOT_LISTEN: u8 = 3;
 fn main() -> ExitCode {
     let ended = match Command::from_process() {
         Command::Check(file) => check(&file),
+        Command::Import { file, parameters } => import(&file, &parameters),
         Command::ClientSettings(options) => client_settings(options),
         Command::Run(options) => run(options),
     };
@@ -38,6 +40,16 @@ type Ended = Result<ExitCode, (u8, String)>;
 fn check(file: &Path) -> Ended {
     let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
     let _ = write!(io::stdout(), "{report}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn import(file: &Path, parameters: &BTreeMap<String, String>) -> Ended {
+    let imported = run_import(file, parameters);
+    let (text, notes) = imported.map_err(|message| (BAD_CONFIGURATION, message))?;
+    for note in notes {
+        let _ = writeln!(io::stderr(), "{note}");
+    }
+    let _ = write!(io::stdout(), "{text}");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -14,9 +14,12 @@ mod subscription;
 mod tests;
 mod topic;
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
-use servicebus_emulator::config::{Config, ConfigError, NamespaceConfig};
+use servicebus_emulator::{
+    config::{Config, ConfigError, NamespaceConfig},
+    import::{ImportError, import},
+};
 
 pub use queue::Queue;
 pub use rule::{Correlation, Rule};
@@ -50,6 +53,8 @@ use crate::{keys::Keys, observer};
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     file: Option<PathBuf>,
+    /// Values for the parameters of the file, where that is a template of Azure Resource Manager.
+    parameters: Option<BTreeMap<String, String>>,
     /// The text of a namespace that was running.
     exported: Option<String>,
     queues: Vec<Queue>,
@@ -74,6 +79,32 @@ impl Topology {
             file: Some(path.into()),
             ..Self::default()
         }
+    }
+
+    /// Names a template of Azure Resource Manager, as the portal exports it or Bicep compiles it. It is found as
+    /// [`Self::file`] is; what a namespace of the emulator does not have is left out.
+    ///
+    /// ```
+    /// use servicebus_harness::prelude::*;
+    ///
+    /// let deployed = Topology::arm("fixtures/arm/bicep.json").parameter("prefix", "shop");
+    /// ```
+    ///
+    /// `servicebus-emulator import` prints what is made of a template, and what is left out.
+    pub fn arm(path: impl Into<PathBuf>) -> Self {
+        Self {
+            file: Some(path.into()),
+            parameters: Some(BTreeMap::new()),
+            ..Self::default()
+        }
+    }
+
+    /// Gives a parameter of a template a value; JSON for arrays and objects. Without a template it has no effect.
+    pub fn parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        if let Some(parameters) = &mut self.parameters {
+            parameters.insert(name.into(), value.to_string());
+        }
+        self
     }
 
     pub(crate) fn exported(text: String) -> Self {
@@ -152,7 +183,13 @@ impl Topology {
             Some(path) if self.is_extended() => {
                 return Err(TopologyError::Extended { path: path.clone() });
             }
-            Some(path) => document::read(path).map(|(path, text)| (Some(path), text))?,
+            Some(path) => {
+                let (path, text) = document::read(path)?;
+                match &self.parameters {
+                    None => (Some(path), text),
+                    Some(parameters) => (None, imported(path, &text, parameters)?),
+                }
+            }
             None => {
                 let exported = self.exported.clone();
                 (None, exported.unwrap_or_else(|| document::text(self)))
@@ -175,6 +212,17 @@ impl Topology {
     fn is_extended(&self) -> bool {
         !self.queues.is_empty() || !self.topics.is_empty() || !self.settings.document().is_empty()
     }
+}
+
+/// Makes a configuration of a template.
+fn imported(
+    path: PathBuf,
+    text: &str,
+    parameters: &BTreeMap<String, String>,
+) -> Result<String, TopologyError> {
+    let imported = import(text, parameters);
+    let imported = imported.map_err(|source| TopologyError::Template { path, source })?;
+    Ok(format!("{:#}", imported.document))
 }
 
 /// Names the file in every problem; without one the positions are left out, because they point into generated text.
@@ -244,6 +292,14 @@ pub(crate) enum TopologyError {
     /// The text was read and is wrong; every problem is listed.
     #[error("the topology is invalid:\n{0}")]
     Invalid(ConfigError),
+    /// A template cannot be understood; every problem is listed.
+    #[error("the template {} cannot be imported:\n{source}", path.display())]
+    Template {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ImportError,
+    },
     /// The topology of a running namespace was taken, and the builder was to add to it.
     #[error(
         "the topology of a running namespace cannot be extended by the builder: change the namespace before it is exported"

@@ -90,3 +90,32 @@ async fn settings_of_the_namespace_take_effect() {
     // Under `keep`, the message would stay locked for a minute.
     assert_eq!(orders.receive().await.delivery_count(), 1);
 }
+
+/// A test runs on what a template deploys.
+#[tokio::test]
+async fn a_template_is_a_topology() {
+    let nested = Topology::arm("fixtures/arm/nested.json");
+    let text = refusal(nested.clone()).await.to_string();
+    let expected = "the parameter serviceBusNamespaceName has no default and needs a value";
+    assert!(
+        text.contains(expected) && text.contains("nested.json"),
+        "{text}"
+    );
+
+    let deployed = nested.parameter("serviceBusNamespaceName", "market");
+    let servicebus = ServiceBus::builder().topology(deployed).start().await;
+    assert_eq!(servicebus.namespace(), "market");
+    let gold = |subject| {
+        Message::from("a price")
+            .subject(subject)
+            .application_property("tier", "gold")
+    };
+    let prices = servicebus.topic("prices");
+    prices.send(gold("us")).await;
+    prices.send(gold("eu").message_id("p-1")).await;
+    let eu = servicebus.subscription("prices", "sub-eu");
+    let received = eu.receive().await;
+    assert_eq!(received.message_id.as_deref(), Some("p-1"));
+    received.complete().await;
+    assert_empty!(eu).await;
+}

@@ -1,5 +1,6 @@
 //! What `check` prints: a configuration as it takes effect, defaults written out.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -16,6 +17,7 @@ use crate::config::words::{self, word};
 use crate::config::{
     Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
 };
+use crate::import::{Note, import};
 use crate::options::{AMQPS_PORT, StartError};
 use crate::tls::authority_file;
 
@@ -25,6 +27,23 @@ const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
 /// What a valid file declares; every problem of another.
 pub fn run_check(path: &Path) -> Result<String, ConfigError> {
     Config::from_file(path).map(|config| describe(&config))
+}
+
+/// The configuration that a template declares, and what there is to say of it; else every problem of the template.
+pub fn run_import(
+    path: &Path,
+    parameters: &BTreeMap<String, String>,
+) -> Result<(String, Vec<Note>), String> {
+    let in_file = |error: String| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
+    let imported = import(&text, parameters).map_err(|error| {
+        let lines: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        in_file(lines.join("\n  "))
+    })?;
+    let text = format!("{:#}\n", imported.document);
+    // What two rules of a template say of each other is judged where a configuration is.
+    Config::parse(&text).map_err(|error| in_file(error.to_string()))?;
+    Ok((text, imported.notes))
 }
 
 /// The configuration with every effective value, one line each.

@@ -4,6 +4,7 @@ mod arguments;
 mod client_settings;
 mod configuration;
 mod idle;
+mod import;
 mod ready;
 mod seed;
 mod stop;

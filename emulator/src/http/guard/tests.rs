@@ -42,7 +42,7 @@ impl Asked {
             router: TowerToHyperService::new(
                 Control::new(Arc::clone(&emulator.shared), crate::server::open).router(),
             ),
-            emulator: emulator,
+            emulator,
         }
     }
 

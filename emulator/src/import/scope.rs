@@ -1,0 +1,244 @@
+//! What expressions are evaluated in: the parameters and variables of a template, and the index of a copy.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::expression::{self, Expression};
+use super::functions::{self, is_true, text, unique};
+use crate::arm::rule::member;
+
+/// How deep parameters, variables and expressions may refer to one another; what goes round has no end.
+const MAX_DEPTH: usize = 100;
+/// Most expressions that are evaluated for a template.
+const MAX_STEPS: usize = 1_000_000;
+
+/// The resource group of everything that is imported.
+pub(crate) const GROUP: &str = "imported";
+/// Its subscription.
+pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Where a template's expressions are evaluated.
+#[derive(Debug)]
+pub(crate) struct Scope<'a> {
+    template: &'a Value,
+    /// Values that were given for its parameters.
+    given: BTreeMap<String, Value>,
+    /// The copies that the resource stands in, by name, the innermost one last.
+    pub(crate) copies: RefCell<Vec<(String, i64)>>,
+    /// Functions that only a deployment could evaluate, for which something else stood in.
+    pub(crate) stood_in: RefCell<BTreeSet<String>>,
+    steps: Cell<usize>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(template: &'a Value, given: BTreeMap<String, Value>) -> Self {
+        Self {
+            template,
+            given,
+            copies: RefCell::default(),
+            stood_in: RefCell::default(),
+            steps: Cell::new(0),
+        }
+    }
+
+    /// A value with all its expressions evaluated; else what is wrong.
+    pub(crate) fn evaluate(&self, value: &Value) -> Result<Value, String> {
+        self.value(value, 0)
+    }
+
+    fn value(&self, value: &Value, depth: usize) -> Result<Value, String> {
+        self.step(depth)?;
+        match value {
+            Value::String(text) => match expression::body(text) {
+                Err(plain) => Ok(plain.into()),
+                Ok(body) => {
+                    let parsed = expression::parse(body);
+                    let parsed =
+                        parsed.map_err(|error| format!("{text:?} is no expression: {error}"))?;
+                    self.expression(&parsed, depth + 1)
+                }
+            },
+            Value::Array(elements) => {
+                let elements = elements
+                    .iter()
+                    .map(|element| self.value(element, depth + 1));
+                elements.collect()
+            }
+            Value::Object(members) => {
+                let members = members
+                    .iter()
+                    .map(|(name, own)| Ok((name.clone(), self.value(own, depth + 1)?)));
+                members
+                    .collect::<Result<Map<_, _>, String>>()
+                    .map(Value::Object)
+            }
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(plain.clone()),
+        }
+    }
+
+    fn step(&self, depth: usize) -> Result<(), String> {
+        self.steps.set(self.steps.get() + 1);
+        match (depth > MAX_DEPTH, self.steps.get() > MAX_STEPS) {
+            (true, _) => Err(format!(
+                "parameters, variables and expressions refer to one another deeper than {MAX_DEPTH}, or go round"
+            )),
+            (_, true) => Err(format!(
+                "the template has more than {MAX_STEPS} expressions to evaluate"
+            )),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn expression(&self, expression: &Expression, depth: usize) -> Result<Value, String> {
+        self.step(depth)?;
+        match expression {
+            Expression::Text(text) => Ok(text.as_str().into()),
+            Expression::Number(number) => Ok((*number).into()),
+            Expression::Member(object, name) => {
+                let object = self.expression(object, depth + 1)?;
+                let found = member(&object, name).cloned();
+                found.ok_or_else(|| format!("there is no member {name:?} in {}", excerpt(&object)))
+            }
+            Expression::Index(object, index) => {
+                let object = self.expression(object, depth + 1)?;
+                let index = self.expression(index, depth + 1)?;
+                let element = || object.get(usize::try_from(index.as_u64()?).ok()?);
+                let found = element()
+                    .or_else(|| member(&object, index.as_str()?))
+                    .cloned();
+                found.ok_or_else(|| format!("there is no {index} in {}", excerpt(&object)))
+            }
+            Expression::Call(name, arguments) => self.call(name, arguments, depth),
+        }
+    }
+
+    fn call(&self, name: &str, arguments: &[Expression], depth: usize) -> Result<Value, String> {
+        let known = name.to_ascii_lowercase();
+        if known == "if" {
+            let [condition, then, otherwise] = arguments else {
+                return Err("if takes three arguments".to_owned());
+            };
+            let condition = is_true(&self.expression(condition, depth + 1)?);
+            return self.expression(if condition { then } else { otherwise }, depth + 1);
+        }
+        let evaluated = arguments
+            .iter()
+            .map(|argument| self.expression(argument, depth + 1));
+        let arguments: Vec<Value> = evaluated.collect::<Result<_, _>>()?;
+        let first = || arguments.first().map(text).unwrap_or_default();
+        match known.as_str() {
+            "parameters" => self.parameter(&first(), depth),
+            "variables" => self.variable(&first(), depth),
+            "copyindex" => self.copy_index(&arguments),
+            "resourcegroup" => Ok(json!({
+                "id": format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"),
+                "name": GROUP,
+                "location": "westeurope",
+                "tags": {},
+            })),
+            "subscription" => Ok(json!({
+                "id": format!("/subscriptions/{SUBSCRIPTION}"),
+                "subscriptionId": SUBSCRIPTION,
+                "tenantId": SUBSCRIPTION,
+                "displayName": GROUP,
+            })),
+            "deployment" => Ok(json!({"name": GROUP, "location": "westeurope"})),
+            "resourceid" | "subscriptionresourceid" => resource_id(&arguments),
+            "uniquestring" | "newguid" | "guid" | "utcnow" => {
+                self.stood_in.borrow_mut().insert(name.to_owned());
+                Ok(unique(&arguments).into())
+            }
+            _ => functions::call(&known, &arguments).unwrap_or_else(|| {
+                Err(format!(
+                    "the function {name} is not known; only a deployment could evaluate it"
+                ))
+            }),
+        }
+    }
+
+    fn parameter(&self, name: &str, depth: usize) -> Result<Value, String> {
+        if let Some((_, given)) = self
+            .given
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+        {
+            return Ok(given.clone());
+        }
+        let declared = member(self.template, "parameters").and_then(|all| member(all, name));
+        let declared = declared.ok_or_else(|| format!("there is no parameter {name:?}"))?;
+        match member(declared, "defaultValue") {
+            Some(usual) => self.value(usual, depth + 1),
+            None => Err(format!(
+                "the parameter {name} has no default and needs a value"
+            )),
+        }
+    }
+
+    fn variable(&self, name: &str, depth: usize) -> Result<Value, String> {
+        let variables = member(self.template, "variables");
+        if let Some(found) = variables.and_then(|variables| member(variables, name)) {
+            return self.value(found, depth + 1);
+        }
+        let copies = variables.and_then(|variables| member(variables, "copy")?.as_array());
+        let is_named = |copy: &&Value| {
+            let own = member(copy, "name").and_then(Value::as_str);
+            own.is_some_and(|own| own.eq_ignore_ascii_case(name))
+        };
+        let copy = copies.and_then(|copies| copies.iter().find(is_named));
+        let copy = copy.ok_or_else(|| format!("there is no variable {name:?}"))?;
+        let input = member(copy, "input").unwrap_or(&Value::Null);
+        let count = self.count(copy, depth + 1)?;
+        let elements = (0..count).map(|index| {
+            self.copies.borrow_mut().push((name.to_owned(), index));
+            let element = self.value(input, depth + 1);
+            self.copies.borrow_mut().pop();
+            element
+        });
+        elements.collect()
+    }
+
+    /// How often something is copied.
+    pub(crate) fn count(&self, copy: &Value, depth: usize) -> Result<i64, String> {
+        const MOST: i64 = 800;
+        let count = member(copy, "count").unwrap_or(&Value::Null);
+        let count = self.value(count, depth)?;
+        let number = count.as_i64().filter(|count| (0..=MOST).contains(count));
+        number.ok_or_else(|| format!("the count {count} is not allowed; allowed: 0 to {MOST}"))
+    }
+
+    /// The index of a copy, named or the innermost one, and what is added to it.
+    fn copy_index(&self, arguments: &[Value]) -> Result<Value, String> {
+        let name = arguments.first().and_then(Value::as_str);
+        let copies = self.copies.borrow();
+        let mut inner = copies.iter().rev();
+        let found = match name {
+            Some(name) => inner.find(|(own, _)| own.eq_ignore_ascii_case(name)),
+            None => inner.next(),
+        };
+        let (_, index) = found.ok_or("copyIndex stands outside of a copy")?;
+        let offset = arguments.iter().find_map(Value::as_i64).unwrap_or_default();
+        Ok(index.saturating_add(offset).into())
+    }
+}
+
+/// The id of a resource of these types and names, what stands before the type left out.
+fn resource_id(arguments: &[Value]) -> Result<Value, String> {
+    let parts: Vec<String> = arguments.iter().map(text).collect();
+    let at = parts.iter().position(|part| part.contains('/'));
+    let at = at.ok_or("resourceId has no type")?;
+    let mut types = parts[at].split('/');
+    let mut id = format!(
+        "/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/{}",
+        types.next().unwrap_or_default()
+    );
+    for (kind, name) in types.zip(&parts[at + 1..]) {
+        id.push_str(&format!("/{kind}/{name}"));
+    }
+    Ok(id.into())
+}
+
+fn excerpt(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}
