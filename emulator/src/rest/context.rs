@@ -24,7 +24,7 @@ const CLIENT: &str = "HTTP";
 /// What a request has to know of the connection on which it came: an extension of every request.
 #[derive(Debug, Clone)]
 pub(crate) struct Carrier {
-    /// The messages in which names were sent.
+    /// The case in which names were sent.
     pub(crate) heads: Heads,
     /// Whether it goes through TLS.
     pub(crate) is_secured: bool,

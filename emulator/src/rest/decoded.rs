@@ -63,7 +63,7 @@ impl DecodedMessage {
         Ok(opened)
     }
 
-    /// The names of the headers, in their messages.
+    /// The names of the headers, in their own case.
     pub(crate) fn names(&mut self) -> Vec<String> {
         let fixed = ["BrokerProperties", "Content-Type", "Location"].map(str::to_owned);
         let mut names = std::mem::take(&mut self.names);

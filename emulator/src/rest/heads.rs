@@ -1,4 +1,4 @@
-//! The names of headers in the messages in which they were sent.
+//! The names of headers in the case in which they were sent.
 //!
 //! A header becomes an application property and the reverse, and the name of a property has case; the HTTP library knows
 //! names in lower case only. So a connection keeps the bytes that it has read of late and that are no part of a body
@@ -37,7 +37,7 @@ struct State {
     body: u64,
     /// Whether `read` begins with the next head, and not with a body of unknown length.
     is_exact: bool,
-    /// Names of the next answer, in their messages.
+    /// Names of the next answer, in their own case.
     answer: Vec<String>,
 }
 
@@ -53,14 +53,14 @@ impl Default for State {
     }
 }
 
-/// A stream whose heads can be looked at again and written in other messages.
+/// A stream whose heads can be looked at again and written in another case.
 #[derive(Debug)]
 pub(crate) struct Tapped<S> {
     inner: S,
     heads: Heads,
 }
 
-/// Lets the heads on a stream be looked at again and written in other messages.
+/// Lets the heads on a stream be looked at again and written in another case.
 pub(crate) fn tap<S>(inner: S) -> (Tapped<S>, Heads) {
     let heads = Heads::default();
     let tapped = Tapped {
@@ -112,7 +112,7 @@ impl Heads {
         self.state().answer = names;
     }
 
-    /// The beginning of an answer with its names in their messages; none when it has no names to change, or is none.
+    /// The beginning of an answer with its names in their own case; none when it has no names to change, or is none.
     fn restored(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let state = self.state();
         if state.answer.is_empty() || !bytes.starts_with(b"HTTP/1.") {
@@ -177,7 +177,7 @@ fn measure(bytes: &[u8]) -> (usize, bool) {
 }
 
 impl<S: AsyncWrite + Unpin> Tapped<S> {
-    /// Writes the beginning of an answer whose names have messages of their own; none for anything else.
+    /// Writes the beginning of an answer whose names have a case of their own; none for anything else.
     fn poll_write_head(
         &mut self,
         cx: &mut Context<'_>,

@@ -55,6 +55,8 @@ fn a_receiver_is_echoed_with_a_delivery_count() {
     let frame = peer.only();
     assert_eq!(frame.fields[2], Value::Bool(SENDER));
     assert_eq!(frame.fields[9], uint(0));
+    // A limit is for the one that sends, which is us.
+    assert_eq!(frame.fields[10], Value::Ulong(0));
     let expected = map([(
         symbol("com.microsoft:locked-until-utc"),
         Value::Long(1 << 60),
@@ -138,6 +140,8 @@ fn the_handle_of_a_refused_link_may_be_used_again_at_once() {
     peer.connection.refuse_attach(link, an_error());
     peer.connection.detach(link, None);
     assert!(peer.frames().is_empty(), "the old id means nothing now");
+    peer.connection.refuse_attach(second, an_error());
+    assert!(peer.frames().is_empty(), "it has been accepted");
 }
 
 #[test]
@@ -316,7 +320,8 @@ fn a_coordinator_is_seen_and_echoed() {
 #[test]
 fn a_name_beyond_reason_is_refused() {
     let mut peer = Peer::new();
-    peer.frame(0, ATTACH, &attach(&"n".repeat(5000), 0, SENDER));
+    peer.link(&"n".repeat(4_096), 0, SENDER);
+    peer.frame(0, ATTACH, &attach(&"n".repeat(4_097), 1, SENDER));
     assert!(peer.events().is_empty());
     assert_eq!(codes(&peer.frames()), [ATTACH, DETACH]);
 }

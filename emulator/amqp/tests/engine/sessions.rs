@@ -126,3 +126,12 @@ fn a_lost_socket_ends_everything_without_a_word() {
     peer.connection.lost();
     assert!(peer.events().is_empty());
 }
+
+#[test]
+fn the_highest_channel_has_a_session_and_one_above_it_ends_the_connection() {
+    let mut peer = Peer::new();
+    peer.frame(4_999, BEGIN, &begin());
+    assert_eq!(codes(&peer.frames()), [BEGIN]);
+    peer.frame(5_000, BEGIN, &begin());
+    peer.assert_closed_with("amqp:connection:framing-error");
+}
