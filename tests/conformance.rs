@@ -7,17 +7,14 @@
 
 mod client;
 mod comparison;
-mod dead_letter;
 mod deferral;
 mod detach;
 mod duplicates;
 mod expiry;
 mod forwarding;
-mod idle;
 mod idle_timeouts;
 mod limits;
 mod locks;
-mod not_found;
 mod observed;
 mod partitions;
 mod peek;

@@ -68,6 +68,13 @@ pub(crate) async fn connect(servicebus: &ServiceBus) -> Client {
     connect_with(servicebus.connection_string(), custom_endpoint(servicebus)).await
 }
 
+/// A bus that starts, and a client of it that tries once.
+pub(crate) async fn connected(starting: impl Future<Output = ServiceBus>) -> (ServiceBus, Client) {
+    let servicebus = starting.await;
+    let client = connect(&servicebus).await;
+    (servicebus, client)
+}
+
 /// Where clients connect instead, while a comparison records.
 pub(crate) fn custom_endpoint(servicebus: &ServiceBus) -> Option<String> {
     let mut env = servicebus.env().into_iter();

@@ -16,13 +16,13 @@ use servicebus_test_support::built;
 
 /// Cases of every kind of operation, most of which a namespace can decide.
 const PART: [&str; 8] = [
-    "conformance::dead_letter::",
     "conformance::forwarding::a_message_goes_on",
     "conformance::forwarding::what_cannot_go_on",
-    "conformance::not_found::",
     "conformance::peek::",
     "conformance::sessions::a_session_has",
     "conformance::settle::",
+    "conformance::status::a_receiver_of_a_missing",
+    "conformance::status::a_sender_to_a_missing",
     "conformance::topics::rules::an_action",
 ];
 /// What is no case, because it runs cases.

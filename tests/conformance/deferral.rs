@@ -12,14 +12,13 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    abandon, bodies, bus, close, complete, connect, dead_letters, receive, receive_nothing,
+    abandon, bodies, bus, close, complete, connected, dead_letters, receive, receive_nothing,
     receive_one, receiver, receiver_with, refusal, send, start, topology, within,
 };
 
 #[tokio::test]
 async fn a_deferred_message_comes_back_by_its_number_alone() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a", "b"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     defer(&mut receiver, 2).await;
@@ -45,8 +44,7 @@ async fn a_deferred_message_comes_back_by_its_number_alone() {
 
 #[tokio::test]
 async fn receive_and_delete_removes_deferred_messages_too() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut locking = receiver(&mut client, "orders").await;
     defer(&mut locking, 1).await;
@@ -62,8 +60,7 @@ async fn receive_and_delete_removes_deferred_messages_too() {
 
 #[tokio::test]
 async fn a_deferred_message_stays_deferred_until_it_is_settled_for_good() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     defer(&mut receiver, 1).await;
@@ -90,8 +87,7 @@ async fn a_deferred_message_stays_deferred_until_it_is_settled_for_good() {
 
 #[tokio::test]
 async fn properties_are_changed_by_a_deferral_and_by_what_follows_it() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut sent = ServiceBusMessage::new("a");
     let properties = sent.application_properties_mut().get_or_insert_default();
     properties.insert("step".to_owned(), 1_i32.into());
@@ -119,8 +115,7 @@ async fn properties_are_changed_by_a_deferral_and_by_what_follows_it() {
 
 #[tokio::test]
 async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_delivery() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["bad", "poison"]).await;
     let mut receiver = receiver(&mut client, "limited").await;
     defer(&mut receiver, 2).await;
@@ -152,8 +147,7 @@ async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_deliver
 
 #[tokio::test]
 async fn what_is_unknown_active_or_locked_is_not_found() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["deferred", "active"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     defer(&mut receiver, 1).await;
@@ -183,8 +177,7 @@ mod expiry {
 
 /// Then it is not found, and leaves (D9).
 async fn expired(expiry: Expiry) {
-    let servicebus = start(topology().expiry(expiry)).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(topology().expiry(expiry))).await;
     for (queue, dead_letter) in [("expiring", 1), ("orders", 0)] {
         let mut message = ServiceBusMessage::new("old");
         message.set_time_to_live(Duration::from_secs(30)).unwrap();

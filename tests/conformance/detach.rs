@@ -6,14 +6,13 @@ use servicebus_harness::azservicebus::ServiceBusReceivedMessage;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, abandon, close, complete, connect, connect_with, custom_endpoint, receive_nothing,
+    Client, abandon, close, complete, connect_with, connected, custom_endpoint, receive_nothing,
     receive_one, receiver, send, start, topology, within,
 };
 
 #[tokio::test]
 async fn a_kept_lock_outlives_its_closed_receiver() {
-    let servicebus = bus(LocksOnDetach::Keep).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(LocksOnDetach::Keep)).await;
     let mut held = receive_and_close(&mut client).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -28,8 +27,7 @@ async fn a_kept_lock_outlives_its_closed_receiver() {
 
 #[tokio::test]
 async fn a_released_lock_ends_with_its_closed_receiver() {
-    let servicebus = bus(LocksOnDetach::Release).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(LocksOnDetach::Release)).await;
     let mut held = receive_and_close(&mut client).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -45,8 +43,7 @@ async fn a_released_lock_ends_with_its_closed_receiver() {
 
 #[tokio::test]
 async fn a_kept_lock_outlives_its_dropped_connection() {
-    let servicebus = bus(LocksOnDetach::Keep).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(LocksOnDetach::Keep)).await;
     receive_and_vanish(&servicebus, &mut client).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -57,8 +54,7 @@ async fn a_kept_lock_outlives_its_dropped_connection() {
 
 #[tokio::test]
 async fn a_released_lock_ends_with_its_dropped_connection() {
-    let servicebus = bus(LocksOnDetach::Release).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(LocksOnDetach::Release)).await;
     receive_and_vanish(&servicebus, &mut client).await;
 
     let mut receiver = receiver(&mut client, "orders").await;

@@ -8,14 +8,13 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, bodies, bus, close, complete, connect, receive, receive_nothing, receiver, send,
+    Client, bodies, bus, close, complete, connected, receive, receive_nothing, receiver, send,
     sender, within,
 };
 
 #[tokio::test]
 async fn the_second_of_two_with_one_id_is_dropped_without_an_error() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let messages = [("first", "a"), ("second", "a"), ("third", "A")];
     send(&mut client, "unique", messages.map(identified)).await;
     expect_bodies(&mut client, &["first", "third"]).await;
@@ -23,8 +22,7 @@ async fn the_second_of_two_with_one_id_is_dropped_without_an_error() {
 
 #[tokio::test]
 async fn an_id_is_remembered_for_the_window_though_its_message_is_gone() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "unique", [identified(("first", "a"))]).await;
     expect_bodies(&mut client, &["first"]).await;
     servicebus.clock().advance(Duration::from_secs(240)).await;
@@ -37,8 +35,7 @@ async fn an_id_is_remembered_for_the_window_though_its_message_is_gone() {
 
 #[tokio::test]
 async fn a_scheduled_message_counts_from_when_it_is_accepted() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "unique").await;
     let at = SystemTime::now() + Duration::from_secs(60);
     let first = identified(("scheduled", "a"));
@@ -60,8 +57,7 @@ async fn a_scheduled_message_counts_from_when_it_is_accepted() {
 
 #[tokio::test]
 async fn each_message_of_a_batch_is_judged_by_itself() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "unique").await;
     sender
         .send_message(identified(("first", "a")))

@@ -9,7 +9,7 @@ use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiver};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    abandon, bodies, body, close, complete, connect, dead_letters, receive, receive_nothing,
+    abandon, bodies, body, close, complete, connected, dead_letters, receive, receive_nothing,
     receive_one, receiver, send, start, topology, within,
 };
 
@@ -56,8 +56,7 @@ under!(eager, Expiry::Eager);
 under!(on_receive, Expiry::OnReceive);
 
 async fn without_receiver(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     send(
         &mut client,
         "expiring",
@@ -89,8 +88,7 @@ async fn without_receiver(expiry: Expiry) {
 }
 
 async fn dropped(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "orders", [short_lived("old")]).await;
     servicebus.clock().advance(Duration::from_secs(31)).await;
 
@@ -105,8 +103,7 @@ async fn dropped(expiry: Expiry) {
 }
 
 async fn completed_under_lock(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
     let mut receiver = receiver(&mut client, "expiring").await;
@@ -118,8 +115,7 @@ async fn completed_under_lock(expiry: Expiry) {
 }
 
 async fn abandoned_after_expiry(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
     let mut receiver = receiver(&mut client, "expiring").await;
@@ -131,8 +127,7 @@ async fn abandoned_after_expiry(expiry: Expiry) {
 }
 
 async fn lock_ends_after_expiry(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
     let mut receiver = receiver(&mut client, "expiring").await;
@@ -143,8 +138,7 @@ async fn lock_ends_after_expiry(expiry: Expiry) {
 }
 
 async fn default_time_to_live(expiry: Expiry) {
-    let servicebus = bus(expiry).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus(expiry)).await;
     let mut long_lived = ServiceBusMessage::new("long");
     long_lived
         .set_time_to_live(Duration::from_secs(86_400))

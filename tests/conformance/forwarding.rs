@@ -6,14 +6,13 @@ use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiverOpti
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, abandon, bodies, body, complete, connect, dead_letters, receive, receive_nothing,
+    Client, abandon, bodies, body, complete, connected, dead_letters, receive, receive_nothing,
     receive_one, receiver, refusal, send, start, tiny, topology, transfer_dead_letters, within,
 };
 
 #[tokio::test]
 async fn a_message_goes_on_as_it_is_under_a_new_number() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["direct"]).await;
     let mut sent = ServiceBusMessage::new("over");
     sent.set_message_id("o-17").unwrap();
@@ -36,8 +35,7 @@ async fn a_message_goes_on_as_it_is_under_a_new_number() {
 
 #[tokio::test]
 async fn a_forwarded_dead_letter_says_why_and_where_from() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "complaints", ["bad"]).await;
     let mut complaints = receiver(&mut client, "complaints").await;
     let message = receive_one(&mut complaints).await;
@@ -56,8 +54,7 @@ async fn a_forwarded_dead_letter_says_why_and_where_from() {
 
 #[tokio::test]
 async fn four_forwards_are_allowed_and_the_fifth_fails_where_it_begins() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "hop2", ["four"]).await;
     send(&mut client, "hop1", ["five"]).await;
     let mut last = receiver(&mut client, "hop6").await;
@@ -74,8 +71,7 @@ async fn four_forwards_are_allowed_and_the_fifth_fails_where_it_begins() {
 
 #[tokio::test]
 async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     servicebus.queue("orders").delete().await;
     send(&mut client, "inbox", ["lost"]).await;
     expect_failed(&mut client, "inbox", "MessagingEntityNotFoundException").await;
@@ -83,8 +79,7 @@ async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
 
 #[tokio::test]
 async fn so_is_one_for_a_disabled_target() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let disable = |queue: Queue| queue.status(EntityStatus::SendDisabled);
     servicebus.queue("orders").update(disable).await;
     send(&mut client, "inbox", ["early"]).await;
@@ -94,8 +89,8 @@ async fn so_is_one_for_a_disabled_target() {
 #[tokio::test]
 async fn so_is_one_for_a_full_target() {
     let to_tiny = Queue::new("to-tiny").forward_to("tiny");
-    let servicebus = start(Topology::new().queue(tiny()).queue(to_tiny)).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) =
+        connected(start(Topology::new().queue(tiny()).queue(to_tiny))).await;
     send(&mut client, "tiny", vec![vec![0; 200_000]; 5]).await;
     send(&mut client, "to-tiny", [vec![0; 200_000]]).await;
     expect_failed(&mut client, "to-tiny", "QuotaExceededException").await;
@@ -108,8 +103,7 @@ async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
     let topology = topology()
         .failed_forwards(FailedForwards::DeadLetter)
         .queue(Queue::new("inbox").forward_to("orders"));
-    let servicebus = start(topology).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(topology)).await;
     servicebus.queue("orders").delete().await;
     send(&mut client, "inbox", ["lost"]).await;
     let reason = "MessagingEntityNotFoundException";
@@ -124,8 +118,7 @@ async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
 #[tokio::test]
 async fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
     let topology = topology().queue(Queue::new("ring").forward_to("ring"));
-    let servicebus = start(topology).await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(start(topology)).await;
     send(&mut client, "ring", ["round"]).await;
     expect_failed(&mut client, "ring", "MaxTransferHopCountExceeded").await;
 }
@@ -136,8 +129,7 @@ async fn a_queue_with_sessions_may_forward() {
     let inbox = Queue::new("sessions")
         .requires_session(true)
         .forward_to("orders");
-    let servicebus = start(topology().queue(inbox)).await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(start(topology().queue(inbox))).await;
     let mut sent = ServiceBusMessage::new("over");
     sent.set_session_id("s".to_owned()).unwrap();
     send(&mut client, "sessions", [sent]).await;
@@ -152,8 +144,7 @@ async fn a_queue_with_sessions_may_forward() {
 
 #[tokio::test]
 async fn a_queue_that_forwards_cannot_be_received_from() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let options = ServiceBusReceiverOptions::default();
     let opening = client.create_receiver_for_queue("inbox", options);
     let error = refusal(within("the answer", opening).await);

@@ -7,13 +7,12 @@ use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusSender};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    bus, complete, connect, receive_one, receiver, refusal, sender, start, tiny, within,
+    bus, complete, connected, receive_one, receiver, refusal, sender, start, tiny, within,
 };
 
 #[tokio::test]
 async fn a_message_too_large_is_refused_and_the_link_stays_open() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     expect_refused(&mut sender, 300_000, "MessageSizeExceeded").await;
     sender.send_message("small").await.unwrap();
@@ -22,8 +21,7 @@ async fn a_message_too_large_is_refused_and_the_link_stays_open() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
-    let servicebus = start(Topology::new().queue(tiny())).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(Topology::new().queue(tiny()))).await;
     let mut sender = sender(&mut client, "tiny").await;
     for _ in 0..5 {
         sender.send_message(vec![0; 200_000]).await.unwrap();
@@ -41,8 +39,7 @@ async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
 
 #[tokio::test]
 async fn a_batch_of_which_a_part_would_fit_is_refused_as_a_whole() {
-    let servicebus = start(Topology::new().queue(tiny())).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(Topology::new().queue(tiny()))).await;
     let mut sender = sender(&mut client, "tiny").await;
     for size in [200_000, 200_000, 200_000, 200_000, 100_000] {
         sender.send_message(vec![0; size]).await.unwrap();
@@ -57,8 +54,7 @@ async fn a_batch_of_which_a_part_would_fit_is_refused_as_a_whole() {
 
 #[tokio::test]
 async fn a_batch_takes_messages_up_to_the_links_limit() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let mut batch = sender.create_message_batch(Default::default()).unwrap();
     assert_eq!(batch.max_size_in_bytes(), 262_144);
@@ -75,8 +71,7 @@ async fn a_batch_takes_messages_up_to_the_links_limit() {
 
 #[tokio::test]
 async fn a_batch_over_the_links_limit_is_refused_as_a_whole() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let six = vec![vec![0; 50_000]; 6];
     let error = refusal(within("the outcome", sender.send_messages(six)).await);
@@ -89,8 +84,7 @@ async fn a_batch_over_the_links_limit_is_refused_as_a_whole() {
 async fn a_premium_queue_may_allow_messages_of_many_mebibytes() {
     let large = Queue::new("large").max_message_size_in_kilobytes(10 * 1024);
     let topology = Topology::new().tier(Tier::Premium).queue(large);
-    let servicebus = start(topology).await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(start(topology)).await;
     let sent: Vec<u8> = (0..5_000_000_u32)
         .map(|index| (index * 7 % 251) as u8)
         .collect();

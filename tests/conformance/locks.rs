@@ -10,13 +10,12 @@ use servicebus_harness::EventKind;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    body, bus, complete, connect, dead_letters, receive_one, receiver, send, within,
+    body, bus, complete, connect, connected, dead_letters, receive_one, receiver, send, within,
 };
 
 #[tokio::test]
 async fn a_lock_renewed_in_time_lasts() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["slow"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -42,8 +41,7 @@ async fn a_lock_renewed_in_time_lasts() {
 
 #[tokio::test]
 async fn settling_after_the_locks_end_changes_nothing() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["late"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -80,8 +78,7 @@ async fn a_renewed_lock_ends_later_however_soon() {
 
 #[tokio::test]
 async fn renewing_after_the_locks_end_fails() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["late"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -99,8 +96,7 @@ async fn renewing_after_the_locks_end_fails() {
 
 #[tokio::test]
 async fn locks_that_run_out_count_up_to_the_dead_letter_queue() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["forgotten"]).await;
 
     let mut receiver = receiver(&mut client, "limited").await;
@@ -123,8 +119,7 @@ async fn locks_that_run_out_count_up_to_the_dead_letter_queue() {
 /// As the documentation of locks says; a changed status is excepted (D17, D27).
 #[tokio::test]
 async fn a_changed_queue_loses_its_locks() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["held"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     let mut message = receive_one(&mut receiver).await;

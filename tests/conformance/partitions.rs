@@ -9,13 +9,12 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    bodies, body, complete, connect, receive, receiver, refusal, send, sender, start, within,
+    bodies, body, complete, connected, receive, receiver, refusal, send, sender, start, within,
 };
 
 #[tokio::test]
 async fn messages_of_one_key_share_a_partition_in_the_order_sent() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(
         &mut client,
         "partitioned",
@@ -41,8 +40,7 @@ async fn messages_of_one_key_share_a_partition_in_the_order_sent() {
 
 #[tokio::test]
 async fn a_number_with_a_partition_cancels_receives_and_peeks() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     // Of eight keys most are not in partition 0.
     let keys: Vec<_> = (0..8).map(|key| format!("key {key}")).collect();
     let sent: Vec<_> = keys.iter().map(|key| keyed(key, key)).collect();
@@ -75,8 +73,7 @@ async fn a_number_with_a_partition_cancels_receives_and_peeks() {
 
 #[tokio::test]
 async fn a_batch_for_two_keys_is_refused() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "partitioned").await;
     let two = [keyed("a", "eu"), keyed("b", "us")];
     let error = refusal(within("the outcome", sender.send_messages(two)).await);

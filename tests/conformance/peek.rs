@@ -3,12 +3,11 @@
 use servicebus_harness::azservicebus::{ServiceBusMessageState, ServiceBusPeekedMessage};
 use servicebus_harness::prelude::*;
 
-use crate::conformance::client::{bus, complete, connect, receive_one, receiver, send, within};
+use crate::conformance::client::{bus, complete, connected, receive_one, receiver, send, within};
 
 #[tokio::test]
 async fn locked_and_waiting_messages_are_both_seen_and_both_active() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["locked", "waiting"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     let locked = receive_one(&mut receiver).await;
@@ -32,8 +31,7 @@ async fn locked_and_waiting_messages_are_both_seen_and_both_active() {
 
 #[tokio::test]
 async fn a_peek_starts_where_it_is_told_to_and_moves_nothing() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(
         &mut client,
         "orders",
@@ -65,8 +63,7 @@ async fn a_peek_starts_where_it_is_told_to_and_moves_nothing() {
 
 #[tokio::test]
 async fn a_peek_at_an_empty_queue_is_empty() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = receiver(&mut client, "orders").await;
 
     let peeked = within("a peek", receiver.peek_message(None)).await.unwrap();

@@ -6,14 +6,13 @@ use servicebus_harness::azservicebus::{ServiceBusReceiveMode, ServiceBusReceiver
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    bodies, body, bus, complete, connect, receive, receive_nothing, receive_one, receiver,
+    bodies, body, bus, complete, connected, receive, receive_nothing, receive_one, receiver,
     receiver_with, send, within,
 };
 
 #[tokio::test]
 async fn a_received_message_is_locked_and_gone_once_completed() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["one"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -33,8 +32,7 @@ async fn a_received_message_is_locked_and_gone_once_completed() {
 
 #[tokio::test]
 async fn receive_and_delete_removes_what_it_hands_over() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["one", "two"]).await;
 
     let options = ServiceBusReceiverOptions {
@@ -50,8 +48,7 @@ async fn receive_and_delete_removes_what_it_hands_over() {
 
 #[tokio::test]
 async fn a_receive_for_more_than_there_is_returns_what_there_is() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let sent: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     send(&mut client, "orders", sent.clone()).await;
 
@@ -67,8 +64,7 @@ async fn a_receive_for_more_than_there_is_returns_what_there_is() {
 
 #[tokio::test]
 async fn a_waiting_receive_gets_a_message_that_is_sent_later() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = receiver(&mut client, "orders").await;
     receive_nothing(&mut receiver).await;
 
@@ -84,8 +80,7 @@ async fn a_waiting_receive_gets_a_message_that_is_sent_later() {
 /// This SDK gives new credit before its drain of the old is answered; the two cross on the wire.
 #[tokio::test]
 async fn a_receiver_that_polls_gets_what_comes_between_two_polls() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut receiver = receiver(&mut client, "orders").await;
     for round in 0..3 {
         receive_nothing(&mut receiver).await;
@@ -101,8 +96,7 @@ async fn a_receiver_that_polls_gets_what_comes_between_two_polls() {
 
 #[tokio::test]
 async fn prefetched_messages_are_locked_before_they_are_asked_for() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a", "b", "c"]).await;
 
     let options = ServiceBusReceiverOptions {
@@ -122,8 +116,7 @@ async fn prefetched_messages_are_locked_before_they_are_asked_for() {
 
 #[tokio::test]
 async fn competing_receivers_share_a_queue() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut left = receiver(&mut client, "orders").await;
     let mut right = receiver(&mut client, "orders").await;
     send(&mut client, "orders", ["a", "b"]).await;
@@ -139,8 +132,7 @@ async fn competing_receivers_share_a_queue() {
 /// However much credit another one has (spec/observed.md 17).
 #[tokio::test]
 async fn a_competing_receiver_is_not_passed_over() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let prefetching = ServiceBusReceiverOptions {
         prefetch_count: 2_000,
         ..ServiceBusReceiverOptions::default()

@@ -6,4 +6,3 @@
 
 mod http_client;
 mod operations;
-mod through_amqp;

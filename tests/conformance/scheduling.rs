@@ -10,14 +10,13 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    bodies, body, bus, complete, connect, dead_letters, receive, receive_nothing, receive_one,
+    bodies, body, bus, complete, connected, dead_letters, receive, receive_nothing, receive_one,
     receiver, refusal, send, sender, start, topology, within,
 };
 
 #[tokio::test]
 async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", [at("later", 300)]).await;
     let orders = servicebus.queue("orders");
     assert_message_count!(orders, active = 0, scheduled = 1).await;
@@ -46,8 +45,7 @@ async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
 
 #[tokio::test]
 async fn a_schedule_request_answers_with_a_number_for_each_message() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     assert_eq!(schedule(&mut sender, &["a", "b"], 300).await, [1, 2]);
     assert_eq!(schedule(&mut sender, &["c"], 200).await, [3]);
@@ -65,8 +63,7 @@ async fn a_schedule_request_answers_with_a_number_for_each_message() {
 
 #[tokio::test]
 async fn a_time_that_has_passed_is_now() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut late = ServiceBusMessage::new("late");
     late.set_scheduled_enqueue_time((SystemTime::now() - Duration::from_secs(60)).into());
     send(&mut client, "orders", [late]).await;
@@ -79,8 +76,7 @@ async fn a_time_that_has_passed_is_now() {
 
 #[tokio::test]
 async fn a_cancelled_message_never_comes() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let numbers = schedule(&mut sender, &["a", "b", "c"], 60).await;
     cancel(&mut sender, &numbers[..1]).await.unwrap();
@@ -97,8 +93,7 @@ async fn a_cancelled_message_never_comes() {
 
 #[tokio::test]
 async fn what_is_unknown_cancelled_or_active_cannot_be_cancelled() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let first = schedule(&mut sender, &["first"], 60).await[0];
     expect_not_found(cancel(&mut sender, &[4711]).await, "4711");
@@ -133,8 +128,7 @@ mod expiry {
 
 /// Scheduled for 5:00 with ten minutes to live, a message is there until 15:00.
 async fn expires(expiry: Expiry) {
-    let servicebus = start(topology().expiry(expiry)).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(topology().expiry(expiry))).await;
     let mut message = at("short", 300);
     message.set_time_to_live(Duration::from_secs(600)).unwrap();
     send(&mut client, "expiring", [message]).await;

@@ -6,13 +6,13 @@ use servicebus_harness::azservicebus::{CreateMessageBatchOptions, ServiceBusMess
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, bodies, body, bus, complete, connect, receive, receive_one, receiver, send, within,
+    Client, bodies, body, bus, complete, connect, connected, receive, receive_one, receiver, send,
+    within,
 };
 
 #[tokio::test]
 async fn one_message_per_call_arrives_in_the_order_sent() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["first", "second"]).await;
 
     expect_bodies(&mut client, &["first", "second"]).await;
@@ -21,8 +21,7 @@ async fn one_message_per_call_arrives_in_the_order_sent() {
 
 #[tokio::test]
 async fn a_list_arrives_as_its_messages() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut sender = client
         .create_sender("orders", Default::default())
         .await
@@ -36,8 +35,7 @@ async fn a_list_arrives_as_its_messages() {
 
 #[tokio::test]
 async fn a_batch_takes_messages_up_to_its_size() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut sender = client
         .create_sender("orders", Default::default())
         .await
@@ -62,8 +60,7 @@ async fn a_batch_takes_messages_up_to_its_size() {
 
 #[tokio::test]
 async fn everything_an_application_sets_is_what_the_receiver_reads() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let sent = full_message();
     send(&mut client, "orders", [sent.clone()]).await;
 
@@ -121,8 +118,7 @@ fn full_message() -> ServiceBusMessage {
 
 #[tokio::test]
 async fn the_broker_gives_a_message_an_id_where_the_application_does_not() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["no id"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -138,8 +134,7 @@ async fn the_broker_gives_a_message_an_id_where_the_application_does_not() {
 
 #[tokio::test]
 async fn bodies_arrive_byte_for_byte() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let sent = [Vec::new(), vec![0, 255, 10, 13], vec![7; 200_000]];
     send(&mut client, "orders", sent.clone()).await;
 

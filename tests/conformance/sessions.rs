@@ -23,12 +23,11 @@ use self::receiver::{
     accept, accept_next, accept_of_subscription, close, complete, complete_all, receive,
     receive_nothing, receive_one,
 };
-use crate::conformance::client::{bodies, body, connect, refusal, send, start, within};
+use crate::conformance::client::{bodies, body, connect, connected, refusal, send, start, within};
 
 #[tokio::test]
 async fn a_session_is_accepted_by_its_id_and_gives_its_own_messages_alone() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
 
@@ -47,8 +46,7 @@ async fn a_session_is_accepted_by_its_id_and_gives_its_own_messages_alone() {
 
 #[tokio::test]
 async fn a_session_that_holds_nothing_gives_what_comes_later() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     receive_nothing(&mut receiver).await;
     let messages = [cart("2", "another's"), cart("1", "late")];
@@ -60,8 +58,7 @@ async fn a_session_that_holds_nothing_gives_what_comes_later() {
 
 #[tokio::test]
 async fn the_next_session_is_the_free_one_whose_first_message_came_first() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("2", "a"), cart("1", "b"), cart("2", "c")];
     send(&mut client, "carts", messages).await;
 
@@ -79,8 +76,7 @@ async fn the_next_session_is_the_free_one_whose_first_message_came_first() {
 
 #[tokio::test]
 async fn a_receiver_waits_for_a_session_until_one_is_there() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sending = connect(&servicebus).await;
     let waiting = tokio::spawn(async move {
         let receiver = accept_next(&mut client, "carts").await;
@@ -96,8 +92,7 @@ async fn a_receiver_waits_for_a_session_until_one_is_there() {
 
 #[tokio::test]
 async fn a_session_has_one_receiver_at_a_time() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let holder = accept(&mut client, "carts", "1").await;
     let accepting = client.accept_session_for_queue("carts", "1", Default::default());
     let error = refusal(within("the answer", accepting).await);
@@ -113,8 +108,7 @@ async fn a_session_has_one_receiver_at_a_time() {
 
 #[tokio::test]
 async fn a_closed_receiver_frees_its_session_and_nothing_is_counted() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(
         &mut client,
         "carts",
@@ -139,8 +133,7 @@ async fn a_closed_receiver_frees_its_session_and_nothing_is_counted() {
 
 #[tokio::test]
 async fn a_session_receiver_may_delete_what_it_receives() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
     let options = ServiceBusSessionReceiverOptions {
@@ -155,8 +148,7 @@ async fn a_session_receiver_may_delete_what_it_receives() {
 
 #[tokio::test]
 async fn a_subscription_may_require_sessions_whatever_its_neighbours_do() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "steps", messages).await;
 
@@ -179,8 +171,7 @@ async fn a_subscription_may_require_sessions_whatever_its_neighbours_do() {
 
 #[tokio::test]
 async fn a_session_entity_has_no_receivers_without_a_session() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let words = "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.";
     let opening = client.create_receiver_for_queue("carts", Default::default());
     let error = refusal(within("the answer", opening).await);
@@ -198,8 +189,7 @@ async fn a_session_entity_has_no_receivers_without_a_session() {
 
 #[tokio::test]
 async fn an_entity_without_sessions_has_no_session_receivers() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let words = "A sessionful message receiver cannot be created on an entity that does not require sessions.";
     for queue in ["orders", "carts/$DeadLetterQueue"] {
         let accepting = client.accept_session_for_queue(queue, "1", Default::default());
@@ -219,8 +209,7 @@ async fn an_entity_without_sessions_has_no_session_receivers() {
 
 #[tokio::test]
 async fn an_id_has_128_characters_at_most() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let longest = "c".repeat(128);
     let receiver = accept(&mut client, "carts", &longest).await;
     assert_eq!(receiver.session_id(), longest);

@@ -1,18 +1,21 @@
 //! Settling: complete, abandon up to the delivery limit, dead-letter.
+//!
+//! The dead-letter queue: received from like any other, until it is empty.
 
-use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
+use servicebus_harness::azservicebus::{
+    ServiceBusMessage, ServiceBusReceiveMode, ServiceBusReceiverOptions, SubQueue,
+};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    abandon, bodies, body, bus, complete, connect, dead_letters, receive, receive_one, receiver,
-    send,
+    Client, abandon, bodies, body, bus, close, complete, connected, dead_letters, receive,
+    receive_nothing, receive_one, receiver, receiver_with, send, within,
 };
 
 #[tokio::test]
 async fn a_completed_message_is_gone() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["done"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -24,8 +27,7 @@ async fn a_completed_message_is_gone() {
 
 #[tokio::test]
 async fn an_abandoned_message_comes_back_counted_and_with_its_new_properties() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut first = ServiceBusMessage::new("first");
     let properties = first.application_properties_mut().get_or_insert_default();
     properties.insert("kept".to_owned(), "k".to_owned().into());
@@ -66,8 +68,7 @@ async fn an_abandoned_message_comes_back_counted_and_with_its_new_properties() {
 
 #[tokio::test]
 async fn the_last_delivery_a_queue_allows_ends_in_the_dead_letter_queue() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["poison"]).await;
 
     let mut receiver = receiver(&mut client, "limited").await;
@@ -96,8 +97,7 @@ async fn the_last_delivery_a_queue_allows_ends_in_the_dead_letter_queue() {
 
 #[tokio::test]
 async fn a_dead_lettered_message_carries_its_reason_and_its_new_properties() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["bad"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -130,8 +130,7 @@ async fn a_dead_lettered_message_carries_its_reason_and_its_new_properties() {
 
 #[tokio::test]
 async fn a_message_dead_lettered_without_a_reason_has_none() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["bad"]).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
@@ -147,4 +146,64 @@ async fn a_message_dead_lettered_without_a_reason_has_none() {
     assert_eq!(message.dead_letter_reason(), None);
     assert_eq!(message.dead_letter_error_description(), None);
     complete(&mut dead, &message).await;
+}
+
+#[tokio::test]
+async fn every_dead_letter_can_be_read_with_its_reason_and_is_then_gone() {
+    let (servicebus, mut client) = connected(bus()).await;
+    fill(&mut client, 5).await;
+
+    let mut dead = dead_letters(&mut client, "orders").await;
+    let peeked = within("a peek", dead.peek_messages(10, None))
+        .await
+        .unwrap();
+    assert_eq!(peeked.len(), 5);
+    let messages = receive(&mut dead, 5).await;
+    assert_eq!(bodies(&messages), ["0", "1", "2", "3", "4"]);
+    for message in &messages {
+        assert_eq!(
+            message.dead_letter_reason(),
+            Some(format!("R{}", body(message)).as_str())
+        );
+        complete(&mut dead, message).await;
+    }
+    receive_nothing(&mut dead).await;
+    assert_message_count!(servicebus.queue("orders"), active = 0, dead_letter = 0).await;
+}
+
+#[tokio::test]
+async fn receive_and_delete_empties_a_dead_letter_queue_too() {
+    let (servicebus, mut client) = connected(bus()).await;
+    fill(&mut client, 3).await;
+
+    let options = ServiceBusReceiverOptions {
+        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
+        sub_queue: SubQueue::DeadLetter,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let mut dead = receiver_with(&mut client, "orders", options).await;
+    assert_eq!(bodies(&receive(&mut dead, 3).await), ["0", "1", "2"]);
+    assert_message_count!(servicebus.queue("orders"), active = 0, dead_letter = 0).await;
+}
+
+/// Dead-letters `count` messages, each with a reason of its own.
+async fn fill(client: &mut Client, count: u32) {
+    send(
+        client,
+        "orders",
+        (0..count).map(|number| number.to_string()),
+    )
+    .await;
+    let mut receiver = receiver(client, "orders").await;
+    for message in receive(&mut receiver, count).await {
+        let options = DeadLetterOptions {
+            dead_letter_reason: Some(format!("R{}", body(&message))),
+            ..DeadLetterOptions::default()
+        };
+        receiver
+            .dead_letter_message(&message, options)
+            .await
+            .unwrap();
+    }
+    close(receiver).await;
 }

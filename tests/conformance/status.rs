@@ -1,19 +1,20 @@
 //! Entity status: what a disabled queue refuses, when a link opens and when one is open.
 //!
 //! Source: entity-suspend, and D27 for what is locked.
+//!
+//! Entities that do not exist: the SDK's error says so, whatever was asked of them.
 
-use servicebus_harness::azservicebus::ServiceBusReceiverOptions;
+use servicebus_harness::azservicebus::{ServiceBusReceiverOptions, SubQueue};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, body, bus, close, complete, connect, receive_one, receiver, refusal, send, sender,
-    start, topology, within,
+    Client, body, bus, close, complete, connect, connected, receive_one, receiver, refusal, send,
+    sender, start, topology, within,
 };
 
 #[tokio::test]
 async fn a_disabled_queue_lets_nobody_in_and_keeps_what_it_holds() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["kept"]).await;
     set(&servicebus, EntityStatus::Disabled).await;
     expect_no_send(&mut client).await;
@@ -24,8 +25,7 @@ async fn a_disabled_queue_lets_nobody_in_and_keeps_what_it_holds() {
 
 #[tokio::test]
 async fn a_queue_disabled_for_sends_can_be_received_from() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["kept"]).await;
     set(&servicebus, EntityStatus::SendDisabled).await;
     expect_no_send(&mut client).await;
@@ -35,8 +35,7 @@ async fn a_queue_disabled_for_sends_can_be_received_from() {
 #[tokio::test]
 async fn a_queue_disabled_for_receives_can_be_sent_to() {
     let queue = Queue::new("orders").status(EntityStatus::ReceiveDisabled);
-    let servicebus = start(Topology::new().queue(queue)).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(start(Topology::new().queue(queue))).await;
     send(&mut client, "orders", ["kept"]).await;
     expect_no_receive(&mut client).await;
     assert_message_count!(servicebus.queue("orders"), active = 1, locked = 0).await;
@@ -44,8 +43,7 @@ async fn a_queue_disabled_for_receives_can_be_sent_to() {
 
 #[tokio::test]
 async fn an_open_sender_is_refused_meanwhile_and_goes_on_afterwards() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     sender.send_message("before").await.unwrap();
     set(&servicebus, EntityStatus::Disabled).await;
@@ -62,8 +60,7 @@ async fn an_open_sender_is_refused_meanwhile_and_goes_on_afterwards() {
 
 #[tokio::test]
 async fn an_open_receiver_loses_its_link() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut open = receiver(&mut client, "orders").await;
     set(&servicebus, EntityStatus::ReceiveDisabled).await;
     send(&mut client, "orders", ["kept"]).await;
@@ -91,8 +88,8 @@ mod locks {
 }
 
 async fn locked(locks_on_detach: LocksOnDetach) {
-    let servicebus = start(topology().locks_on_detach(locks_on_detach)).await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) =
+        connected(start(topology().locks_on_detach(locks_on_detach))).await;
     send(&mut client, "orders", ["held"]).await;
     let mut holder = receiver(&mut client, "orders").await;
     let mut held = receive_one(&mut holder).await;
@@ -147,4 +144,46 @@ async fn expect_receive(client: &mut Client, expected: &str) {
 /// The SDK has no kind for it; the service's condition is in the error.
 fn expect_disabled(error: &str) {
     assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sender_to_a_missing_queue_is_refused() {
+    let (_servicebus, mut client) = connected(bus()).await;
+    let sender = within(
+        "the answer",
+        client.create_sender("missing", Default::default()),
+    )
+    .await;
+    expect_not_found(sender.expect_err("there is no such queue"));
+}
+
+#[tokio::test]
+async fn a_receiver_of_a_missing_queue_is_refused() {
+    let (_servicebus, mut client) = connected(bus()).await;
+    let options = ServiceBusReceiverOptions::default();
+    let opening = client.create_receiver_for_queue("missing", options);
+    let receiver = within("the answer", opening).await;
+    expect_not_found(receiver.expect_err("there is no such queue"));
+}
+
+#[tokio::test]
+async fn a_receiver_of_a_missing_queues_dead_letters_is_refused() {
+    let (_servicebus, mut client) = connected(bus()).await;
+    let options = ServiceBusReceiverOptions {
+        sub_queue: SubQueue::DeadLetter,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let opening = client.create_receiver_for_queue("missing", options);
+    let receiver = within("the answer", opening).await;
+    expect_not_found(receiver.expect_err("there is no such queue"));
+}
+
+/// The SDK has no kind for it; the service's condition is in the error, or its status.
+fn expect_not_found(error: impl std::fmt::Debug) {
+    let error = format!("{error:?}");
+    assert!(
+        error.contains("NotFound") || error.contains("404"),
+        "{error}"
+    );
+    assert!(error.contains("missing"), "the queue is named in {error}");
 }

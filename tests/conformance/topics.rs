@@ -15,14 +15,13 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, abandon, bodies, body, close, complete, connect, receive, receive_nothing, receive_one,
-    receiver, refusal, send, sender, start, subscriber, subscriber_with, within,
+    Client, abandon, bodies, body, close, complete, connected, receive, receive_nothing,
+    receive_one, receiver, refusal, send, sender, start, subscriber, subscriber_with, within,
 };
 
 #[tokio::test]
 async fn every_subscription_has_a_copy_under_a_number_of_its_own() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut second = price("b", 8);
     second.set_message_id("p-17").unwrap();
     second.set_subject("changed".to_owned());
@@ -48,8 +47,7 @@ async fn every_subscription_has_a_copy_under_a_number_of_its_own() {
 
 #[tokio::test]
 async fn a_batch_is_judged_message_by_message() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut publisher = sender(&mut client, "prices").await;
     let messages = [
         price("dear", 10),
@@ -71,8 +69,7 @@ async fn a_batch_is_judged_message_by_message() {
 
 #[tokio::test]
 async fn a_rule_with_an_action_makes_a_copy_of_its_own_with_its_name() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut fire = ServiceBusMessage::new("fire");
     fire.set_subject("new".to_owned());
     let properties = fire.application_properties_mut().get_or_insert_default();
@@ -99,8 +96,7 @@ async fn a_rule_with_an_action_makes_a_copy_of_its_own_with_its_name() {
 
 #[tokio::test]
 async fn a_subscription_settles_like_a_queue_and_its_neighbours_know_nothing_of_it() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let prices = [price("a", 1), price("b", 2), price("c", 3)];
     send(&mut client, "prices", prices).await;
     let mut receiver = subscriber(&mut client, "prices", "all").await;
@@ -127,8 +123,7 @@ async fn a_subscription_settles_like_a_queue_and_its_neighbours_know_nothing_of_
 
 #[tokio::test]
 async fn every_subscription_has_a_dead_letter_queue() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "jobs", ["bad", "poison"]).await;
     let mut receiver = subscriber(&mut client, "jobs", "limited").await;
     let messages = receive(&mut receiver, 2).await;
@@ -170,8 +165,7 @@ async fn every_subscription_has_a_dead_letter_queue() {
 
 #[tokio::test]
 async fn a_topic_keeps_what_is_scheduled_until_it_is_due_or_cancelled() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut publisher = sender(&mut client, "prices").await;
     let at = SystemTime::now() + Duration::from_secs(300);
     let messages = [price("cheap", 1), price("dear", 20), price("no", 2)];
@@ -191,8 +185,7 @@ async fn a_topic_keeps_what_is_scheduled_until_it_is_due_or_cancelled() {
 
 #[tokio::test]
 async fn what_a_rule_fails_on_is_dead_lettered_where_that_is_wanted() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut message = ServiceBusMessage::new("0");
     let properties = message.application_properties_mut().get_or_insert_default();
     properties.insert("parts".to_owned(), 0_i32.into());
@@ -213,8 +206,7 @@ async fn what_a_rule_fails_on_is_dead_lettered_where_that_is_wanted() {
 
 #[tokio::test]
 async fn a_subscription_forwards_like_a_queue() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "calls", ["call"]).await;
     let mut orders = receiver(&mut client, "orders").await;
     let message = receive_one(&mut orders).await;
@@ -237,8 +229,7 @@ async fn a_subscription_forwards_like_a_queue() {
 
 #[tokio::test]
 async fn a_topic_drops_duplicates_for_all_its_subscriptions() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let of_one_id = |text: &str| {
         let mut message = ServiceBusMessage::new(text);
         message.set_message_id("c-1").unwrap();
@@ -255,8 +246,7 @@ async fn a_topic_drops_duplicates_for_all_its_subscriptions() {
 
 #[tokio::test]
 async fn a_topic_is_sent_to_and_a_subscription_received_from() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let opening = client.create_sender("prices/Subscriptions/all", Default::default());
     let error = refusal(within("the answer", opening).await);
     assert!(error.contains("NotAllowed"), "{error}");
@@ -267,8 +257,7 @@ async fn a_topic_is_sent_to_and_a_subscription_received_from() {
 
 #[tokio::test]
 async fn a_missing_topic_or_subscription_is_not_found() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let opening = client.create_sender("missing", Default::default());
     let error = refusal(within("the answer", opening).await);
     assert!(error.contains("could not be found"), "{error}");

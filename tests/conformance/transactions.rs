@@ -10,7 +10,6 @@ mod peer;
 mod refusals;
 mod scheduling;
 mod sdk;
-mod sessions;
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Proton, the AMQP client of many brokers: what it receives is what it sent, bit for bit.
 //!
-//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`. Beside that, [`transactions`] and [`observed`].
+//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`.
+//! Beside that, [`cases`] of transactions, and of what no SDK asks of the service.
 
-mod observed;
-mod transactions;
+mod cases;
 
 use std::path::PathBuf;
 

@@ -33,16 +33,28 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-fn valid(name: &str) -> Config {
+fn valid(name: impl AsRef<Path>) -> Config {
     let path = Path::new(FIXTURES).join(name);
     Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A file with these namespaces.
+fn with_namespaces(namespaces: &[String]) -> String {
+    let namespaces = namespaces.join(",");
+    format!(r#"{{"UserConfig":{{"Namespaces":[{namespaces}]}}}}"#)
+}
+
+/// A namespace with queues, each of a name and properties.
+fn with_queues(queues: impl IntoIterator<Item = (String, String)>) -> String {
+    let queue = |(name, properties)| format!(r#"{{"Name":"{name}","Properties":{properties}}}"#);
+    let queues: Vec<_> = queues.into_iter().map(queue).collect();
+    let queues = queues.join(",");
+    with_namespaces(&[format!(r#"{{"Name":"a","Queues":[{queues}]}}"#)])
+}
+
 /// A namespace with one queue that has the given properties.
 fn with_properties(properties: &str) -> String {
-    format!(
-        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{{"Name":"q","Properties":{properties}}}]}}]}}}}"#
-    )
+    with_queues([("q".to_owned(), properties.to_owned())])
 }
 
 fn problems(text: &str) -> Vec<String> {
@@ -67,17 +79,12 @@ fn every_invalid_file_has_its_problems() {
     }
 }
 
+/// It is right in code, too, and read as the same when it is exported.
 #[test]
 fn every_valid_file_is_read() {
     for path in fixtures("") {
-        Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
-    }
-}
-
-#[test]
-fn what_is_exported_is_read_as_the_same() {
-    for path in fixtures("") {
-        let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
+        let config = valid(&path);
+        assert_eq!(config.check(), Ok(()), "{}", path.display());
         for namespace in config.namespaces {
             let exported = export(&namespace);
             let read = Config::parse(&exported.to_string());
@@ -127,10 +134,8 @@ fn one_namespace_is_read_under_the_name_that_it_gets() {
 #[test]
 fn there_may_be_only_so_many_namespaces() {
     let file = |count: usize| {
-        let names: Vec<String> = (0..count)
-            .map(|n| format!(r#"{{"Name":"n{n}"}}"#))
-            .collect();
-        format!(r#"{{"UserConfig":{{"Namespaces":[{}]}}}}"#, names.join(","))
+        let names = (0..count).map(|number| format!(r#"{{"Name":"n{number}"}}"#));
+        with_namespaces(&names.collect::<Vec<_>>())
     };
     assert!(Config::parse(&file(MAX_NAMESPACES)).is_ok());
     let found = problems(&file(MAX_NAMESPACES + 1));
@@ -171,24 +176,24 @@ fn every_setting_arrives() {
     let [first, second, third] = &config.namespaces[..] else {
         panic!("three namespaces are declared: {config:?}");
     };
-    assert_eq!(first.settings.expiry, Expiry::OnReceive);
-    assert_eq!(first.settings.locks_on_detach, LocksOnDetach::Release);
-    assert_eq!(first.settings.failed_forwards, FailedForwards::DeadLetter);
-    let more = (
-        first.settings.forward_to_disabled,
-        first.settings.batch_limit,
-    );
-    assert_eq!(more, (ForwardToDisabled::Deliver, BatchLimit::Messages));
-    assert_eq!(first.settings.idle_timeouts, IdleTimeouts::Service);
-    assert_eq!(first.settings.tier, Tier::Premium);
+    let settings = NamespaceSettings {
+        expiry: Expiry::OnReceive,
+        locks_on_detach: LocksOnDetach::Release,
+        failed_forwards: FailedForwards::DeadLetter,
+        forward_to_disabled: ForwardToDisabled::Deliver,
+        batch_limit: BatchLimit::Messages,
+        idle_timeouts: IdleTimeouts::Service,
+        tier: Tier::Premium,
+    };
+    assert_eq!(first.settings, settings);
     assert_eq!(
         (first.token_check, &first.jwt),
         (TokenCheck::None, &Jwt::Refuse)
     );
-    let claims: Vec<(&str, Claims)> = first
+    let claims: Vec<_> = first
         .keys
         .iter()
-        .map(|key| (key.name.as_str(), key.claims))
+        .map(|key| (&*key.name, key.claims))
         .collect();
     let sender = [Claim::Send].into_iter().collect();
     assert_eq!(claims, [("sender", sender), ("everything", Claims::ALL)]);
@@ -213,15 +218,12 @@ fn every_setting_arrives() {
     };
     assert_eq!((path.as_str(), queue), ("Team/Orders.v1", &expected));
     assert_eq!(first.queues[1].1, EntityDescription::default());
-    assert_eq!(
-        second.settings.failed_forwards,
-        FailedForwards::TransferDeadLetter
-    );
+    let transfer = FailedForwards::TransferDeadLetter;
+    assert_eq!(second.settings.failed_forwards, transfer);
     assert_eq!(second.keys, [Key::well_known()]);
-    assert_eq!(
-        second.queues[0].1.default_message_time_to_live,
-        Some(Duration::from_secs(1_209_600))
-    );
+    let fortnight = Some(Duration::from_secs(1_209_600));
+    let queue = &second.queues[0].1;
+    assert_eq!(queue.default_message_time_to_live, fortnight);
     let host = Address::Host("first.example.test".into());
     assert_eq!(first.address, Some(host));
     assert_eq!(second.address, Some(Address::Ip([127, 0, 0, 2].into())));
@@ -235,28 +237,21 @@ fn chains_and_cycles_of_forwarding_are_legal() {
     let [namespace] = &valid("forwarding.json").namespaces[..] else {
         panic!("one namespace is declared");
     };
-    let forwards: Vec<(&str, Option<&str>, Option<&str>)> = namespace
-        .queues
-        .iter()
-        .map(|(path, queue)| {
-            let dead = &queue.forward_dead_lettered_messages_to;
-            let next = queue.forward_to.as_ref();
-            let dead = dead.as_ref();
-            (
-                path.as_str(),
-                next.map(EntityPath::as_str),
-                dead.map(EntityPath::as_str),
-            )
-        })
-        .collect();
+    fn name(path: &Option<EntityPath>) -> &str {
+        path.as_ref().map_or("none", EntityPath::as_str)
+    }
+    let forwards = namespace.queues.iter().map(|(path, queue)| {
+        let dead_letters = &queue.forward_dead_lettered_messages_to;
+        (path.as_str(), name(&queue.forward_to), name(dead_letters))
+    });
     let expected = [
-        ("inbox", Some("Orders"), Some("dead")),
-        ("orders", None, Some("dead")),
-        ("dead", None, None),
-        ("ping", Some("pong"), None),
-        ("pong", Some("ping"), None),
+        ("inbox", "Orders", "dead"),
+        ("orders", "none", "dead"),
+        ("dead", "none", "none"),
+        ("ping", "pong", "none"),
+        ("pong", "ping", "none"),
     ];
-    assert_eq!(forwards, expected);
+    assert_eq!(forwards.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -274,16 +269,11 @@ fn a_queue_that_is_alone_has_no_nearest_name() {
 
 #[test]
 fn many_missing_targets_are_found_soon() {
-    let queues: Vec<String> = (0..5_000)
-        .map(|number| {
-            format!(r#"{{"Name":"queue-{number}","Properties":{{"ForwardTo":"other-{number}"}}}}"#)
-        })
-        .collect();
-    let text = format!(
-        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{}]}}]}}}}"#,
-        queues.join(",")
-    );
-    let error = Config::parse(&text).unwrap_err();
+    let forwarding = |number| {
+        let properties = format!(r#"{{"ForwardTo":"other-{number}"}}"#);
+        (format!("queue-{number}"), properties)
+    };
+    let error = Config::parse(&with_queues((0..5_000).map(forwarding))).unwrap_err();
     assert_eq!(error.problems.len() + error.more, 5_000);
 }
 
@@ -293,43 +283,21 @@ fn the_tier_of_the_command_line_is_for_those_that_name_none() {
         {"Name":"a","Queues":[{"Name":"q"}]},
         {"Name":"b","Queues":[{"Name":"q"}],"Emulator":{"Tier":"premium"}}]}}"#;
     let config = Config::parse_in_tier(text, Tier::Basic).unwrap();
-    let tiers: Vec<Tier> = config
-        .namespaces
-        .iter()
-        .map(|namespace| namespace.settings.tier)
-        .collect();
-    assert_eq!(tiers, [Tier::Basic, Tier::Premium]);
-    let fortnight = Some(Duration::from_secs(1_209_600));
-    assert_eq!(
-        config.namespaces[0].queues[0]
-            .1
-            .default_message_time_to_live,
-        fortnight
-    );
-    assert_eq!(
-        config.namespaces[1].queues[0]
-            .1
-            .default_message_time_to_live,
-        None
-    );
+    let seen = |namespace: &NamespaceConfig| {
+        let queue = &namespace.queues[0].1;
+        (namespace.settings.tier, queue.default_message_time_to_live)
+    };
+    let basic = (Tier::Basic, Some(Duration::from_secs(1_209_600)));
+    let read: Vec<_> = config.namespaces.iter().map(seen).collect();
+    assert_eq!(read, [basic, (Tier::Premium, None)]);
     let default = Config::default_in_tier(Tier::Basic);
-    assert_eq!(
-        default.namespaces[0].queues[0]
-            .1
-            .default_message_time_to_live,
-        fortnight
-    );
+    assert_eq!(seen(&default.namespaces[0]), basic);
 }
 
 #[test]
 fn numbers_beyond_all_bounds_are_shown_as_written() {
-    for number in [
-        "0",
-        "-1",
-        "2147483648",
-        "4294967297",
-        "99999999999999999999999",
-    ] {
+    let huge = "99999999999999999999999";
+    for number in ["0", "-1", "2147483648", "4294967297", huge] {
         let text = with_properties(&format!(r#"{{"MaxDeliveryCount":{number}}}"#));
         let expected = format!(
             "configuration:1:97: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: \
@@ -452,16 +420,11 @@ fn the_first_problems_are_told_and_the_others_counted() {
 
 #[test]
 fn only_problems_that_are_told_have_the_nearest_name() {
-    let queues: Vec<String> = (0..300)
-        .map(|queue| {
-            format!(r#"{{"Name":"{queue:03}","Properties":{{"ForwardTo":"missing-{queue:03}"}}}}"#)
-        })
-        .collect();
-    let queues = queues.join(",");
-    let error = Config::parse(&format!(
-        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{queues}]}}]}}}}"#
-    ));
-    let error = error.unwrap_err();
+    let forwarding = |number| {
+        let properties = format!(r#"{{"ForwardTo":"missing-{number:03}"}}"#);
+        (format!("{number:03}"), properties)
+    };
+    let error = Config::parse(&with_queues((0..300).map(forwarding))).unwrap_err();
     assert_eq!((error.problems.len(), error.more), (100, 200));
     let nearest = |problem: &ConfigProblem| {
         problem
@@ -470,14 +433,6 @@ fn only_problems_that_are_told_have_the_nearest_name() {
             .is_some_and(|text| text.contains("nearest"))
     };
     assert!(error.problems.iter().all(nearest), "{error}");
-}
-
-#[test]
-fn what_files_say_is_right_in_code_too() {
-    for path in fixtures("") {
-        let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(config.check(), Ok(()), "{}", path.display());
-    }
 }
 
 /// A namespace with a queue, a topic and a subscription.
@@ -529,26 +484,15 @@ fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
         }),
         ("Emulator.Keys[0].Name", |a| a.keys[0].name = "a;b".into()),
     ];
+    let check = |namespaces| Config { namespaces }.check();
     for (path, change) in changes {
         let mut namespace = made();
         change(&mut namespace);
-        let error = Config {
-            namespaces: vec![namespace],
-        }
-        .check()
-        .unwrap_err();
-        let paths: Vec<&str> = error
-            .problems
-            .iter()
-            .map(|problem| problem.path.as_str())
-            .collect();
-        assert_eq!(
-            paths,
-            [format!("UserConfig.Namespaces[0].{path}")],
-            "{error}"
-        );
+        let error = check(vec![namespace]).unwrap_err();
+        let paths: Vec<_> = error.problems.iter().map(|problem| &problem.path).collect();
+        let expected = format!("UserConfig.Namespaces[0].{path}");
+        assert_eq!(paths, [&expected], "{error}");
     }
-    let check = |namespaces| Config { namespaces }.check();
     let error = check(vec![NamespaceConfig::new("bad name")]).unwrap_err();
     assert!(error.to_string().contains("bad name"), "{error}");
     assert!(check(Vec::new()).is_err());

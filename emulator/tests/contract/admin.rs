@@ -4,7 +4,6 @@ mod authorization;
 mod bodies;
 mod fixtures;
 mod flowing;
-mod missing;
 mod observed;
 mod paging;
 mod paths;

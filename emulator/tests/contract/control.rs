@@ -1,12 +1,10 @@
 //! The control API, by which tests own time and look inside.
 
 mod clock;
-mod counts;
 mod errors;
 mod explain;
 mod faults;
 mod messages;
-mod namespaces;
 mod openapi;
 mod operations;
 mod queues;

@@ -3,8 +3,6 @@
 mod certificates;
 mod first_bytes;
 mod garbage;
-mod heads;
-mod readme;
 mod tls;
 mod websocket;
 
@@ -17,8 +15,7 @@ fn send_and_receive(stream: Stream) {
     let sender = peer.sender("q");
     let body = vec![b'x'; 200_000];
     peer.send(&sender, &Message::new("large").body(body.clone()));
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     assert_eq!(delivery.message.data(), body);
     peer.complete(&delivery);
     peer.close();

@@ -3,8 +3,6 @@
 mod arguments;
 mod client_settings;
 mod configuration;
-mod idle;
 mod import;
 mod ready;
-mod seed;
 mod stop;

@@ -2,9 +2,7 @@
 
 mod addresses;
 mod authorisation;
-mod batches;
 mod bounds;
-mod locks;
 mod mapping;
 mod receiving;
 mod sending;

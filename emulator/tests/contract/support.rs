@@ -16,18 +16,19 @@ mod rest;
 mod sending;
 mod sessions;
 mod stream;
-mod topic;
 mod transactions;
 
 pub(crate) use admin::{
     Admin, HOST, Reply as AtomReply, entry, queue, rule, sql_filter, subscription, topic_entry,
 };
-pub(crate) use bus::{Bus, client_now, in_an_hour, now, parse, queues};
+pub(crate) use bus::{
+    Bus, client_now, in_an_hour, now, parse, properties, queues, rules, sql, topic,
+};
 pub(crate) use http::{Answer, Http};
 pub(crate) use link::{Attach, Link};
 pub(crate) use node::{Node, Reply};
 pub(crate) use peer::{Open, Peer};
-pub(crate) use process::{Process, TemporaryFile, own_loopback, run};
+pub(crate) use process::{FREE_PORTS, Process, TemporaryFile, own_loopback, run};
 pub(crate) use receiving::{
     Delivery, abandoned, accepted, dead_lettered, deferred, refused, released,
 };
@@ -49,10 +50,10 @@ pub(crate) use servicebus_test_support::{
     },
 };
 pub(crate) use sessions::{
-    described, filling_sessions, filter, granted, in_session, locked_until, send_all, sessions,
+    described, filling_sessions, filter, granted, in_session, locked_until, peek_in, send_all,
+    sessions,
 };
 pub(crate) use stream::Stream;
-pub(crate) use topic::{properties, rules, sql, topic};
 pub(crate) use transactions::{discharge, in_transaction};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -78,4 +79,19 @@ pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>
         assert!(Instant::now() < deadline, "in vain waited for: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in {text:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_starts_with(text: &str, start: &str) {
+    assert!(text.starts_with(start), "{start:?} does not begin {text:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_ends_with(text: &str, end: &str) {
+    assert!(text.ends_with(end), "{end:?} does not end {text:?}");
 }

@@ -9,12 +9,11 @@ use servicebus_harness::prelude::*;
 
 use super::receiver::{accept, accept_next, close, complete, receive, receive_one};
 use super::{bus, cart};
-use crate::conformance::client::{body, connect, refusal, send, within};
+use crate::conformance::client::{body, connect, connected, refusal, send, within};
 
 #[tokio::test]
 async fn a_sessions_lock_renewed_in_time_lasts() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "slow")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let message = receive_one(&mut receiver).await;
@@ -38,8 +37,7 @@ async fn a_sessions_lock_renewed_in_time_lasts() {
 /// It is the session that is locked, and its messages with it.
 #[tokio::test]
 async fn the_lock_of_a_message_in_a_session_is_not_renewed_by_itself() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let mut message = receive_one(&mut receiver).await;
@@ -52,8 +50,7 @@ async fn the_lock_of_a_message_in_a_session_is_not_renewed_by_itself() {
 
 #[tokio::test]
 async fn what_was_received_under_a_lost_lock_comes_again_and_is_counted() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a"), cart("1", "b")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     receive(&mut receiver, 2).await;
@@ -76,8 +73,7 @@ async fn what_was_received_under_a_lost_lock_comes_again_and_is_counted() {
 
 #[tokio::test]
 async fn requests_of_who_lost_the_session_are_refused() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let error = refusal(within("the answer", receiver.renew_session_lock()).await);
@@ -91,8 +87,7 @@ async fn requests_of_who_lost_the_session_are_refused() {
 
 #[tokio::test]
 async fn who_waits_for_a_session_gets_one_whose_lock_ends() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "stuck")]).await;
     let mut stuck = accept(&mut client, "carts", "1").await;
     receive_one(&mut stuck).await;
@@ -113,8 +108,7 @@ async fn who_waits_for_a_session_gets_one_whose_lock_ends() {
 
 #[tokio::test]
 async fn a_changed_queue_loses_the_locks_of_its_sessions() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "held")]).await;
     let mut holder = accept(&mut client, "carts", "1").await;
     receive_one(&mut holder).await;

@@ -18,13 +18,12 @@ use super::receiver::{
 };
 use super::{bus, cart};
 use crate::conformance::client::{
-    bodies, body, connect, dead_letters, refusal, send, sender, subscriber_with, within,
+    bodies, body, connected, dead_letters, refusal, send, sender, subscriber_with, within,
 };
 
 #[tokio::test]
 async fn an_abandoned_message_is_the_next_one_again() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = ["a", "b", "c", "d"].map(|text| cart("1", text));
     send(&mut client, "carts", messages).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -49,8 +48,7 @@ async fn an_abandoned_message_is_the_next_one_again() {
 
 #[tokio::test]
 async fn a_deferred_message_is_received_by_who_holds_its_session() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a"), cart("1", "b")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let messages = receive(&mut receiver, 2).await;
@@ -82,8 +80,7 @@ async fn a_deferred_message_is_received_by_who_holds_its_session() {
 
 #[tokio::test]
 async fn a_session_receiver_peeks_at_its_session_alone() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -101,8 +98,7 @@ async fn a_session_receiver_peeks_at_its_session_alone() {
 
 #[tokio::test]
 async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "bad"), cart("2", "worse")]).await;
     for session in ["1", "2"] {
         let mut receiver = accept(&mut client, "carts", session).await;
@@ -128,8 +124,7 @@ async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
 
 #[tokio::test]
 async fn a_message_at_its_last_delivery_leaves_its_session_to_those_behind_it() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "poison"), cart("1", "good")];
     send(&mut client, "limited-carts", messages).await;
     let mut receiver = accept(&mut client, "limited-carts", "1").await;
@@ -148,8 +143,7 @@ async fn a_message_at_its_last_delivery_leaves_its_session_to_those_behind_it() 
 
 #[tokio::test]
 async fn a_session_queue_takes_no_message_without_a_session_id() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "carts").await;
     let stray = || ServiceBusMessage::new("stray");
     expect_no_session_id(within("the outcome", sender.send_message(stray())).await);
@@ -167,8 +161,7 @@ async fn a_session_queue_takes_no_message_without_a_session_id() {
 
 #[tokio::test]
 async fn a_session_subscription_dead_letters_a_message_without_a_session_id() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = [ServiceBusMessage::new("stray"), cart("1", "a")];
     send(&mut client, "steps", messages).await;
     let all = servicebus.subscription("steps", "all");
@@ -185,8 +178,7 @@ async fn a_session_subscription_dead_letters_a_message_without_a_session_id() {
 
 #[tokio::test]
 async fn a_forwarded_message_joins_its_session_or_is_dead_lettered() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), ServiceBusMessage::new("stray")];
     send(&mut client, "inbox", messages).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -199,8 +191,7 @@ async fn a_forwarded_message_joins_its_session_or_is_dead_lettered() {
 
 #[tokio::test]
 async fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "carts").await;
     let at = SystemTime::now() + Duration::from_secs(300);
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
@@ -222,8 +213,7 @@ async fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
 
 #[tokio::test]
 async fn a_reply_finds_the_session_that_the_request_named() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut request = cart("requests", "ask");
     request
         .set_reply_to_session_id("answers-7".to_owned())

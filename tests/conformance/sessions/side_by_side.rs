@@ -9,7 +9,9 @@ use tokio::task::JoinSet;
 
 use super::receiver::{abandon, accept_next, close, complete, complete_all, receive, receive_one};
 use super::{bus, cart};
-use crate::conformance::client::{body, connect, connect_with, custom_endpoint, send, within};
+use crate::conformance::client::{
+    body, connect, connect_with, connected, custom_endpoint, send, within,
+};
 
 const WORKERS: usize = 4;
 const SESSIONS: u64 = 24;
@@ -19,8 +21,7 @@ const BODIES: [&str; 3] = ["a", "b", "c"];
 /// Each worker takes a session, gives its first message back once, and works it off.
 #[tokio::test]
 async fn every_session_is_worked_off_once_and_in_order() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     let messages = BODIES
         .iter()
         .flat_map(|&text| (0..SESSIONS).map(move |session| cart(&format!("cart-{session}"), text)));

@@ -8,12 +8,11 @@ use servicebus_harness::azservicebus::ServiceBusSessionReceiver;
 
 use super::receiver::{accept, accept_of_subscription, close, complete, receive_one};
 use super::{bus, cart};
-use crate::conformance::client::{connect, refusal, send, within};
+use crate::conformance::client::{connected, refusal, send, within};
 
 #[tokio::test]
 async fn a_state_is_read_as_it_was_set() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     for state in [&b"\x00\xffhalf done"[..], b"done"] {
         set(&mut receiver, state).await;
@@ -24,8 +23,7 @@ async fn a_state_is_read_as_it_was_set() {
 /// The service answers with a null, for which this SDK has no type. The receiver goes on.
 #[tokio::test]
 async fn that_there_is_no_state_is_an_answer_the_sdk_cannot_read() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let error = refusal(within("the answer", receiver.session_state()).await);
     assert!(error.contains("MessageDecode"), "{error}");
@@ -35,8 +33,7 @@ async fn that_there_is_no_state_is_an_answer_the_sdk_cannot_read() {
 
 #[tokio::test]
 async fn a_state_outlives_messages_receivers_and_locks() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a")]).await;
     let mut first = accept(&mut client, "carts", "1").await;
     let message = receive_one(&mut first).await;
@@ -53,8 +50,7 @@ async fn a_state_outlives_messages_receivers_and_locks() {
 
 #[tokio::test]
 async fn every_session_of_every_entity_has_its_own_state() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receivers = [
         accept(&mut client, "carts", "1").await,
         accept(&mut client, "carts", "2").await,
@@ -71,8 +67,7 @@ async fn every_session_of_every_entity_has_its_own_state() {
 
 #[tokio::test]
 async fn a_state_has_256_kibibytes_at_most() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let largest = vec![b'c'; 256 * 1024];
     set(&mut receiver, &largest).await;

@@ -14,13 +14,12 @@ use servicebus_harness::azservicebus::administration::{
 
 use super::{bus, change, complete_all, expect, price, property};
 use crate::conformance::client::{
-    Client, bodies, connect, receive, receive_nothing, refusal, send, subscriber, within,
+    Client, bodies, connected, receive, receive_nothing, refusal, send, subscriber, within,
 };
 
 #[tokio::test]
 async fn configured_rules_are_shown_and_without_any_the_default_one() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let all = rules_of(&mut client, "prices", "all").await;
     assert_eq!(names(&all), [RuleProperties::DEFAULT_RULE_NAME]);
     assert_eq!(all[0].filters, RuleFilter::True(TrueRuleFilter));
@@ -45,8 +44,7 @@ async fn configured_rules_are_shown_and_without_any_the_default_one() {
 
 #[tokio::test]
 async fn what_is_added_is_shown_as_it_was_given() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     let whole = CorrelationRuleFilter::builder()
         .correlation_id("c")
@@ -98,8 +96,7 @@ async fn what_is_added_is_shown_as_it_was_given() {
 
 #[tokio::test]
 async fn rules_take_effect_for_messages_sent_later_and_without_any_nothing_arrives() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     send(&mut client, "prices", [price("before", 50)]).await;
     remove(&mut manager, RuleProperties::DEFAULT_RULE_NAME).await;
@@ -117,8 +114,7 @@ async fn rules_take_effect_for_messages_sent_later_and_without_any_nothing_arriv
 
 #[tokio::test]
 async fn an_action_changes_its_copy_and_names_its_rule() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     remove(&mut manager, RuleProperties::DEFAULT_RULE_NAME).await;
     let change = "SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'";
@@ -145,8 +141,7 @@ async fn an_action_changes_its_copy_and_names_its_rule() {
 
 #[tokio::test]
 async fn a_name_is_taken_once() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "cheap").await;
     let adding = manager.create_rule("below-ten", TrueRuleFilter);
     let error = refusal(within("the answer", adding).await);
@@ -156,8 +151,7 @@ async fn a_name_is_taken_once() {
 
 #[tokio::test]
 async fn what_is_not_there_cannot_be_removed() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     let error = refusal(within("the answer", manager.delete_rule("missing")).await);
     assert!(error.contains("404"), "{error}");
@@ -166,8 +160,7 @@ async fn what_is_not_there_cannot_be_removed() {
 
 #[tokio::test]
 async fn what_cannot_be_understood_makes_no_rule() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     for wrong in ["price <", "price = 'open", "sys.Nothing = 1", ""] {
         let adding = manager.create_rule("wrong", SqlRuleFilter::new(wrong));
@@ -183,8 +176,7 @@ async fn what_cannot_be_understood_makes_no_rule() {
 
 #[tokio::test]
 async fn only_a_subscription_that_exists_has_rules() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     for (topic, subscription) in [("missing", "all"), ("prices", "missing")] {
         let opening = client.create_rule_manager(topic, subscription);
         let error = refusal(within("the answer", opening).await);

@@ -6,12 +6,11 @@
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::conformance::client::{bus, complete, connect, receive_one, receiver, send};
+use crate::conformance::client::{bus, complete, connected, receive_one, receiver, send};
 
 #[tokio::test]
 async fn a_client_with_the_feature_sends_and_receives_without_transactions() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
     let message = receive_one(&mut receiver).await;
@@ -26,8 +25,7 @@ async fn a_client_with_the_feature_sends_and_receives_without_transactions() {
 
 #[tokio::test]
 async fn the_partition_of_a_transfer_is_kept_with_a_message() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
+    let (_servicebus, mut client) = connected(bus()).await;
     let mut message = ServiceBusMessage::new("a");
     let key = Some("p-1".to_owned());
     message

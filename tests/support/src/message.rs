@@ -211,6 +211,16 @@ impl Received {
         self.entry(APPLICATION_PROPERTIES, &text(name))
     }
 
+    /// Why it was dead-lettered; null when it was not.
+    pub fn dead_letter_reason(&self) -> Value {
+        self.application("DeadLetterReason")
+    }
+
+    /// What was told beside the reason; null when nothing was.
+    pub fn dead_letter_description(&self) -> Value {
+        self.application("DeadLetterErrorDescription")
+    }
+
     /// The message id, which must be a string.
     pub fn id(&self) -> String {
         match self.property(0) {

@@ -146,8 +146,7 @@ fn whoever_may_not_is_told_why_and_changes_nothing() {
 
 #[test]
 fn rules_of_an_entity_are_kept_with_their_keys() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let keys = format!("<PrimaryKey>{SECRET}</PrimaryKey><SecondaryKey>{OTHER}</SecondaryKey>");
     let given = authorization_rule("mine", &["Send"], &keys)
         + &authorization_rule("all", &["Manage", "Send", "Listen"], "");
@@ -186,14 +185,13 @@ fn rules_of_an_entity_are_kept_with_their_keys() {
 
 #[test]
 fn rules_of_an_entity_are_checked() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let many = |count: usize| -> String {
         (0..count)
             .map(|number| authorization_rule(&format!("k{number}"), &["Send"], ""))
             .collect()
     };
-    admin.put("/twelve", &rules(&many(12))).expect(201);
+    admin.create("/twelve", &rules(&many(12)));
     for (inner, text) in [
         (many(13), "at most 12 authorization rules"),
         (
@@ -239,15 +237,14 @@ fn rules_of_an_entity_are_checked() {
 
 #[test]
 fn a_key_of_an_entity_administers_that_entity_alone() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let keys = format!("<PrimaryKey>{SECRET}</PrimaryKey><SecondaryKey>{OTHER}</SecondaryKey>");
     let manager = authorization_rule("manager", &["Manage", "Send", "Listen"], &keys);
     let sender = authorization_rule("sender", &["Send"], &keys);
     let body = topic_entry(&format!(
         "<AuthorizationRules>{manager}{sender}</AuthorizationRules>"
     ));
-    admin.put("/t", &body).expect(201);
+    admin.create("/t", &body);
     let host = "https://localhost/";
     for key in [SECRET, OTHER] {
         let own = bus.admin_as(signed(host, "manager", key));
@@ -313,17 +310,15 @@ fn a_namespace_is_chosen_by_host_or_key() {
 
 #[test]
 fn a_key_of_an_entity_opens_it_over_amqp() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let keys = format!("<PrimaryKey>{SECRET}</PrimaryKey><SecondaryKey>{OTHER}</SecondaryKey>");
     let sender = authorization_rule("sender", &["Send"], &keys);
-    admin.put("/q", &rules(&sender)).expect(201);
+    admin.create("/q", &rules(&sender));
     for key in [SECRET, OTHER] {
         let mut peer = bus.stranger();
         let token = signed("sb://localhost/q", "sender", key).expect("a token");
         assert_eq!(peer.put_token("sb://localhost/q", &token).cbs_status(), 202);
-        let link = peer.sender("q");
-        peer.send(&link, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
         let refused = peer.refused(&Attach::receiver("q"));
         assert_eq!(refused.condition, "amqp:unauthorized-access");
         assert_eq!(

@@ -20,8 +20,7 @@ fn refused(admin: &Admin, body: &str) -> String {
 
 #[test]
 fn what_is_no_xml_is_told_where() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let deep = "<a>".repeat(40) + &"</a>".repeat(40);
     let many = format!("<entry {ATOM}>{}</entry>", "<a/>".repeat(20_000));
     let bomb = format!(
@@ -52,9 +51,8 @@ fn what_is_no_xml_is_told_where() {
 
 #[test]
 fn a_body_must_be_an_entry_with_a_description() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let foreign = "<content><QueueDescription xmlns=\"urn:other\"/></content>";
     let (no_entry, no_description) = (
         "The body must be an Atom entry with a content in it.",
@@ -79,19 +77,17 @@ fn a_body_must_be_an_entry_with_a_description() {
 
 #[test]
 fn an_empty_description_is_a_queue_like_any_other() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let body = "<?xml version='1.0' encoding='utf-8'?>\n<ns0:entry xmlns:ns0=\"http://www.w3.org/2005/Atom\">\
                 <ns0:content type=\"application/xml\"><QueueDescription \
                 xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\" /></ns0:content></ns0:entry>";
-    admin.put("/new", body).expect(201);
-    admin.put("/bom", &format!("\u{feff}{body}")).expect(201);
+    admin.create("/new", body);
+    admin.create("/bom", &format!("\u{feff}{body}"));
 }
 
 #[test]
 fn a_body_may_come_in_chunks() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let body = queue("<MaxDeliveryCount>3</MaxDeliveryCount>");
     let mut request = admin.head("PUT", "/new", &[("Transfer-Encoding", "chunked")]) + "\r\n";
     for chunk in body.as_bytes().chunks(50) {
@@ -105,17 +101,13 @@ fn a_body_may_come_in_chunks() {
 
 #[test]
 fn a_body_is_bounded_in_size() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let long = queue(&format!(
         "<UserMetadata>{}</UserMetadata>",
         "x".repeat(2 << 20)
     ));
     let reply = admin.put("/new", &long);
-    assert!(
-        reply.refusal(413).contains("larger than 1048576 bytes"),
-        "{reply:?}"
-    );
+    assert_contains(reply.refusal(413), "larger than 1048576 bytes");
     // One that never ends is answered while it comes.
     let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
     stream
@@ -134,7 +126,7 @@ fn a_body_is_bounded_in_size() {
     let mut answer = [0; 12];
     let read = stream.read_exact(&mut answer);
     assert!(read.is_err() || &answer == b"HTTP/1.1 413", "{answer:?}");
-    admin.put("/new", &queue("")).expect(201);
+    admin.create("/new", &queue(""));
 }
 
 #[test]
@@ -147,8 +139,7 @@ fn whoever_may_not_is_told_before_the_body_comes() {
 
 #[test]
 fn a_body_that_ends_too_early_changes_nothing() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let body = queue("");
     let head = admin.head(
         "PUT",

@@ -44,8 +44,7 @@ fn service_bus_explorer() {
 }
 
 fn play(session: &str) {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     for exchange in exchanges(session) {
         let reply = admin.raw(&exchange.bytes(&admin));
         let about = &exchange.request;

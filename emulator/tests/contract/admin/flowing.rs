@@ -4,12 +4,10 @@ use crate::support::*;
 
 #[test]
 fn a_queue_is_used_as_soon_as_it_is_made() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let mut peer = bus.client();
-    admin.put("/new", &queue("")).expect(201);
-    let sender = peer.sender("NEW");
-    peer.send(&sender, &Message::new("m"));
+    admin.create("/new", &queue(""));
+    peer.send_to("NEW", &Message::new("m"));
     let shown = admin.get("/new").expect(200);
     assert_eq!(
         (
@@ -34,8 +32,7 @@ fn a_queue_is_used_as_soon_as_it_is_made() {
 
 #[test]
 fn links_of_a_removed_queue_are_detached() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let mut peer = bus.client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
@@ -46,8 +43,7 @@ fn links_of_a_removed_queue_are_detached() {
 
 #[test]
 fn a_status_takes_effect_on_open_links() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let mut peer = bus.client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
@@ -67,15 +63,12 @@ fn a_status_takes_effect_on_open_links() {
 
 #[test]
 fn a_new_subscription_gets_what_comes_after_it() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let mut peer = bus.client();
     let sender = peer.sender("t");
     peer.send(&sender, &Message::new("before"));
-    admin
-        .put("/t/Subscriptions/s", &subscription(""))
-        .expect(201);
+    admin.create("/t/Subscriptions/s", &subscription(""));
     peer.send(&sender, &Message::new("after"));
     assert_eq!(bus.http.held("t/Subscriptions/s"), (1, 0));
     admin.delete("/t/Subscriptions/s").expect(200);
@@ -92,16 +85,13 @@ fn a_new_subscription_gets_what_comes_after_it() {
 
 #[test]
 fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let idle = subscription("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
-    admin.put("/t/Subscriptions/s", &idle).expect(201);
+    admin.create("/t/Subscriptions/s", &idle);
     let rules = "/t/Subscriptions/s/Rules";
     bus.http.advance(200.0);
-    admin
-        .put(&format!("{rules}/r"), &rule(&sql_filter("a = 1")))
-        .expect(201);
+    admin.create(&format!("{rules}/r"), &rule(&sql_filter("a = 1")));
     bus.http.advance(200.0);
     admin
         .change(&format!("{rules}/r"), &rule(&sql_filter("a = 2")))
@@ -115,8 +105,7 @@ fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
 
 #[test]
 fn many_clients_administer_at_once() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made: Vec<u16> = std::thread::scope(|scope| {
         let all = (0..8).map(|_| scope.spawn(|| admin.put("/same", &queue("")).status));
         let all: Vec<_> = all.collect();
@@ -139,7 +128,7 @@ fn many_clients_administer_at_once() {
             scope.spawn(move || {
                 for number in 0..10 {
                     let path = format!("/own-{client}-{number}");
-                    admin.put(&path, &queue("")).expect(201);
+                    admin.create(&path, &queue(""));
                     admin
                         .change(&path, &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"))
                         .expect(200);
@@ -155,8 +144,7 @@ fn many_clients_administer_at_once() {
 
 #[test]
 fn a_change_is_answered_when_links_have_been_told_or_do_not_listen() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut deaf = bus.client();
+    let (bus, mut deaf) = Bus::with_queues(&["q"]).with_client();
     let receiver = deaf.receiver("q");
     deaf.credit(&receiver, 5000);
     deaf.settle_down();

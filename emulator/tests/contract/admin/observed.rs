@@ -7,9 +7,8 @@ use crate::support::*;
 
 /// A queue `q` and a topic `t` with a subscription `s`.
 fn started() -> (Bus, Admin) {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let made = admin.put("/t/Subscriptions/s", &subscription(""));
     made.expect(201);
     (bus, admin)
@@ -44,7 +43,7 @@ fn o20_o46_a_date_in_a_rule_keeps_its_ticks_and_its_zone() {
         );
         for (kind, filter) in [("sql", sql), ("correlation", correlation)] {
             let path = format!("/t/Subscriptions/s/Rules/{kind}{at}");
-            admin.put(&path, &rule(&filter)).expect(201);
+            admin.create(&path, &rule(&filter));
             assert_eq!(admin.get(&path).expect(200).value("Value"), given, "{kind}");
         }
     }
@@ -66,7 +65,7 @@ fn o22_the_default_rule_counts_as_an_sql_filter() {
 fn o25_o26_o27_forwarding_is_allowed_with_sessions_to_itself_and_beside_idleness() {
     let (bus, admin) = started();
     let both = "<RequiresSession>true</RequiresSession><ForwardTo>q</ForwardTo>";
-    admin.put("/sessions", &queue(both)).expect(201);
+    admin.create("/sessions", &queue(both));
     let made = admin.put("/t/Subscriptions/sessions", &subscription(both));
     made.expect(201);
     let idle = "<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>";
@@ -142,9 +141,8 @@ fn o31_o35_a_rule_of_authorization_has_any_key_and_the_times_that_were_given() {
 fn o32_o33_whoever_may_not_manage_reads_the_words_of_the_service() {
     let keys = r#""Keys":[{"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE","Claims":["Send","Listen","Manage"]},
                   {"Name":"reader","Key":"secret","Claims":["Listen"]}]"#;
-    let bus = Bus::configured(&queues(keys, &[("q", "")]));
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::configured(&queues(keys, &[("q", "")])).with_admin();
+    admin.create("/t", &topic_entry(""));
     let key = Key {
         name: "reader".into(),
         key: "secret".into(),
@@ -193,10 +191,7 @@ fn o32_o33_whoever_may_not_manage_reads_the_words_of_the_service() {
     let flipped = topic_entry("<EnablePartitioning>true</EnablePartitioning>");
     let refused = admin.change("/t", &flipped);
     let text = refused.refusal(400);
-    assert!(
-        text.contains("Partitioning cannot be changed for Topic. "),
-        "{text}"
-    );
+    assert_contains(text, "Partitioning cannot be changed for Topic. ");
 }
 
 #[test]
@@ -212,10 +207,8 @@ fn o34_a_subscription_was_always_accessed_and_a_queue_only_when_it_was() {
 fn o38_a_remark_of_a_user_ends_locks() {
     let (bus, admin) = started();
     let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
-    let receiver = peer.receiver("q");
-    let held = peer.receive_one(&receiver);
+    peer.send_to("q", &Message::new("m"));
+    let held = peer.receive_from("q");
     assert_eq!(bus.http.counts("q")["locked"], 1);
     admin
         .change("/q", &queue("<UserMetadata>m</UserMetadata>"))
@@ -258,8 +251,7 @@ fn o48_a_size_that_the_tier_does_not_know_is_refused() {
 
 #[test]
 fn o65_the_basic_tier_deletes_no_idle_queue() {
-    let bus = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")]));
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")])).with_admin();
     let body = queue("<AutoDeleteOnIdle>PT10M</AutoDeleteOnIdle>");
     let text = "SubCode=40000. The property 'AutoDeleteOnIdle' cannot be set when creating a Queue because the \
                 namespace 'sbemulatorns' is using 'Basic' tier.";

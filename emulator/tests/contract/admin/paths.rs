@@ -1,11 +1,12 @@
 //! Names in paths: every spelling that clients use, and none that is not a name.
+//!
+//! What is answered where something is missing: seldom a plain 404 (admin-http.md §7).
 
 use crate::support::*;
 
 #[test]
 fn every_spelling_means_the_same_entity() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made = admin
         .put("/a%2FTxt.-_123?api-version=2024-05", &queue(""))
         .expect(201);
@@ -26,10 +27,8 @@ fn every_spelling_means_the_same_entity() {
             "{path}"
         );
     }
-    admin.put("/a%2Ft", &topic_entry("")).expect(201);
-    admin
-        .put("/a%2Ft/subscriptions/s", &subscription(""))
-        .expect(201);
+    admin.create("/a%2Ft", &topic_entry(""));
+    admin.create("/a%2Ft/subscriptions/s", &subscription(""));
     for path in [
         "/a/t/Subscriptions/s",
         "/A/T/SUBSCRIPTIONS/S/",
@@ -55,15 +54,12 @@ fn every_spelling_means_the_same_entity() {
 
 #[test]
 fn names_have_their_letters_and_their_length() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let longest = "x".repeat(260);
-    admin.put(&format!("/{longest}"), &queue("")).expect(201);
+    admin.create(&format!("/{longest}"), &queue(""));
     let name = "y".repeat(50);
-    admin
-        .put(&format!("/t/Subscriptions/{name}"), &subscription(""))
-        .expect(201);
+    admin.create(&format!("/t/Subscriptions/{name}"), &subscription(""));
     for path in [
         "a%20b",
         "-a",
@@ -86,22 +82,16 @@ fn names_have_their_letters_and_their_length() {
     }
     for name in ["a%20b", "a%3Fb", &"y".repeat(51)] {
         let reply = admin.put(&format!("/t/Subscriptions/{name}"), &subscription(""));
-        assert!(
-            reply.refusal(400).contains("of a subscription "),
-            "{reply:?}"
-        );
+        assert_contains(reply.refusal(400), "of a subscription ");
     }
     admin.get("/%ff").refusal(400);
 }
 
 #[test]
 fn a_sub_queue_has_no_administration_of_its_own() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
-    admin
-        .put("/t/Subscriptions/s", &subscription(""))
-        .expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
+    admin.create("/t/Subscriptions/s", &subscription(""));
     for path in [
         "/q/$DeadLetterQueue",
         "/q/%24deadletterqueue",
@@ -122,8 +112,7 @@ fn a_sub_queue_has_no_administration_of_its_own() {
 
 #[test]
 fn only_three_verbs_are_known() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     for (method, path) in [
         ("PATCH", "/q"),
         ("OPTIONS", "/$Resources/queues"),
@@ -160,4 +149,111 @@ fn a_namespace_tells_what_it_is() {
         let size = if units.is_some() { "1024" } else { "256" };
         assert_eq!(premium.value("MaxMessageSizeInKilobytes"), size);
     }
+}
+
+const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
+
+fn started() -> (Bus, Admin) {
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
+    admin.create("/t/Subscriptions/s", &subscription(""));
+    (bus, admin)
+}
+
+#[test]
+fn a_missing_queue_or_topic_reads_as_the_list_of_public_services() {
+    let (_bus, admin) = started();
+    for path in [
+        "/missing",
+        "/",
+        "/missing/Subscriptions/s",
+        "/missing/Subscriptions/s/Rules/r",
+        "/q/Subscriptions/s",
+    ] {
+        let reply = admin.get(path).expect(200);
+        let type_ = Some("application/atom+xml;type=feed;charset=utf-8");
+        assert_eq!(reply.header("content-type"), type_);
+        assert!(
+            reply.body.starts_with(
+                "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title type=\"text\">Publicly Listed Services</title>\
+                 <subtitle type=\"text\">This is the list of publicly-listed services currently available.</subtitle>\
+                 <id>uuid:"
+            ),
+            "{path}: {reply:?}"
+        );
+        assert!(
+            reply
+                .body
+                .ends_with("Z</updated><generator>Service Bus 1.1</generator></feed>")
+        );
+        assert!(!reply.body.contains("<entry"));
+    }
+}
+
+#[test]
+fn a_missing_subscription_or_rule_is_named() {
+    let (_bus, admin) = started();
+    let text = |name: &str| format!("Entity 'sbemulatorns:Topic:{name}' was not found. {MORE}");
+    for (path, name) in [
+        ("/t/Subscriptions/missing", "t|missing"),
+        ("/T/subscriptions/missing/rules/r", "t|missing"),
+        ("/t/Subscriptions/s/Rules/missing", "t|s|missing"),
+        ("/t/Subscriptions/missing/Rules", "t|missing"),
+        ("/missing/Subscriptions", "missing"),
+        ("/missing/Subscriptions/s/Rules", "missing"),
+    ] {
+        let reply = admin.get(path);
+        assert_eq!(reply.refusal(404), text(name), "{path}");
+        assert_contains(&reply.body, "_B0, SystemTracker:NoSystemTracker, ");
+        assert!(
+            reply.body.contains(".  TrackingId:"),
+            "two blanks: {reply:?}"
+        );
+    }
+    let changed = admin.change("/t/Subscriptions/missing", &subscription(""));
+    assert_eq!(changed.refusal(404), text("t|missing"));
+    let body = rule(&sql_filter("a = 1"));
+    let changed = admin.change("/t/Subscriptions/s/Rules/missing", &body);
+    assert_eq!(changed.refusal(404), text("t|s|missing"));
+    let made = admin.put("/t/Subscriptions/missing/Rules/r", &body);
+    assert_eq!(made.refusal(404), text("t|missing"));
+}
+
+#[test]
+fn what_is_missing_cannot_be_changed_or_removed() {
+    let (_bus, admin) = started();
+    for body in [queue(""), topic_entry("")] {
+        let text = format!("SubCode=40400. Not Found. The Operation doesn't exist. {MORE} .");
+        assert_eq!(admin.change("/missing", &body).refusal(404), text);
+    }
+    let text = format!(
+        "The incoming request is not recognized as a namespace policy put request. {MORE} ."
+    );
+    for topic in ["missing", "q"] {
+        let path = format!("/{topic}/Subscriptions/s");
+        assert_eq!(admin.put(&path, &subscription("")).refusal(404), text);
+        assert_eq!(admin.change(&path, &subscription("")).refusal(404), text);
+    }
+    for path in [
+        "/missing",
+        "/t/Subscriptions/missing",
+        "/missing/Subscriptions/s",
+        "/t/Subscriptions/s/Rules/missing",
+        "/missing/Subscriptions/s/Rules/r",
+    ] {
+        let text = "No service is hosted at the specified address.";
+        assert_eq!(admin.delete(path).refusal(404), text, "{path}");
+    }
+}
+
+#[test]
+fn a_refusal_is_in_the_timeline_with_its_tracking_id() {
+    let (bus, admin) = started();
+    let reply = admin.get("/t/Subscriptions/missing");
+    let detail = reply.value("Detail").to_owned();
+    let events = bus.http.events("");
+    let event = events.iter().find(|event| event["kind"] == "refused");
+    let event = event.expect("an event");
+    assert_eq!(event["reason"], "http:404", "{event}");
+    assert_eq!(event["detail"], detail, "{event}");
 }

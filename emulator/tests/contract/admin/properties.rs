@@ -113,8 +113,7 @@ fn bus() -> Bus {
 
 #[test]
 fn what_is_set_is_shown_and_exported() {
-    let bus = bus();
-    let admin = bus.admin();
+    let (bus, admin) = bus().with_admin();
     for made in all(Audience::Everyone) {
         let (name, value) = (made.property.name, made.value());
         let text = value
@@ -145,8 +144,7 @@ fn what_is_set_is_shown_and_exported() {
 
 #[test]
 fn what_only_administration_sets_is_shown_there_alone() {
-    let bus = bus();
-    let admin = bus.admin();
+    let (bus, admin) = bus().with_admin();
     for made in all(Audience::Administration) {
         let (name, value) = (made.property.name, made.value());
         let text = value
@@ -176,8 +174,7 @@ fn what_only_administration_sets_is_shown_there_alone() {
 
 #[test]
 fn what_is_out_of_bounds_is_refused() {
-    let bus = bus();
-    let admin = bus.admin();
+    let (bus, admin) = bus().with_admin();
     for made in all(Audience::Everyone) {
         let name = made.property.name;
         for value in made.illegal() {

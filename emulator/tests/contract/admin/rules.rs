@@ -8,12 +8,9 @@ const RULES: &str = "/t/Subscriptions/s/Rules";
 const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
 
 fn started() -> (Bus, Admin) {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
-    admin
-        .put("/t/Subscriptions/s", &subscription(""))
-        .expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
+    admin.create("/t/Subscriptions/s", &subscription(""));
     (bus, admin)
 }
 
@@ -174,9 +171,7 @@ fn a_changed_rule_is_another_of_the_same_name() {
     assert_eq!(admin.get(&path).expect(200).value("SqlExpression"), "a = 1");
     admin.delete(&path).expect(200);
     assert_eq!(admin.get(RULES).expect(200).texts("Name"), [""; 0]);
-    admin
-        .put(&path, &rule("<Filter i:type=\"TrueFilter\"/>"))
-        .expect(201);
+    admin.create(&path, &rule("<Filter i:type=\"TrueFilter\"/>"));
 }
 
 #[test]
@@ -190,9 +185,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
         let message = Message::new("m").application("price", Value::Int(price));
         peer.send(&sender, &message);
     };
-    admin
-        .put(&cheap, &rule(&sql_filter("price &lt; 10")))
-        .expect(201);
+    admin.create(&cheap, &rule(&sql_filter("price &lt; 10")));
     admin.delete(&default).expect(200);
     send(&mut peer, 5);
     send(&mut peer, 50);
@@ -221,10 +214,7 @@ fn a_rule_without_a_name_in_its_path_is_none() {
     for path in [RULES.to_owned(), format!("{RULES}/")] {
         for reply in [admin.put(&path, &body), admin.change(&path, &body)] {
             let text = reply.refusal(400);
-            assert!(
-                text.starts_with("The specified HTTP verb (PUT) is not valid"),
-                "{text}"
-            );
+            assert_starts_with(text, "The specified HTTP verb (PUT) is not valid");
         }
     }
     assert_eq!(admin.get(RULES).expect(200).texts("title").len(), before);

@@ -68,8 +68,7 @@ fn assert_order(reply: &AtomReply, names: &[&str]) {
 
 #[test]
 fn a_topic_is_shown_whole_for_each_version() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made = admin.put(
         "/t?api-version=2024-05",
         &topic_entry("<SupportOrdering>false</SupportOrdering>"),
@@ -103,9 +102,8 @@ fn a_topic_is_shown_whole_for_each_version() {
 
 #[test]
 fn a_subscription_is_shown_whole_and_begins_with_a_rule() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/Orders/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/Orders/t", &topic_entry(""));
     let inner = "<LockDuration>PT30S</LockDuration><RequiresSession>true</RequiresSession>\
                  <DeadLetteringOnFilterEvaluationExceptions>false</DeadLetteringOnFilterEvaluationExceptions>\
                  <MaxDeliveryCount>4</MaxDeliveryCount><Status>ReceiveDisabled</Status><UserMetadata>m</UserMetadata>";
@@ -150,17 +148,14 @@ fn a_subscription_is_shown_whole_and_begins_with_a_rule() {
 
 #[test]
 fn a_subscription_may_begin_with_a_rule_of_its_own() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let inner = format!(
         "<DefaultRuleDescription i:type=\"RuleDescription\">{}<Action i:type=\"SqlRuleAction\">\
          <SqlExpression>SET a = 1</SqlExpression></Action><Name>dear</Name></DefaultRuleDescription>",
         sql_filter("price &gt; 10")
     );
-    admin
-        .put("/t/Subscriptions/s", &subscription(&inner))
-        .expect(201);
+    admin.create("/t/Subscriptions/s", &subscription(&inner));
     let rules = admin.get("/t/Subscriptions/s/Rules").expect(200);
     assert_eq!(rules.texts("Name"), ["dear"]);
     assert_eq!(rules.texts("SqlExpression"), ["price &gt; 10", "SET a = 1"]);
@@ -168,9 +163,7 @@ fn a_subscription_may_begin_with_a_rule_of_its_own() {
         "<DefaultRuleDescription>{}</DefaultRuleDescription>",
         sql_filter("a = 1")
     );
-    admin
-        .put("/t/Subscriptions/u", &subscription(&nameless))
-        .expect(201);
+    admin.create("/t/Subscriptions/u", &subscription(&nameless));
     let rules = admin.get("/t/Subscriptions/u/Rules").expect(200);
     assert_eq!(
         (rules.texts("Name"), rules.texts("SqlExpression")),
@@ -188,32 +181,26 @@ fn a_subscription_may_begin_with_a_rule_of_its_own() {
 
 #[test]
 fn a_topic_takes_its_subscriptions_with_it() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     for name in ["a", "b"] {
-        admin
-            .put(&format!("/t/Subscriptions/{name}"), &subscription(""))
-            .expect(201);
+        admin.create(&format!("/t/Subscriptions/{name}"), &subscription(""));
     }
     admin.delete("/t/Subscriptions/a").expect(200);
     assert_eq!(admin.get("/t").expect(200).value("SubscriptionCount"), "1");
     admin.delete("/t").expect(200);
-    admin.put("/t", &topic_entry("")).expect(201);
+    admin.create("/t", &topic_entry(""));
     assert_eq!(admin.get("/t").expect(200).value("SubscriptionCount"), "0");
     admin.get("/t/Subscriptions/b").expect(404);
 }
 
 #[test]
 fn dead_letters_are_counted_at_the_subscription_and_never_at_the_topic() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/topic", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/topic", &topic_entry(""));
     let inner = "<DefaultMessageTimeToLive>PT1M</DefaultMessageTimeToLive>\
                  <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>";
-    admin
-        .put("/topic/Subscriptions/test1", &subscription(inner))
-        .expect(201);
+    admin.create("/topic/Subscriptions/test1", &subscription(inner));
     let mut peer = bus.client();
     let sender = peer.sender("topic");
     for number in 0..62 {
@@ -264,13 +251,11 @@ fn dead_letters_are_counted_at_the_subscription_and_never_at_the_topic() {
 
 #[test]
 fn use_is_noted_after_making() {
-    let bus = Bus::with_queues(&["q"]);
-    let admin = bus.admin();
-    admin.put("/new", &queue("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/new", &queue(""));
     bus.http.advance(5.0);
     let mut peer = bus.client();
-    let sender = peer.sender("new");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("new", &Message::new("m"));
     let shown = admin.get("/new").expect(200);
     let [created, updated, accessed] =
         ["CreatedAt", "UpdatedAt", "AccessedAt"].map(|name| shown.value(name).to_owned());

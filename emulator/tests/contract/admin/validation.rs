@@ -26,9 +26,8 @@ fn refused(admin: &Admin, path: &str, kind: &str, name: &str, value: &str) -> St
 
 #[test]
 fn values_out_of_bounds_are_named_with_their_bounds() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     let lock = format!(
         "The supplied lock time exceeds the allowed maximum of '5' minutes. {MORE} .\nParameter name: LockDuration\n\
          Actual value was 25.00:00:00."
@@ -100,9 +99,8 @@ const ILLEGAL: &str = "\
 
 #[test]
 fn every_illegal_value_is_refused_with_what_is_allowed() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     for line in ILLEGAL.lines() {
         let [name, value, allowed] = line.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{line}");
@@ -130,15 +128,12 @@ fn every_illegal_value_is_refused_with_what_is_allowed() {
         refused(&admin, "/t/Subscriptions/new", "Subscription", name, value);
     }
     // What such an entity does not have is not looked at.
-    admin
-        .put("/new", &topic_entry("<LockDuration>no</LockDuration>"))
-        .expect(201);
+    admin.create("/new", &topic_entry("<LockDuration>no</LockDuration>"));
 }
 
 #[test]
 fn a_premium_namespace_takes_large_messages() {
-    let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", "")]));
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", "")])).with_admin();
     let set = |size: u64| {
         queue(&format!(
             "<MaxMessageSizeInKilobytes>{size}</MaxMessageSizeInKilobytes>"
@@ -165,8 +160,7 @@ fn a_premium_namespace_takes_large_messages() {
 
 #[test]
 fn the_basic_tier_has_less() {
-    let bus = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")]));
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")])).with_admin();
     for (kind, name, value) in [
         ("Queue", "RequiresDuplicateDetection", "true"),
         ("Queue", "RequiresSession", "true"),
@@ -190,9 +184,8 @@ fn the_basic_tier_has_less() {
 
 #[test]
 fn a_target_must_be_there() {
-    let bus = Bus::with_queues(&["other"]);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
+    admin.create("/t", &topic_entry(""));
     for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         let missing = format!("<{name}>sb://host/missing</{name}>");
         let text = format!(
@@ -227,19 +220,17 @@ fn a_target_must_be_there() {
 
 #[test]
 fn dead_letters_wait_for_a_target_that_is_made_again() {
-    let bus = Bus::with_queues(&["target"]);
-    let admin = bus.admin();
+    let (bus, admin) = Bus::with_queues(&["target"]).with_admin();
     let inner = "<ForwardDeadLetteredMessagesTo>target</ForwardDeadLetteredMessagesTo>\
                  <DefaultMessageTimeToLive>PT1S</DefaultMessageTimeToLive>\
                  <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>";
-    admin.put("/source", &queue(inner)).expect(201);
+    admin.create("/source", &queue(inner));
     admin.delete("/target").expect(200);
     let mut peer = bus.client();
-    let sender = peer.sender("source");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("source", &Message::new("m"));
     bus.http.advance(2.0);
     assert_eq!(bus.http.held("source").1, 1);
-    admin.put("/target", &queue("")).expect(201);
+    admin.create("/target", &queue(""));
     bus.http.advance(30.0);
     assert_eq!(
         (bus.http.held("source").1, bus.http.held("target").0),
@@ -251,9 +242,8 @@ fn dead_letters_wait_for_a_target_that_is_made_again() {
 fn a_namespace_has_room_for_ten_thousand_entities() {
     let names: Vec<String> = (0..9_999).map(|number| format!("q{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let bus = Bus::with_queues(&names);
-    let admin = bus.admin();
-    admin.put("/t", &topic_entry("")).expect(201);
+    let (bus, admin) = Bus::with_queues(&names).with_admin();
+    admin.create("/t", &topic_entry(""));
     let reply = admin.put("/new", &queue(""));
     let text = format!(
         "SubCode=40300. The maximum number of resources of type 'Queue' has been reached or exceeded. The namespace \
@@ -269,14 +259,12 @@ fn a_namespace_has_room_for_ten_thousand_entities() {
         );
     }
     // Subscriptions do not count, changes make none, and what is removed makes room.
-    admin
-        .put("/t/Subscriptions/s", &subscription(""))
-        .expect(201);
+    admin.create("/t/Subscriptions/s", &subscription(""));
     admin
         .change("/q1", &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"))
         .expect(200);
     admin.delete("/q1").expect(200);
-    admin.put("/new", &queue("")).expect(201);
+    admin.create("/new", &queue(""));
 }
 
 #[test]
@@ -288,17 +276,14 @@ fn a_topic_has_room_for_two_thousand_subscriptions() {
         let comma = if number == 0 { "" } else { "," };
         let _ = write!(text, r#"{comma}{{"Name":"s{number}"}}"#);
     }
-    let bus = Bus::configured(&(text + "]}]}]}}"));
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::configured(&(text + "]}]}]}}")).with_admin();
     let reply = admin.put("/t/Subscriptions/new", &subscription(""));
     let text = format!(
         "SubCode=40503. The topic 't' has 2000 subscriptions, which is the most that it may have. {MORE} ."
     );
     assert_eq!(reply.refusal(403), text);
     admin.delete("/t/Subscriptions/s1").expect(200);
-    admin
-        .put("/t/Subscriptions/new", &subscription(""))
-        .expect(201);
+    admin.create("/t/Subscriptions/new", &subscription(""));
 }
 
 #[test]
@@ -313,8 +298,7 @@ fn a_topic_has_room_for_two_thousand_sql_filters() {
             r#"{comma}{{"Name":"r{number}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a={number}"}}}}}}"#
         );
     }
-    let bus = Bus::configured(&(text + "]}]}]}]}}"));
-    let admin = bus.admin();
+    let (_bus, admin) = Bus::configured(&(text + "]}]}]}]}}")).with_admin();
     let reply = admin.put("/t/Subscriptions/s/Rules/new", &rule(&sql_filter("a = 1")));
     assert!(
         reply
@@ -322,12 +306,10 @@ fn a_topic_has_room_for_two_thousand_sql_filters() {
             .starts_with("SubCode=40501. 't': The topic has 2000 filters of this kind"),
         "{reply:?}"
     );
-    admin
-        .put(
-            "/t/Subscriptions/s/Rules/true",
-            &rule("<Filter i:type=\"TrueFilter\"/>"),
-        )
-        .expect(201);
+    admin.create(
+        "/t/Subscriptions/s/Rules/true",
+        &rule("<Filter i:type=\"TrueFilter\"/>"),
+    );
     admin
         .change("/t/Subscriptions/s/Rules/true", &rule(&sql_filter("a = 1")))
         .refusal(403);

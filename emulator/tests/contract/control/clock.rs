@@ -175,8 +175,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
     let mut peer = bus.client();
     let dead = peer.receiver("q/$DeadLetterQueue");
     peer.credit(&dead, 5);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m").ttl(1000));
+    peer.send_to("q", &Message::new("m").ttl(1000));
     advance(&bus, 10.0);
     assert_eq!(bus.http.counts("q/$DeadLetterQueue")["locked"], 1);
     assert_eq!(peer.receive(&dead).id(), "m");
@@ -262,8 +261,7 @@ fn freezing_during_an_advance_comes_after_it() {
 
 #[test]
 fn what_is_due_by_itself_needs_no_advance() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let start = Instant::now();
     peer.send(&sender, &Message::new("m").ttl(50));
@@ -297,8 +295,7 @@ fn it_ends_with_the_calendar() {
         }
         assert!(now_of(&answer.body).as_second() > 0);
     };
-    let (code, _) = refusal.error(400);
-    assert_eq!(code, "invalid-argument");
+    refusal.error_with(400, "invalid-argument");
     let allowed = refusal.body["error"]["problems"][0]["allowed"].as_str();
     let left = allowed.and_then(|allowed| allowed.strip_prefix("seconds from 0 to "));
     let left: f64 = left.and_then(|left| left.parse().ok()).expect("a bound");

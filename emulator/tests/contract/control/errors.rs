@@ -21,8 +21,7 @@ fn an_unknown_route_or_method_is_named() {
         "/$emulator/v1/namespaces/sbemulatorns/nothing",
     ] {
         let answer = bus.http.get(path);
-        let (code, message) = answer.error(404);
-        assert_eq!(code, "not-found");
+        let message = answer.error_with(404, "not-found");
         assert!(
             message.contains(path) && message.contains("/$emulator/v1"),
             "{message}"
@@ -35,8 +34,7 @@ fn an_unknown_route_or_method_is_named() {
         ("DELETE", "/$emulator/v1/namespaces"),
     ] {
         let answer = bus.http.request(method, path, None);
-        let (code, message) = answer.error(405);
-        assert_eq!(code, "method-not-allowed");
+        let message = answer.error_with(405, "method-not-allowed");
         assert!(
             message.contains(method) && message.contains(path),
             "{message}"
@@ -58,8 +56,7 @@ fn an_unknown_namespace_is_not_found_and_the_known_are_named() {
             &format!("/$emulator/v1/namespaces/other/{path}"),
             None,
         );
-        let (code, message) = answer.error(404);
-        assert_eq!(code, "not-found");
+        let message = answer.error_with(404, "not-found");
         assert!(message.contains("sbemulatorns"), "{message}");
     }
 }

@@ -135,10 +135,7 @@ fn any_address_of_a_subscription_will_do_and_no_other() {
         let answer = post(&bus, address, &body);
         let (code, message) = answer.error(404);
         assert_eq!(code, "not-found", "{address}");
-        assert!(
-            message.ends_with("there are: t/Subscriptions/s"),
-            "{message}"
-        );
+        assert_ends_with(message, "there are: t/Subscriptions/s");
     }
     let path = "/$emulator/v1/namespaces/sbemulatorns/explain";
     assert_eq!(

@@ -1,11 +1,8 @@
 //! Scripted faults: set, counted, taken out; and a commit whose answer is lost.
 
-mod connections;
 mod effects;
 mod later;
 mod links;
-mod locks;
-mod narrowing;
 mod outcomes;
 mod refusals;
 mod requests;
@@ -117,8 +114,7 @@ fn faults_are_listed_and_taken_out() {
     assert_eq!(bus.http.request("DELETE", &path, None).status, 204);
     for method in ["GET", "DELETE"] {
         let answer = bus.http.request(method, &path, None);
-        let (code, message) = answer.error(404);
-        assert_eq!(code, "not-found");
+        let message = answer.error_with(404, "not-found");
         assert_eq!(message, r#"there is no fault "1"; there are: 2"#);
     }
     assert_eq!(bus.http.request("DELETE", FAULTS, None).status, 204);

@@ -25,13 +25,11 @@ fn referred(timeline: &Value) -> Vec<(&str, Option<u64>)> {
 
 #[test]
 fn messages_are_told_once_and_only_to_those_who_ask() {
-    let bus = keeping(&queues("", &[("q", "")]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = keeping(&queues("", &[("q", "")])).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("first"));
     peer.send(&sender, &Message::new("second"));
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     peer.complete(&delivery);
 
     let timeline = bus.http.timeline("?entity=q&messages=true");
@@ -54,15 +52,12 @@ fn messages_are_told_once_and_only_to_those_who_ask() {
 
 #[test]
 fn a_message_is_the_same_wherever_it_moves_within_its_entity() {
-    let bus = keeping(&queues("", &[("q", r#""MaxDeliveryCount":1"#)]));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("poison"));
+    let (bus, mut peer) = keeping(&queues("", &[("q", r#""MaxDeliveryCount":1"#)])).with_client();
+    peer.send_to("q", &Message::new("poison"));
     let receiver = peer.receiver("q");
     let delivery = peer.receive_one(&receiver);
     peer.settle(&delivery, abandoned());
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let delivery = peer.receive_one(&dead);
+    let delivery = peer.receive_from("q/$DeadLetterQueue");
     peer.complete(&delivery);
 
     let timeline = bus.http.timeline("?entity=q&messages=true");
@@ -73,10 +68,8 @@ fn a_message_is_the_same_wherever_it_moves_within_its_entity() {
 
 #[test]
 fn a_reset_forgets_messages_and_without_the_option_none_are_kept() {
-    let bus = keeping(&queues("", &[("q", "")]));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    let (bus, mut peer) = keeping(&queues("", &[("q", "")])).with_client();
+    peer.send_to("q", &Message::new("m"));
     let reset = "/$emulator/v1/namespaces/sbemulatorns/reset";
     bus.http.post(reset, &json!({})).ok();
     let timeline = bus.http.timeline("?entity=q&messages=true");

@@ -60,14 +60,12 @@ fn a_queue_is_made_changed_shown_and_removed() {
     assert_eq!((same.status, &same.body), (200, &changed.body));
 
     let mut peer = bus.client();
-    let sender = peer.sender("new");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("new", &Message::new("m"));
     let removed = bus.http.queue("DELETE", "new", None);
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     for method in ["GET", "DELETE"] {
         let answer = bus.http.queue(method, "new", None);
-        let (code, message) = answer.error(404);
-        assert_eq!(code, "not-found");
+        let message = answer.error_with(404, "not-found");
         assert!(
             message.contains("\"new\"") && message.contains('q'),
             "{message}"

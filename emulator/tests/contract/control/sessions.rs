@@ -59,16 +59,14 @@ fn they_are_listed_with_who_holds_them_and_what() {
 
 #[test]
 fn a_lock_is_taken_away_from_whoever_holds_it() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     let link = peer.accept("q", "s");
     let body = json!({"entity": "q", "session": "s"});
     assert_eq!(lose(&bus, &body).status, 204);
     peer.detached(&link);
     peer.accept("q", "other");
     let answer = lose(&bus, &body);
-    let (code, message) = answer.error(404);
-    assert_eq!(code, "not-found");
+    let message = answer.error_with(404, "not-found");
     assert_eq!(
         message,
         r#"no receiver holds the session "s" of 'q'; held are: other"#

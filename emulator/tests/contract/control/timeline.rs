@@ -25,15 +25,13 @@ fn all(events: &[Value], name: &str, value: &str) -> bool {
 fn poison() -> Vec<Value> {
     let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":2"#)]));
     let mut peer = bus.client_as(&Open::named("worker-1"));
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("poison").ttl(60_000));
+    peer.send_to("q", &Message::new("poison").ttl(60_000));
     let receiver = peer.receiver("q");
     for _ in 0..2 {
         let delivery = peer.receive_one(&receiver);
         peer.settle(&delivery, abandoned());
     }
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let delivery = peer.receive_one(&dead);
+    let delivery = peer.receive_from("q/$DeadLetterQueue");
     peer.complete(&delivery);
     bus.http.events("?entity=q&message_id=poison")
 }
@@ -80,8 +78,7 @@ fn an_event_has_every_field_whether_it_means_something_or_not() {
 
 #[test]
 fn times_and_offsets_go_up_together() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let receiver = peer.receiver("q");
     peer.send(&sender, &Message::new("m"));
@@ -123,8 +120,7 @@ fn times_and_offsets_go_up_together() {
 
 #[test]
 fn it_is_filtered_by_entity_and_message() {
-    let bus = Bus::with_queues(&["a", "b"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["a", "b"]).with_client();
     for queue in ["a", "b"] {
         let sender = peer.sender(queue);
         for id in ["1", "2"] {
@@ -154,10 +150,8 @@ fn it_is_filtered_by_entity_and_message() {
 
 #[test]
 fn counters_count_everything_and_by_store() {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut peer = bus.client();
-    let other = peer.sender("other");
-    peer.send(&other, &Message::new("elsewhere"));
+    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
+    peer.send_to("other", &Message::new("elsewhere"));
     let sender = peer.sender("q");
     for id in ["complete", "dead-letter", "release", "delete"] {
         peer.send(&sender, &Message::new(id));
@@ -234,8 +228,7 @@ fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
     let message = Message::new("m").scheduled_at(client_now() + 60_000);
     peer.send(&sender, &message);
     bus.http.advance(61.0);
-    let receiver = peer.receiver("b");
-    let held = peer.receive_one(&receiver);
+    let held = peer.receive_from("b");
     peer.settle(&held, deferred());
     let mut events = bus.http.events("?message_id=m");
     events.retain(|event| event["message_id"] == "m");
@@ -261,8 +254,7 @@ fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
 
 #[test]
 fn what_a_deleted_queue_counted_still_counts_in_all() {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("m"));
     bus.http.queue("DELETE", "q", None).ok();
@@ -282,8 +274,7 @@ fn what_a_deleted_queue_counted_still_counts_in_all() {
 
 #[test]
 fn it_is_bounded_and_says_how_much_was_dropped() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let mut batch = Vec::new();
     let mut writer = servicebus_codec::Writer::new(&mut batch);

@@ -67,8 +67,7 @@ fn a_timeline_tells_who_got_a_message_and_by_which_rule() {
 
 #[test]
 fn an_advance_goes_through_everything_that_follows_from_it() {
-    let bus = coloured();
-    let mut peer = bus.client();
+    let (bus, mut peer) = coloured().with_client();
     let sender = peer.sender("t");
     let at = |seconds: i64| client_now() + seconds * 1000;
     for (id, seconds) in [("late", 120), ("soon", 60)] {
@@ -98,8 +97,7 @@ fn a_subscription_with_a_lock_is_not_at_rest() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let mut peer = bus.client_as(&Open::named("worker-1"));
-    let receiver = peer.receiver("t/Subscriptions/red");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("t/Subscriptions/red");
     let settled = |body: Value| bus.http.post(&format!("{NAMESPACE}/settled"), &body);
     // A client may read a message before the emulator has noted that it is written.
     let problem = eventually("nothing but a lock", || {
@@ -153,8 +151,7 @@ fn the_list_of_queues_has_queues_alone() {
             .error(400);
     }
     let answer = bus.http.queue("PUT", "T", Some("{}"));
-    let (code, message) = answer.error(409);
-    assert_eq!(code, "conflict");
+    let message = answer.error_with(409, "conflict");
     assert!(message.contains("topic"), "{message}");
     publish(&bus, "1", "red");
     assert_eq!(bus.http.held("t/Subscriptions/red"), (1, 0));
@@ -303,8 +300,7 @@ fn a_status_alone_leaves_the_locks_of_a_topics_subscriptions() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let mut peer = bus.client();
-    let receiver = peer.receiver("t/Subscriptions/red");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("t/Subscriptions/red");
     let changed = put(&bus, "topics/t", &json!({"Status": "SendDisabled"}));
     assert_eq!(changed.status, 200);
     peer.complete(&delivery);

@@ -180,15 +180,7 @@ fn a_certificate_that_is_given_is_shown() {
         ),
     ] {
         fs::write(file, content).expect("a file can be written");
-        let ports = [
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            "0",
-            "--http-port",
-            "0",
-        ];
-        let output = run(&[&ports[..], &given].concat(), &[]);
+        let output = run(&[&FREE_PORTS[..], &given].concat(), &[]);
         assert_eq!(output.status.code(), Some(1));
         let log = String::from_utf8_lossy(&output.stderr);
         assert!(log.contains(reason) && log.contains(file.as_str()), "{log}");
@@ -200,15 +192,10 @@ fn a_certificate_that_is_given_is_shown() {
 fn a_directory_that_cannot_be_used_is_named() {
     let file = TemporaryFile::new("a file");
     let below = format!("{}/below", file.path());
-    let ports = [
-        "--host",
-        "127.0.0.1",
-        "--amqp-port",
-        "0",
-        "--http-port",
-        "0",
-    ];
-    let output = run(&[&ports[..], &["--tls-directory", &below]].concat(), &[]);
+    let output = run(
+        &[&FREE_PORTS[..], &["--tls-directory", &below]].concat(),
+        &[],
+    );
     assert_eq!(output.status.code(), Some(1));
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -217,7 +204,7 @@ fn a_directory_that_cannot_be_used_is_named() {
     );
     // Nobody asked for the user's cache directory: without one there is TLS all the same.
     let variables = [("XDG_CACHE_HOME", below.as_str())];
-    let process = Process::start_with(&ports, &variables);
+    let process = Process::start_with(&FREE_PORTS, &variables);
     assert_eq!(process.ready["ca_certificate"], Value::Null);
     let ca = process.http().text(ROUTE);
     let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];

@@ -122,17 +122,7 @@ fn a_log_that_cannot_be_understood_is_refused() {
         "{text}"
     );
     // As if it were not set.
-    let process = Process::start_with(
-        &[
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            "0",
-            "--http-port",
-            "0",
-        ],
-        &[("SERVICEBUS_EMULATOR_LOG", "")],
-    );
+    let process = Process::start_with(&FREE_PORTS, &[("SERVICEBUS_EMULATOR_LOG", "")]);
     assert_eq!(process.http().get("/health").status, 200);
 }
 
@@ -156,12 +146,9 @@ fn a_token_is_never_shown() {
     let ready = process.ready.to_string();
     process.signal("TERM");
     let ended = process.ended();
-    assert!(
-        ended
-            .stderr
-            .contains("the control API is served beyond loopback with its token"),
-        "{}",
-        ended.stderr
+    assert_contains(
+        &ended.stderr,
+        "the control API is served beyond loopback with its token",
     );
     let texts = [help.stdout, wrong.stderr, ready.into(), ended.stderr.into()];
     for text in texts {
@@ -191,17 +178,7 @@ fn the_start_says_that_the_control_api_is_closed_beyond_loopback() {
 fn the_log_goes_to_standard_error_as_asked() {
     for (filter, logged) in [("debug", true), ("off", false)] {
         let variables = [("SERVICEBUS_EMULATOR_LOG", filter)];
-        let process = Process::start_with(
-            &[
-                "--host",
-                "127.0.0.1",
-                "--amqp-port",
-                "0",
-                "--http-port",
-                "0",
-            ],
-            &variables,
-        );
+        let process = Process::start_with(&FREE_PORTS, &variables);
         let mut peer = process.client();
         peer.refused(&Attach::sender("nowhere"));
         peer.close();

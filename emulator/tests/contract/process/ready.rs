@@ -1,4 +1,6 @@
 //! The ready line: one line of JSON when, and only when, everything serves.
+//!
+//! `--seed`: the same client gets the same tokens and ids in every run.
 
 use serde_json::{Value, json};
 
@@ -50,8 +52,7 @@ fn it_is_the_only_line_and_has_every_field() {
     }]);
     assert_eq!(ready["namespaces"], namespaces);
     let mut peer = process.client();
-    let sender = peer.sender("queue.1");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("queue.1", &Message::new("m"));
     peer.close();
     process.signal("TERM");
     let ended = process.ended();
@@ -155,4 +156,45 @@ fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
         start("admin_connection_string").as_deref(),
         Some(format!("Endpoint=sb://{host}:5300").as_str())
     );
+}
+
+/// Everything made up by the emulator in a fixed conversation.
+fn made_up(arguments: &[&str]) -> Vec<String> {
+    let process = Process::start(arguments);
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        let mut peer = process.client();
+        let sender = peer.sender("queue.1");
+        let receiver = peer.receiver("queue.1");
+        for _ in 0..3 {
+            peer.send(&sender, &Message::default().body(*b"no id"));
+            let delivery = peer.receive_one(&receiver);
+            all.push(delivery.id());
+            all.push(delivery.token().to_string());
+            peer.complete(&delivery);
+        }
+        all.push(
+            peer.refused(&Attach::sender("nowhere"))
+                .tracking_id()
+                .to_owned(),
+        );
+        peer.close();
+    }
+    all
+}
+
+#[test]
+fn a_seed_makes_runs_equal() {
+    let first = made_up(&["--seed", "42"]);
+    assert_eq!(first, made_up(&["--seed", "42"]));
+    assert_ne!(first, made_up(&["--seed", "43"]));
+    let mut distinct = first.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), first.len(), "something came twice");
+}
+
+#[test]
+fn without_a_seed_runs_differ() {
+    assert_ne!(made_up(&[]), made_up(&[]));
 }

@@ -1,4 +1,9 @@
 //! How a process ends: with zero, and with a word to everybody.
+//!
+//! Ending when no client is connected.
+
+use std::io::Read as _;
+use std::time::Duration;
 
 use crate::support::*;
 
@@ -12,13 +17,7 @@ fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
     for peer in &mut peers {
         let refusal = peer.closed();
         assert_eq!(refusal.condition, "amqp:connection:forced");
-        assert!(
-            refusal
-                .text
-                .starts_with("The emulator is stopping. TrackingId:"),
-            "{}",
-            refusal.text
-        );
+        assert_starts_with(&refusal.text, "The emulator is stopping. TrackingId:");
     }
     let ended = process.ended();
     assert_eq!(ended.code, Some(0));
@@ -44,8 +43,7 @@ fn the_end_of_standard_input_means_nothing_otherwise() {
     let mut process = Process::start(&[]);
     process.close_stdin();
     let mut peer = process.client();
-    let sender = peer.sender("queue.1");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("queue.1", &Message::new("m"));
     assert_eq!(process.http().held("queue.1"), (1, 0));
 }
 
@@ -66,4 +64,30 @@ fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
     // The emulator gives them two seconds here, and twenty to whoever has not come to the end of a handshake.
     assert!(start.elapsed().as_secs() < 18);
     drop((silent, open));
+}
+
+/// Long enough for a reader on any machine.
+const SOME_TIME: Duration = Duration::from_secs(60);
+const HOLD: &[u8] = b"GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[test]
+fn an_emulator_that_nobody_uses_ends_by_itself() {
+    let ended = Process::start(&["--exit-when-idle", "1"]).ended();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_hold_lasts_until_the_emulator_stops_and_does_not_stop_it() {
+    let process = Process::start(&[]);
+    let mut stream = std::net::TcpStream::connect(process.http().0).expect("HTTP accepts");
+    let timeout = stream.set_read_timeout(Some(SOME_TIME));
+    timeout.expect("a time-out can be set");
+    std::io::Write::write_all(&mut stream, HOLD).expect("a request can be written");
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).expect("it is answered");
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    process.signal("TERM");
+    // An end in order, or for a client that is slow to read one without a word.
+    let _ = stream.read_to_end(&mut Vec::new());
+    assert_eq!(process.ended().code, Some(0));
 }

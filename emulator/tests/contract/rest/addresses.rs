@@ -15,8 +15,7 @@ fn bus() -> Bus {
 
 #[test]
 fn entities_that_are_not_there_are_gone() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (_bus, rest) = bus().with_rest();
     for (method, path) in [
         ("POST", "/nobody/messages"),
         ("POST", "/nobody/messages/head"),
@@ -41,8 +40,7 @@ fn entities_that_are_not_there_are_gone() {
 
 #[test]
 fn verbs_that_mean_nothing_are_refused_with_those_that_do() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (_bus, rest) = bus().with_rest();
     for (method, path, allowed) in [
         ("GET", "/q/messages", "POST"),
         ("PUT", "/q/messages", "POST"),
@@ -60,8 +58,7 @@ fn verbs_that_mean_nothing_are_refused_with_those_that_do() {
 
 #[test]
 fn each_kind_of_address_does_what_it_can() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (_bus, rest) = bus().with_rest();
     for (address, said) in [
         (
             "t/subscriptions/s",
@@ -77,10 +74,7 @@ fn each_kind_of_address_does_what_it_can() {
         ),
         ("q/$Transfer/$DeadLetterQueue", "filled by the broker alone"),
     ] {
-        assert!(
-            rest.send(address, &[], "x").refusal(400).contains(said),
-            "{address}"
-        );
+        assert_contains(rest.send(address, &[], "x").refusal(400), said);
     }
     for (address, said) in [
         ("t", "it is a topic; receive from its subscriptions"),
@@ -102,8 +96,7 @@ fn each_kind_of_address_does_what_it_can() {
 
 #[test]
 fn entities_may_be_called_like_a_keyword() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (_bus, rest) = bus().with_rest();
     for (address, encoded) in [("messages", "messages"), ("a/messages", "a%2fmessages")] {
         assert_eq!(rest.send(address, &[], address).status, 201);
         let locked = rest.peek_lock(encoded);
@@ -114,8 +107,8 @@ fn entities_may_be_called_like_a_keyword() {
 
 #[test]
 fn entities_that_require_sessions_are_sent_to_and_not_received_from() {
-    let bus = Bus::configured(&queues("", &[("q", r#""RequiresSession":true"#)]));
-    let rest = bus.rest();
+    let (_bus, rest) =
+        Bus::configured(&queues("", &[("q", r#""RequiresSession":true"#)])).with_rest();
     assert!(
         rest.send("q", &[], "x")
             .refusal(400)
@@ -124,20 +117,14 @@ fn entities_that_require_sessions_are_sent_to_and_not_received_from() {
     let session = ("BrokerProperties", r#"{"SessionId":"s"}"#);
     assert_eq!(rest.send("q", &[session], "x").status, 201);
     for refused in [rest.peek_lock("q"), rest.take("q")] {
-        assert!(
-            refused
-                .refusal(400)
-                .contains("an entity that requires sessions"),
-            "{refused:?}"
-        );
+        assert_contains(refused.refusal(400), "an entity that requires sessions");
     }
     assert_eq!(rest.take("q/$DeadLetterQueue").status, 204);
 }
 
 #[test]
 fn disabled_entities_say_so() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (bus, rest) = bus().with_rest();
     bus.http.set_status("q", "SendDisabled");
     assert!(
         rest.send("q", &[], "x")
@@ -161,8 +148,7 @@ fn disabled_entities_say_so() {
 
 #[test]
 fn other_paths_are_those_of_others() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (_bus, rest) = bus().with_rest();
     assert_eq!(rest.ask("GET", "/health").status, 200);
     let queue = "/$emulator/v1/namespaces/sbemulatorns/queues/messages";
     assert_eq!(
@@ -177,8 +163,7 @@ fn other_paths_are_those_of_others() {
 
 #[test]
 fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
-    let bus = bus();
-    let rest = bus.rest();
+    let (bus, rest) = bus().with_rest();
     let refused = rest.send("q", &[("BrokerProperties", "[]")], "x");
     let text = refused.text();
     let id = text
@@ -191,10 +176,7 @@ fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
     assert_eq!(events[0]["client"], "HTTP");
     let said = events[0].to_string();
     assert!(said.contains(id.expect("an id")), "{said}");
-    assert!(
-        said.contains("SystemTracker:sbemulatorns:Queue:q"),
-        "{said}"
-    );
+    assert_contains(&said, "SystemTracker:sbemulatorns:Queue:q");
 }
 
 #[test]
@@ -222,15 +204,7 @@ fn several_namespaces_are_told_apart_by_host_and_by_key() {
     let taken = [0, 1].map(|_| with("second").take("q").text().to_owned());
     assert_eq!(taken, ["by host", "by key"]);
     let elsewhere = with("first").send("q", &[host], "x");
-    assert!(
-        elsewhere.refusal(401).contains("no key is named"),
-        "{elsewhere:?}"
-    );
+    assert_contains(elsewhere.refusal(401), "no key is named");
     let nowhere = with("third").take("q");
-    assert!(
-        nowhere
-            .refusal(401)
-            .contains("The namespace cannot be told"),
-        "{nowhere:?}"
-    );
+    assert_contains(nowhere.refusal(401), "The namespace cannot be told");
 }

@@ -33,10 +33,7 @@ fn each_operation_needs_its_right() {
     let (sender, listener) = (with("sender", "s"), with("listener", "l"));
     let needs = |response: &Response, claim: &str| {
         let words = response.refusal(401);
-        assert!(
-            words.starts_with("SubCode=40100. Unauthorized: "),
-            "{words}"
-        );
+        assert_starts_with(words, "SubCode=40100. Unauthorized: ");
         assert!(
             words.contains(&format!("'{claim}' claim(s) are required")),
             "{words}"
@@ -79,12 +76,7 @@ fn a_token_may_be_signed_for_whatever_covers_the_request() {
     ] {
         let rest = bus.rest_with(Some(&sas::sign(resource, &root, in_an_hour())));
         let refused = rest.peek_lock("q");
-        assert!(
-            refused
-                .refusal(401)
-                .starts_with("SubCode=40104. InvalidAudience: "),
-            "{resource}"
-        );
+        assert_starts_with(refused.refusal(401), "SubCode=40104. InvalidAudience: ");
     }
 }
 
@@ -157,8 +149,7 @@ fn json_web_tokens_and_no_checks_are_settings() {
 
 #[test]
 fn tokens_live_by_the_real_clock() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     bus.http
         .post("/$emulator/v1/clock/advance", &json!({"seconds": 7200}))
         .ok();

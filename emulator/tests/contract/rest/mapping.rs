@@ -29,10 +29,8 @@ fn over_amqp(headers: &[(&str, &str)]) -> Received {
 
 /// A message that was sent over AMQP, as HTTP receives it.
 fn over_http(message: &Message) -> Response {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, message);
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    peer.send_to("q", message);
     let locked = bus.rest().peek_lock("q");
     assert_eq!(locked.status, 201, "{locked:?}");
     locked
@@ -157,8 +155,7 @@ fn long_times_to_live_do_not_end_early() {
     let expected = (now() + 8_640_000) * 1000;
     assert!((expiry.milliseconds() - expected).abs() < 60_000);
 
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     rest.send(
         "q",
         &[("BrokerProperties", r#"{"TimeToLive":8640000}"#)],
@@ -281,10 +278,8 @@ fn headers_are_written_in_the_letters_of_their_properties() {
 #[test]
 fn bodies_that_are_no_data_have_a_form() {
     let body = |value: Value| {
-        let bus = Bus::with_queues(&["q"]);
-        let mut peer = bus.client();
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::request(text("m"), Value::Null, value));
+        let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+        peer.send_to("q", &Message::request(text("m"), Value::Null, value));
         bus.rest().take("q").text().to_owned()
     };
     assert_eq!(body(text("plain é")), "plain é");
@@ -310,8 +305,7 @@ const DESCRIBED_DESCRIPTOR: [u8; 36] = [
 
 #[test]
 fn a_message_with_a_described_descriptor_is_published_scheduled_and_taken() {
-    let bus = Bus::configured(&topic(&json!({}), &[("s", json!({}))]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&topic(&json!({}), &[("s", json!({}))])).with_client();
     let sender = peer.sender("t");
     let id = peer.transfer(&sender, 0, false, &DESCRIBED_DESCRIPTOR);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
@@ -346,8 +340,7 @@ fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
         let content = [&[2], &*value, &[0x40]].concat();
         value = [&[0xc1, content.len() as u8], &*content].concat();
     }
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let id = peer.transfer(&sender, 0, false, &[&[0, 0x53, 0x77], &*value].concat());
     assert_eq!(peer.outcome(&sender, id), Ok(()));
@@ -358,8 +351,7 @@ fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
 
 #[test]
 fn what_goes_through_http_comes_back_the_same() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let headers = [
         (
             "Content-Type",

@@ -1,4 +1,6 @@
 //! `POST {entity}/messages`.
+//!
+//! `POST {entity}/messages` with `application/vnd.microsoft.servicebus.json`.
 
 use serde_json::json;
 
@@ -16,16 +18,14 @@ fn a_message_that_is_sent_is_there_and_answered_with_201() {
     );
     assert_eq!(bus.http.held("q"), (1, 0));
     let mut peer = bus.client();
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     assert_eq!(delivery.message.data(), b"hello");
     assert_eq!(delivery.id().len(), 32, "one without id is given one");
 }
 
 #[test]
 fn nothing_at_all_is_a_message_too() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     assert_eq!(rest.send("q", &[], "").status, 201);
     let taken = rest.take("q");
     assert_eq!((taken.status, taken.text()), (200, ""));
@@ -51,8 +51,7 @@ fn a_message_to_a_topic_is_with_its_subscriptions() {
         {"Name":"red","Rules":[{"Name":"r","Properties":{"FilterType":"Correlation",
             "CorrelationFilter":{"Label":"news","Properties":{"Colour":"red"}}}}]},
         {"Name":"all"}]}]}]}}"#;
-    let bus = Bus::configured(config);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::configured(config).with_rest();
     let label = ("BrokerProperties", r#"{"Label":"news"}"#);
     for colour in ["red", "blue"] {
         let quoted = format!("\"{colour}\"");
@@ -69,8 +68,7 @@ fn a_message_to_a_topic_is_with_its_subscriptions() {
 
 #[test]
 fn a_scheduled_message_waits_for_its_time() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let at = http_date(now() + 3600);
     let properties = json!({"ScheduledEnqueueTimeUtc": at}).to_string();
     assert_eq!(
@@ -87,8 +85,7 @@ fn a_scheduled_message_waits_for_its_time() {
 
 #[test]
 fn the_clock_of_the_namespace_is_nobodys_business() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     bus.http.advance(86_400.0);
     let at = http_date(now() + 600);
     let properties = json!({"ScheduledEnqueueTimeUtc": at}).to_string();
@@ -101,11 +98,11 @@ fn the_clock_of_the_namespace_is_nobodys_business() {
 
 #[test]
 fn duplicates_are_accepted_and_dropped() {
-    let bus = Bus::configured(&queues(
+    let (bus, rest) = Bus::configured(&queues(
         "",
         &[("q", r#""RequiresDuplicateDetection":true"#)],
-    ));
-    let rest = bus.rest();
+    ))
+    .with_rest();
     let id = ("BrokerProperties", r#"{"MessageId":"m-1"}"#);
     assert_eq!(rest.send("q", &[id], "first").status, 201);
     assert_eq!(rest.send("q", &[id], "second").status, 201);
@@ -114,8 +111,7 @@ fn duplicates_are_accepted_and_dropped() {
 
 #[test]
 fn what_is_sent_wakes_those_who_wait_over_amqp() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
     bus.rest().send("q", &[], "hello");
@@ -133,4 +129,99 @@ fn sent_messages_stand_in_the_timeline_as_those_of_http() {
     let events = bus.http.events("?entity=q&message_id=m-1");
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["client"], "HTTP");
+}
+
+#[test]
+fn a_batch_is_stored_message_by_message() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let batch = json!([
+        {"Body": "first", "BrokerProperties": {"Label": "M1", "TimeToLiveTimeSpan": "0.00:00:40"}},
+        {"Body": "second", "BrokerProperties": {"Label": "M2"}, "UserProperties": {"Priority": "Low"}},
+        {"Body": "third", "UserProperties": {"Priority": "Medium", "Weight": 2, "Rate": 0.5, "Late": true}},
+    ]);
+    assert_eq!(rest.send_batch("q", &batch).status, 201);
+    let [first, second, third] = [0, 1, 2].map(|_| rest.take("q"));
+    assert_eq!(first.text(), "first");
+    assert_eq!(first.property("Label"), "M1");
+    assert_eq!(first.property("TimeToLive"), 40);
+    assert_eq!(second.text(), "second");
+    assert_eq!(second.property("Label"), "M2");
+    assert_eq!(second.header("Priority"), Some(r#""Low""#));
+    let headers = ["Priority", "Weight", "Rate", "Late"].map(|name| third.header(name));
+    assert_eq!(
+        headers,
+        [Some(r#""Medium""#), Some("2"), Some("0.5"), Some("true")]
+    );
+    assert_eq!(rest.take("q").status, 204);
+}
+
+#[test]
+fn the_headers_of_a_batch_are_not_those_of_its_messages() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let headers = [
+        ("Content-Type", "application/vnd.microsoft.servicebus.json"),
+        ("Priority", "1"),
+        ("BrokerProperties", r#"{"Label":"no"}"#),
+    ];
+    assert_eq!(rest.send("q", &headers, r#"[{"Body":"m"}]"#).status, 201);
+    let taken = rest.take("q");
+    assert_eq!(taken.header("Priority"), None);
+    assert!(taken.property("Label").is_null());
+    assert_eq!(
+        taken.header("Content-Type"),
+        Some("application/xml; charset=utf-8")
+    );
+}
+
+#[test]
+fn a_batch_that_is_refused_leaves_nothing() {
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let long = "x".repeat(129);
+    for (batch, said) in [
+        (json!([]), "at least one message"),
+        (json!({"Body": "x"}), "a JSON array"),
+        (
+            json!([{"Body": "x"}, {"Body": 1}]),
+            "The message 1 of the batch is refused",
+        ),
+        (
+            json!([{"Body": "x"}, {"BrokerProperties": {"MessageId": long}}]),
+            "at most 128",
+        ),
+    ] {
+        let refused = rest.send_batch("q", &batch);
+        let words = refused.refusal(400);
+        assert!(words.contains(said), "{batch}: {words}");
+    }
+    let content_type = ("Content-Type", "application/vnd.microsoft.servicebus.json");
+    let refused = rest.send("q", &[content_type], "[{\"Body\":");
+    assert!(refused.refusal(400).starts_with("The batch is not JSON"));
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn with_a_parameter_in_its_type_it_is_one_message() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let content_type = "application/vnd.microsoft.servicebus.json; charset=utf-8";
+    rest.send("q", &[("Content-Type", content_type)], "[{},{}]");
+    let taken = rest.take("q");
+    assert_eq!(taken.text(), "[{},{}]");
+    assert_eq!(taken.header("Content-Type"), Some(content_type));
+}
+
+#[test]
+fn a_batch_is_no_larger_than_the_tier_allows() {
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let half = json!({"Body": "x".repeat(120 * 1024)});
+    assert_eq!(rest.send_batch("q", &json!([half, half])).status, 201);
+    let refused = rest.send_batch("q", &json!([half, half, half]));
+    assert!(
+        refused
+            .refusal(403)
+            .contains("exceeds the limit (262144 bytes)")
+    );
+    assert_eq!(bus.http.held("q"), (2, 0));
+    let endless = json!([{"Body": "x".repeat(2 * 1024 * 1024)}]);
+    let refused = rest.send_batch("q", &endless);
+    assert!(refused.refusal(413).contains("at most 1572864 are read"));
 }

@@ -43,8 +43,7 @@ fn until_somebody_waits(bus: &Bus) {
 
 #[test]
 fn a_request_waits_for_a_message() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
     let default = rest.begin("DELETE", "/q/messages/head", &[], b"");
     rest.send("q", &[], "hello");
@@ -58,8 +57,7 @@ fn a_request_waits_for_a_message() {
 
 #[test]
 fn a_request_waits_as_long_as_it_says_and_no_longer() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let begun = std::time::Instant::now();
     assert_eq!(rest.ask("POST", "/q/messages/head?timeout=1").status, 204);
     assert!(begun.elapsed().as_millis() >= 1000);
@@ -84,8 +82,7 @@ fn a_request_waits_as_long_as_it_says_and_no_longer() {
 
 #[test]
 fn the_time_of_the_namespace_does_not_end_the_wait() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
     bus.http.advance(3600.0);
     rest.send("q", &[], "hello");
@@ -94,8 +91,7 @@ fn the_time_of_the_namespace_does_not_end_the_wait() {
 
 #[test]
 fn nothing_is_lost_with_clients_that_go_away() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     for _ in 0..50 {
         drop(rest.begin("POST", "/q/messages/head?timeout=60", &[], b""));
     }
@@ -118,8 +114,7 @@ fn nothing_is_lost_with_clients_that_go_away() {
 
 #[test]
 fn a_wait_ends_with_its_client() {
-    let bus = bus_with_a_canary();
-    let rest = bus.rest();
+    let (bus, rest) = bus_with_a_canary().with_rest();
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
     until_somebody_waits(&bus);
     drop(waiting);
@@ -132,8 +127,7 @@ fn a_wait_ends_with_its_client() {
 
 #[test]
 fn those_who_wait_are_served_in_the_order_in_which_they_came() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let mut peer = bus.client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
@@ -193,11 +187,11 @@ fn a_wait_ends_with_the_emulator() {
 
 #[test]
 fn too_many_do_not_wait_at_one_entity() {
-    let bus = canary_with(Options {
+    let (bus, rest) = canary_with(Options {
         waiting_requests: 1,
         ..Options::default()
-    });
-    let rest = bus.rest();
+    })
+    .with_rest();
     let waiting = rest.begin("POST", "/q/messages/head?timeout=60", &[], b"");
     until_somebody_waits(&bus);
     for method in ["POST", "DELETE"] {
@@ -225,8 +219,7 @@ fn a_request_counts_as_an_active_receiver_even_if_it_does_not_wait() {
 
 #[test]
 fn an_advance_does_not_wait_for_those_who_wait() {
-    let bus = Bus::with_queues(&["q"]);
-    let rest = bus.rest();
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting: Vec<_> = (0..10)
         .map(|_| rest.begin("POST", "/q/messages/head?timeout=30", &[], b""))
         .collect();

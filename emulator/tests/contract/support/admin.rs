@@ -32,6 +32,12 @@ impl Bus {
         self.admin_as(Some(token))
     }
 
+    /// The emulator, and a client of its administration API that may do everything.
+    pub(crate) fn with_admin(self) -> (Self, Admin) {
+        let admin = self.admin();
+        (self, admin)
+    }
+
     pub(crate) fn admin_as(&self, token: Option<String>) -> Admin {
         Admin {
             http: self.http,
@@ -48,6 +54,12 @@ impl Admin {
     /// Makes something.
     pub(crate) fn put(&self, path: &str, body: &str) -> Reply {
         self.send("PUT", path, &[], Some(body))
+    }
+
+    /// Makes something, which must be possible, and was not there.
+    #[track_caller]
+    pub(crate) fn create(&self, path: &str, body: &str) {
+        self.put(path, body).expect(201);
     }
 
     /// Changes something.

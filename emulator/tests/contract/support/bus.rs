@@ -1,9 +1,12 @@
 //! An emulator inside the test process, on threads of its own, on ports of its own.
+//!
+//! Configurations of topics, in the format of files.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde_json::{Value, json};
 use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
 use tokio::runtime::{Builder, Runtime};
 
@@ -75,7 +78,13 @@ impl Bus {
         self.client_as(&Open::default())
     }
 
-    /// The same under a name.
+    /// The emulator, and a client that may do everything.
+    pub(crate) fn with_client(self) -> (Self, Peer) {
+        let peer = self.client();
+        (self, peer)
+    }
+
+    /// A client that may do everything, under a name.
     pub(crate) fn client_as(&self, open: &Open) -> Peer {
         let mut peer = Peer::open(self.amqp, open);
         peer.let_in();
@@ -153,4 +162,36 @@ pub(crate) fn client_now() -> i64 {
 /// When tokens of tests end.
 pub(crate) fn in_an_hour() -> i64 {
     now() + 3600
+}
+
+/// A namespace with the topic `t`, its subscriptions with their other members, and the queue `q`.
+pub(crate) fn topic(properties: &Value, subscriptions: &[(&str, Value)]) -> String {
+    let named = |(name, members): &(&str, Value)| {
+        let mut subscription = members.clone();
+        subscription["Name"] = (*name).into();
+        subscription
+    };
+    let subscriptions: Vec<Value> = subscriptions.iter().map(named).collect();
+    let topic = json!({"Name": "t", "Properties": properties, "Subscriptions": subscriptions});
+    let namespace = json!({"Name": "sbemulatorns", "Queues": [{"Name": "q"}], "Topics": [topic]});
+    json!({"UserConfig": {"Namespaces": [namespace]}}).to_string()
+}
+
+/// A subscription with these properties and the default rule.
+pub(crate) fn properties(properties: &Value) -> Value {
+    json!({ "Properties": properties })
+}
+
+/// A subscription with these rules.
+pub(crate) fn rules(rules: &[Value]) -> Value {
+    json!({ "Rules": rules })
+}
+
+/// A rule with an SQL filter and, unless it is empty, an action.
+pub(crate) fn sql(name: &str, filter: &str, action: &str) -> Value {
+    let mut properties = json!({"FilterType": "Sql", "SqlFilter": {"SqlExpression": filter}});
+    if !action.is_empty() {
+        properties["Action"] = json!({ "SqlExpression": action });
+    }
+    json!({"Name": name, "Properties": properties})
 }

@@ -97,11 +97,15 @@ impl Http {
         self.get(&path).ok()
     }
 
+    /// Two of the counts of an entity of the default namespace.
+    pub(crate) fn numbers(&self, entity: &str, names: [&str; 2]) -> [u64; 2] {
+        let counts = self.counts(entity);
+        names.map(|name| counts[name].as_u64().expect("counts are numbers"))
+    }
+
     /// How many messages an entity holds, and how many are dead.
     pub(crate) fn held(&self, entity: &str) -> (u64, u64) {
-        let counts = self.counts(entity);
-        let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
-        (number("active"), number("dead_letter"))
+        self.numbers(entity, ["active", "dead_letter"]).into()
     }
 
     /// Asks for a queue of the default namespace, or tells what to do with it.
@@ -178,6 +182,14 @@ impl Answer {
                 .unwrap_or_else(|| panic!("no {name}: {self:?}"))
         };
         (text("code"), text("message"))
+    }
+
+    /// The message of an error with this status and code.
+    #[track_caller]
+    pub(crate) fn error_with(&self, status: u16, code: &str) -> &str {
+        let (found, message) = self.error(status);
+        assert_eq!(found, code, "{message}");
+        message
     }
 }
 

@@ -16,6 +16,16 @@ use super::{TIMEOUT, eventually};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_servicebus-emulator");
 
+/// The arguments for free ports of 127.0.0.1.
+pub(crate) const FREE_PORTS: [&str; 6] = [
+    "--host",
+    "127.0.0.1",
+    "--amqp-port",
+    "0",
+    "--http-port",
+    "0",
+];
+
 /// A running emulator; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -39,16 +49,7 @@ pub(crate) struct Ended {
 impl Process {
     /// Starts on free ports of 127.0.0.1 and waits for the ready line.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut all = vec![
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            "0",
-            "--http-port",
-            "0",
-        ];
-        all.extend_from_slice(arguments);
-        Self::start_with(&all, &[])
+        Self::start_with(&[&FREE_PORTS[..], arguments].concat(), &[])
     }
 
     /// Starts with exactly these arguments and variables, and waits for the ready line.

@@ -114,6 +114,12 @@ impl Peer {
         self.receive(link)
     }
 
+    /// Wants one message, on a link of its own, and waits for it.
+    pub(crate) fn receive_from(&mut self, address: &str) -> Delivery {
+        let link = self.receiver(address);
+        self.receive_one(&link)
+    }
+
     /// Settles a delivery and returns the state of the answer.
     pub(crate) fn settle(&mut self, delivery: &Delivery, outcome: Value) -> Value {
         self.dispose(delivery.channel, delivery.id, delivery.id, false, outcome);

@@ -4,6 +4,7 @@ use serde_amqp::Value;
 use serde_amqp::primitives::Array;
 use uuid::Uuid;
 
+use super::assert_starts_with;
 use super::node::{Node, Reply};
 use super::peer::Peer;
 use servicebus_test_support::frame::untracked;
@@ -122,10 +123,7 @@ pub(crate) fn refused_with(reply: &Reply, status: i32, condition: &str) -> Strin
 #[track_caller]
 pub(crate) fn assert_lock_lost(reply: &Reply) {
     let words = refused_with(reply, 410, "com.microsoft:message-lock-lost");
-    assert!(
-        words.starts_with("The lock supplied is invalid."),
-        "{words}"
-    );
+    assert_starts_with(&words, "The lock supplied is invalid.");
 }
 
 impl Peer {

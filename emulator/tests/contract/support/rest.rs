@@ -34,6 +34,12 @@ impl Bus {
         self.rest_with(Some(&root_token("http://localhost")))
     }
 
+    /// The emulator, and a client of its REST API that may do everything.
+    pub(crate) fn with_rest(self) -> (Self, Rest) {
+        let rest = self.rest();
+        (self, rest)
+    }
+
     /// A client that shows this in its `Authorization`, or nothing.
     pub(crate) fn rest_with(&self, token: Option<&str>) -> Rest {
         Rest {

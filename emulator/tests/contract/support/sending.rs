@@ -96,6 +96,12 @@ impl Peer {
             .unwrap_or_else(|refusal| panic!("{refusal:?}: {message:?}"));
     }
 
+    /// Sends a message that must be accepted, on a link of its own.
+    pub(crate) fn send_to(&mut self, address: &str, message: &Message) {
+        let link = self.sender(address);
+        self.send(&link, message);
+    }
+
     /// Sends a payload that must be rejected.
     pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> ServiceError {
         let id = self.transfer(link, 0, false, payload);

@@ -7,7 +7,7 @@ use serde_amqp::descriptor::Descriptor;
 use super::link::{Attach, Link};
 use super::peer::Peer;
 use servicebus_test_support::message::Message;
-use servicebus_test_support::value::{composite, map, symbol, text, uint};
+use servicebus_test_support::value::{composite, long, map, symbol, text, uint};
 
 const FILTER: &str = "com.microsoft:session-filter";
 /// What Go and Rust put around the value of the filter.
@@ -77,6 +77,12 @@ pub(crate) fn locked_until(link: &Link) -> i64 {
         Some(Value::Long(ticks)) => (ticks - EPOCH_TICKS) / 10_000,
         other => panic!("the end of the lock is {other:?}"),
     }
+}
+
+/// The body of `peek-message` in a session.
+pub(crate) fn peek_in(session: &str, from: i64, count: i32) -> Value {
+    let from = (text("from-sequence-number"), long(from));
+    in_session(session, [from, (text("message-count"), Value::Int(count))])
 }
 
 /// A body of a request about a session.

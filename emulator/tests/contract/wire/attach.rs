@@ -8,8 +8,7 @@ use crate::support::*;
 
 #[test]
 fn everything_that_was_asked_for_is_repeated() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for attach in [
         Attach {
             snd_settle_mode: 2,
@@ -59,8 +58,7 @@ fn a_sender_gets_credit_and_the_limit_of_its_tier() {
         ("premium", 1_048_576),
     ] {
         let setting = format!(r#""Tier":"{tier}""#);
-        let bus = Bus::configured(&queues(&setting, &[("q", "")]));
-        let mut peer = bus.client();
+        let (_bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();
         let sender = peer.sender("q");
         assert_eq!(sender.answer.field(10), &ulong(limit));
         let flow = peer.take("credit", |frame| {
@@ -72,8 +70,7 @@ fn a_sender_gets_credit_and_the_limit_of_its_tier() {
 
 #[test]
 fn a_missing_entity_is_refused_in_the_words_that_sdks_look_for() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for address in [
         "x",
         "amqps://localhost/x",
@@ -111,8 +108,7 @@ fn is_not_found(text: &str) -> bool {
 
 #[test]
 fn nobody_sends_to_a_dead_letter_queue() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
         let refusal = peer.refused(&Attach::sender(path));
         assert_eq!(refusal.condition, "amqp:not-allowed");
@@ -126,8 +122,7 @@ fn nobody_sends_to_a_dead_letter_queue() {
 
 #[test]
 fn a_session_receiver_is_refused_on_a_queue_without_sessions() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let described = Value::Described(Box::new(Described {
         descriptor: Descriptor::Code(0x0000_0137_0000_000c),
         value: text("s"),
@@ -158,8 +153,7 @@ fn a_session_receiver_is_refused_on_a_queue_without_sessions() {
 
 #[test]
 fn long_names_are_understood_or_refused_within_the_frame_size() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     // Rust's link names exceed 255 bytes.
     peer.attached(&Attach::sender("q").named(&"n".repeat(1000)));
     let refusal = peer.refused(&Attach::sender("q").named(&"n".repeat(5000)));
@@ -180,8 +174,7 @@ fn long_names_are_understood_or_refused_within_the_frame_size() {
 
 #[test]
 fn the_same_name_again_takes_the_link_over() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("m"));
     let first = peer.receiver("q");
@@ -198,8 +191,7 @@ fn the_same_name_again_takes_the_link_over() {
 
 #[test]
 fn links_and_sessions_end_when_their_client_says_so() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.begin(3);
     let sender = peer.attached(&Attach::sender("q").on(3));
     peer.send(&sender, &Message::new("m"));

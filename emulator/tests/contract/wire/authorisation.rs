@@ -41,6 +41,16 @@ fn show(peer: &mut Peer, audience: &str, token: &str) {
     );
 }
 
+/// Shows a token of the root key for a resource.
+fn show_root(peer: &mut Peer, resource: &str) {
+    show(peer, resource, &root_token(resource));
+}
+
+/// Shows a token of the key with this name and secret for a resource.
+fn show_key(peer: &mut Peer, resource: &str, name: &str, secret: &str) {
+    show(peer, resource, &token(resource, name, secret));
+}
+
 #[test]
 fn a_stranger_is_refused_and_does_not_learn_which_names_exist() {
     let bus = keys();
@@ -139,24 +149,13 @@ fn cbs_refuses_what_is_no_put_token() {
 fn a_key_gives_its_own_rights_only() {
     let bus = keys();
     let mut listener = bus.stranger();
-    show(
-        &mut listener,
-        "sb://localhost/",
-        &token("sb://localhost/", "listener", "l"),
-    );
+    show_key(&mut listener, "sb://localhost/", "listener", "l");
     let refusal = listener.refused(&Attach::sender("a"));
     assert_eq!(refusal.condition, UNAUTHORIZED);
-    assert!(
-        refusal.words().contains("'Send' claim(s) are required"),
-        "{}",
-        refusal.text
-    );
+    assert_contains(refusal.words(), "'Send' claim(s) are required");
     listener.receiver("a");
     let management = listener.node("a/$management");
-    let body = map([
-        (text("from-sequence-number"), long(1)),
-        (text("message-count"), Value::Int(1)),
-    ]);
+    let body = peek_from(1, Value::Int(1));
     assert_eq!(
         listener
             .call(&management, "peek-message", body.clone())
@@ -165,25 +164,13 @@ fn a_key_gives_its_own_rights_only() {
     );
 
     let mut sender = bus.stranger();
-    show(
-        &mut sender,
-        "sb://localhost/",
-        &token("sb://localhost/", "sender", "s"),
-    );
-    let link = sender.sender("a");
-    sender.send(&link, &Message::new("allowed"));
+    show_key(&mut sender, "sb://localhost/", "sender", "s");
+    sender.send_to("a", &Message::new("allowed"));
     let refusal = sender.refused(&Attach::receiver("a"));
-    assert!(
-        refusal.words().contains("'Listen' claim(s) are required"),
-        "{}",
-        refusal.text
-    );
+    assert_contains(refusal.words(), "'Listen' claim(s) are required");
     let management = sender.node("a/$management");
     let reply = sender.call(&management, "peek-message", body);
-    assert_eq!(
-        (reply.status(), reply.condition().as_str()),
-        (401, UNAUTHORIZED)
-    );
+    refused_with(&reply, 401, UNAUTHORIZED);
     assert_eq!(bus.http.held("a"), (1, 0));
 }
 
@@ -191,11 +178,7 @@ fn a_key_gives_its_own_rights_only() {
 fn whoever_may_something_learns_that_a_name_does_not_exist() {
     let bus = keys();
     let mut listener = bus.stranger();
-    show(
-        &mut listener,
-        "sb://localhost/",
-        &token("sb://localhost/", "listener", "l"),
-    );
+    show_key(&mut listener, "sb://localhost/", "listener", "l");
     assert_eq!(
         listener.refused(&Attach::sender("x")).condition,
         "amqp:not-found"
@@ -220,7 +203,7 @@ fn a_token_holds_at_its_path_and_below() {
 
     let mut peer = bus.stranger();
     let dead_letters = "sb://localhost/a/$deadletterqueue";
-    show(&mut peer, dead_letters, &root_token(dead_letters));
+    show_root(&mut peer, dead_letters);
     peer.receiver("a/$DeadLetterQueue");
     assert_eq!(peer.refused(&Attach::receiver("a")).condition, UNAUTHORIZED);
     assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
@@ -230,24 +213,12 @@ fn a_token_holds_at_its_path_and_below() {
 fn rights_are_the_union_of_tokens_and_a_refresh_replaces_its_own() {
     let bus = keys();
     let mut peer = bus.stranger();
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &token("sb://localhost/a", "listener", "l"),
-    );
-    show(
-        &mut peer,
-        "sb://localhost/b",
-        &token("sb://localhost/b", "sender", "s"),
-    );
+    show_key(&mut peer, "sb://localhost/a", "listener", "l");
+    show_key(&mut peer, "sb://localhost/b", "sender", "s");
     peer.receiver("a");
     peer.sender("b");
     assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &token("sb://localhost/a", "sender", "s"),
-    );
+    show_key(&mut peer, "sb://localhost/a", "sender", "s");
     peer.sender("a");
     assert_eq!(
         peer.refused(&Attach::receiver("a").named("late")).condition,
@@ -285,7 +256,7 @@ fn every_mechanism_of_the_sdks_is_offered() {
     // SASL may be left out altogether.
     let mut peer = Peer::connect(bus.amqp);
     peer.introduce(&Open::default());
-    show(&mut peer, "sb://localhost/", &root_token("sb://localhost/"));
+    show_root(&mut peer, "sb://localhost/");
     peer.sender("a");
 }
 
@@ -343,13 +314,13 @@ fn a_key_that_may_send_may_schedule_and_nothing_else() {
     let resource = "sb://localhost/";
     let later = || schedule(&[Message::new("later").scheduled_at(client_now() + 60_000)]);
     let mut sender = bus.stranger();
-    show(&mut sender, resource, &token(resource, "sender", "s"));
+    show_key(&mut sender, resource, "sender", "s");
     let management = sender.node("a/$management");
     let reply = sender.call(&management, "schedule-message", later());
     let wanted = scheduled(&reply);
 
     let mut listener = bus.stranger();
-    show(&mut listener, resource, &token(resource, "listener", "l"));
+    show_key(&mut listener, resource, "listener", "l");
     let other = listener.node("a/$management");
     for (operation, body) in [
         ("schedule-message", later()),

@@ -7,8 +7,7 @@ use crate::support::*;
 const HOUR: i64 = 3_600_000;
 
 fn filled(emulator: &str, properties: &str, ids: &[&str]) -> (Bus, Peer, Node) {
-    let bus = Bus::configured(&queues(emulator, &[("q", properties)]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&queues(emulator, &[("q", properties)])).with_client();
     let sender = peer.sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
@@ -78,8 +77,7 @@ fn only_what_is_older_and_free_goes() {
 #[test]
 fn dead_letters_are_deleted_at_their_own_node() {
     let (bus, mut peer, _) = filled("", "", &["a", "b"]);
-    let receiver = peer.receiver("q");
-    let held = peer.receive_one(&receiver);
+    let held = peer.receive_from("q");
     peer.settle(&held, dead_lettered("why", ""));
     let node = peer.node("q/$DeadLetterQueue/$management");
     let reply = delete(&mut peer, &node, Value::Int(10), client_now() + HOUR);
@@ -127,8 +125,7 @@ fn a_partitioned_queue_and_half_a_request_are_refused() {
 fn a_subscription_of_a_partitioned_topic_is_refused() {
     let partitioned = serde_json::json!({"EnablePartitioning": true});
     let subscriptions = [("s", serde_json::json!({}))];
-    let bus = Bus::configured(&topic(&partitioned, &subscriptions));
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::configured(&topic(&partitioned, &subscriptions)).with_client();
     let node = peer.node("t/Subscriptions/s/$management");
     let reply = delete(&mut peer, &node, Value::Int(1), client_now() + HOUR);
     refused_with(&reply, 400, "amqp:not-allowed");

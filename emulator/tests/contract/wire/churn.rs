@@ -7,8 +7,7 @@ use crate::support::*;
 
 #[test]
 fn a_session_for_every_token_costs_nothing_that_stays() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let token = sas::sign("sb://localhost/q", &Key::well_known(), in_an_hour());
     for _ in 0..100 {
@@ -29,8 +28,7 @@ fn a_session_for_every_token_costs_nothing_that_stays() {
 
 #[test]
 fn a_link_that_is_to_be_resumed_begins_anew() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("m"));
     let receiver = peer.receiver("q");
@@ -59,8 +57,7 @@ fn a_link_that_is_to_be_resumed_begins_anew() {
 
 #[test]
 fn hundreds_of_links_and_connections_come_and_go() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for number in 0..300 {
         let attach = Attach::receiver("q").named(&number.to_string());
         let link = peer.attached(&attach);
@@ -86,8 +83,7 @@ fn hundreds_of_links_and_connections_come_and_go() {
 
 #[test]
 fn an_emulator_that_is_dropped_is_gone_at_once() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
     let (amqp, http) = (bus.amqp, bus.http.0);

@@ -6,8 +6,7 @@ use crate::support::*;
 
 /// A queue with this many messages of this size, their ids their numbers from 0.
 fn filled(count: usize, size: usize) -> Bus {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let ids = (0..count).map(|number| {
         let message = Message::new(&number.to_string()).body(vec![b'x'; size]);
@@ -34,8 +33,7 @@ fn drained(peer: &mut Peer, link: &Link) -> Frame {
 
 #[test]
 fn nobody_gets_more_than_was_asked_for() {
-    let bus = filled(10, 10);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = filled(10, 10).with_client();
     let receiver = peer.receiver("q");
     assert_eq!(transfers(&mut peer), 0, "without credit");
     peer.credit(&receiver, 3);
@@ -55,14 +53,12 @@ fn nobody_gets_more_than_was_asked_for() {
 
 #[test]
 fn credit_that_is_taken_back_is_not_used() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 5);
     peer.settle_down();
     peer.credit(&receiver, 0);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("q", &Message::new("m"));
     assert_eq!(transfers(&mut peer), 0);
     assert_eq!(bus.http.counts("q")["locked"], 0);
     assert_eq!(peer.receive_one(&receiver).id(), "m");
@@ -70,8 +66,7 @@ fn credit_that_is_taken_back_is_not_used() {
 
 #[test]
 fn a_drain_is_answered_after_what_is_there() {
-    let bus = filled(3, 10);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = filled(3, 10).with_client();
     let receiver = peer.receiver("q");
     peer.flow(&receiver, 10, true);
     for number in 0..3 {
@@ -99,8 +94,7 @@ fn a_drain_is_answered_after_what_is_there() {
     let flow = drained(&mut peer, &receiver);
     assert_eq!((flow.field(5), flow.number(6)), (&count, 0));
     // And the link goes on.
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("late"));
+    peer.send_to("q", &Message::new("late"));
     assert_eq!(transfers(&mut peer), 0);
     fields[6] = uint(1);
     fields[8] = Value::Bool(false);
@@ -110,8 +104,7 @@ fn a_drain_is_answered_after_what_is_there() {
 
 #[test]
 fn a_flow_that_asks_for_an_echo_gets_one() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     let mut fields = vec![uint(0), uint(100), uint(0), uint(100)];
     fields.extend([uint(receiver.handle), uint(0), uint(7), Value::Null]);
@@ -127,8 +120,7 @@ fn a_flow_that_asks_for_an_echo_gets_one() {
 fn everything_comes_to_a_reader_with_credit_for_it() {
     // More than the output may hold at a time, whether the socket takes it at once or not.
     for (count, size) in [(3000, 500), (40, 200_000)] {
-        let bus = filled(count, size);
-        let mut peer = bus.client();
+        let (bus, mut peer) = filled(count, size).with_client();
         let receiver = peer.attached(&Attach::deleting("q"));
         peer.credit(&receiver, count as u32);
         for number in 0..count {

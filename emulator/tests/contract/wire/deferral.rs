@@ -8,8 +8,7 @@ const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 /// A queue with these messages, the first of them deferred over a link.
 fn deferring(ids: &[&str]) -> (Bus, Peer, Node) {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
@@ -36,11 +35,7 @@ fn fetch(peer: &mut Peer, node: &Node, wanted: &[i64], mode: u32) -> Reply {
 #[test]
 fn a_deferred_message_is_passed_over_and_can_be_seen() {
     let (bus, mut peer, node) = deferring(&["a", "b"]);
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        (&counts["deferred"], &counts["active"]),
-        (&1.into(), &2.into())
-    );
+    assert_eq!(bus.http.numbers("q", ["deferred", "active"]), [1, 2]);
     let receiver = peer.receiver("q");
     let got: Vec<String> = peer.drain(&receiver, 10).iter().map(Delivery::id).collect();
     assert_eq!(got, ["b"]);
@@ -128,8 +123,7 @@ fn what_was_fetched_is_settled_by_its_token() {
 
 #[test]
 fn deferring_by_token_may_change_properties() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     peer.send(
         &sender,
@@ -170,8 +164,7 @@ fn dead_letters_can_be_deferred() {
     let (bus, mut peer, node) = deferring(&["a"]);
     let fetched = received(&fetch(&mut peer, &node, &[1], 1));
     peer.settle_by_token(&node, "suspended", fetched[0].0);
-    let receiver = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&receiver);
+    let dead = peer.receive_from("q/$DeadLetterQueue");
     peer.settle(&dead, deferred());
     refused_with(&fetch(&mut peer, &node, &[1], 1), 404, NOT_FOUND);
     let node = peer.node("q/$DeadLetterQueue/$management");

@@ -6,8 +6,7 @@ use crate::support::*;
 
 #[test]
 fn a_locked_delivery_has_its_token_twice() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     for number in 0..20 {
         peer.send(&sender, &Message::new(&number.to_string()));
@@ -25,8 +24,7 @@ fn a_locked_delivery_has_its_token_twice() {
 
 #[test]
 fn receive_and_delete_has_a_tag_and_no_lock() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("a"));
     peer.send(&sender, &Message::new("b"));
@@ -51,11 +49,11 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
 
 #[test]
 fn the_broker_writes_what_sdks_read() {
-    let bus = Bus::configured(&queues(
+    let (_bus, mut peer) = Bus::configured(&queues(
         "",
         &[("q", r#""DefaultMessageTimeToLive":"PT1H""#)],
-    ));
-    let mut peer = bus.client();
+    ))
+    .with_client();
     let sender = peer.sender("q");
     let sent = Message::new("m")
         .ttl(600_000)
@@ -63,8 +61,7 @@ fn the_broker_writes_what_sdks_read() {
         .application("kept", text("as it was"))
         .body(*b"\x00\xffbody");
     peer.send(&sender, &sent);
-    let receiver = peer.receiver("q");
-    let message = peer.receive_one(&receiver).message;
+    let message = peer.receive_from("q").message;
     assert_eq!(message.header(0), Value::Null, "durable");
     assert_eq!(message.header(2), uint(600_000), "ttl");
     assert_eq!(message.header(4), uint(0), "delivery-count");
@@ -95,8 +92,7 @@ fn annotations(message: &Received) -> (Vec<String>, Option<usize>) {
 
 #[test]
 fn o3_o4_a_message_where_it_was_sent_has_these_annotations_and_no_others() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let keyed = |id: &str| Message::new(id).annotation("x-opt-partition-key", text("key"));
     for id in ["locked", "removed"] {
@@ -134,8 +130,7 @@ fn enqueued_lock(message: &Received, enqueued: i64) -> i64 {
 
 #[test]
 fn a_message_without_id_is_given_one() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::default().body(*b"plain"));
     let inner = Message::default().body(*b"in a batch").encode();
@@ -158,8 +153,7 @@ fn a_message_without_id_is_given_one() {
 
 #[test]
 fn ids_of_every_type_are_kept() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let receiver = peer.receiver("q");
     for id in [
@@ -187,8 +181,7 @@ fn large_messages_come_in_frames_that_their_reader_takes() {
             rest: vec![uint(max_frame_size)],
             ..Open::default()
         });
-        let receiver = peer.receiver("q");
-        let delivery = peer.receive_one(&receiver);
+        let delivery = peer.receive_from("q");
         assert_eq!(delivery.message.data(), body);
         assert!(delivery.frame_size <= max_frame_size as usize);
         assert!(delivery.frame_size <= 65_536);

@@ -4,8 +4,7 @@ use crate::support::*;
 
 fn detecting(properties: &str) -> (Bus, Peer, Link) {
     let properties = format!(r#""RequiresDuplicateDetection":true{properties}"#);
-    let bus = Bus::configured(&queues("", &[("q", &properties)]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&queues("", &[("q", &properties)])).with_client();
     let sender = peer.sender("q");
     (bus, peer, sender)
 }
@@ -46,8 +45,7 @@ fn an_id_is_remembered_for_its_window_even_when_its_message_has_gone() {
     let (bus, mut peer, sender) = detecting(window);
     bus.http.freeze();
     peer.send(&sender, &Message::new("a"));
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     peer.complete(&delivery);
     bus.http.advance(58.0);
     peer.send(&sender, &Message::new("a"));
@@ -70,11 +68,7 @@ fn what_is_scheduled_takes_part() {
     );
     assert_eq!(scheduled(&reply).len(), 2);
     peer.send(&sender, &Message::new("b"));
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        (&counts["active"], &counts["scheduled"]),
-        (&1.into(), &1.into())
-    );
+    assert_eq!(bus.http.numbers("q", ["active", "scheduled"]), [1, 1]);
     bus.http.advance(3601.0);
     assert_eq!(ids(&peer.peek_all(&node)), ["a", "b"]);
 }

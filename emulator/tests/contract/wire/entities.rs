@@ -17,8 +17,8 @@ struct Attached {
 }
 
 fn attached(properties: &str) -> Attached {
-    let bus = Bus::configured(&queues("", &[("q", properties), ("other", "")]));
-    let mut peer = bus.client();
+    let (bus, mut peer) =
+        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_client();
     let sender = peer.sender("q");
     let receiver = peer.receiver("q");
     let node = peer.node("q/$management");
@@ -140,15 +140,13 @@ fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
 
 #[test]
 fn waiting_credit_is_not_served_while_a_queue_is_disabled() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 5);
     peer.settle_down();
     bus.http.set_status("q", "ReceiveDisabled");
     let mut other = bus.client();
-    let sender = other.sender("q");
-    other.send(&sender, &Message::new("m"));
+    other.send_to("q", &Message::new("m"));
     peer.detached(&receiver);
     assert_eq!(bus.http.counts("q")["locked"], 0);
     assert_eq!(bus.http.held("q"), (1, 0));

@@ -1,6 +1,10 @@
 //! When an expired message leaves (decision D1).
+//!
+//! Instants on the wire while the namespace's clock is ahead: in the client's frame, so that what is left of
+//! a lock or a life is true for it (decision D20).
 
 use serde_amqp::Value;
+use serde_amqp::primitives::Array;
 
 use crate::support::*;
 
@@ -8,10 +12,8 @@ use crate::support::*;
 fn expired(expiry: &str) -> (Bus, Peer) {
     let setting = format!(r#""Expiry":"{expiry}""#);
     let properties = r#""DeadLetteringOnMessageExpiration":true"#;
-    let bus = Bus::configured(&queues(&setting, &[("q", properties)]));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m").ttl(1000));
+    let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", properties)])).with_client();
+    peer.send_to("q", &Message::new("m").ttl(1000));
     bus.http.advance(5.0);
     (bus, peer)
 }
@@ -20,14 +22,10 @@ fn expired(expiry: &str) -> (Bus, Peer) {
 fn by_default_it_leaves_at_its_instant() {
     let (bus, mut peer) = expired("eager");
     assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
-    assert_eq!(
-        dead.application("DeadLetterReason"),
-        text("TTLExpiredException")
-    );
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
+    assert_eq!(dead.dead_letter_reason(), text("TTLExpiredException"));
     let description = text("The message expired and was dead lettered.");
-    assert_eq!(dead.application("DeadLetterErrorDescription"), description);
+    assert_eq!(dead.dead_letter_description(), description);
 }
 
 #[test]
@@ -35,10 +33,7 @@ fn as_documented_it_waits_for_somebody_who_would_receive_it() {
     let (bus, mut peer) = expired("on-receive");
     assert_eq!(bus.http.held("q"), (1, 0));
     let node = peer.node("q/$management");
-    let body = map([
-        (text("from-sequence-number"), long(1)),
-        (text("message-count"), Value::Int(1)),
-    ]);
+    let body = peek_from(1, Value::Int(1));
     assert_eq!(
         peer.call(&node, "peek-message", body).status(),
         200,
@@ -61,4 +56,67 @@ fn as_documented_it_waits_for_somebody_who_would_receive_it() {
         .filter(|frame| frame.code == TRANSFER);
     assert_eq!(left.count(), 0, "nobody gets it");
     assert_eq!(bus.http.held("q"), (0, 1));
+}
+
+/// Real time that may pass while a test talks, in milliseconds.
+const SLACK: i64 = 20_000;
+const HOUR: i64 = 3_600_000;
+
+#[track_caller]
+fn assert_about(instant: i64, expected: i64) {
+    let off = instant - expected;
+    assert!(off.abs() < SLACK, "{instant} is {off} ms off {expected}");
+}
+
+#[test]
+fn a_client_sees_true_remaining_durations() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.advance(10.0 * 3600.0);
+    let mut peer = bus.client();
+    peer.send_to("q", &Message::new("m").ttl(2 * HOUR as u32));
+    bus.http.advance(3600.0);
+    let delivery = peer.receive_from("q");
+    let message = &delivery.message;
+    let now = client_now();
+    assert_about(message.instant("x-opt-enqueued-time"), now - HOUR);
+    assert_about(message.instant("x-opt-locked-until"), now + 60_000);
+    assert_eq!(
+        message.header(2),
+        uint(2 * HOUR as u32),
+        "since it was enqueued"
+    );
+
+    let node = peer.node("q/$management");
+    let tokens = Value::Array(Array(vec![uuid(delivery.token())]));
+    let reply = peer.call(&node, "renew-lock", map([(text("lock-tokens"), tokens)]));
+    let Value::Array(Array(ends)) = reply.field("expirations") else {
+        panic!("no expirations: {reply:?}");
+    };
+    let Value::Timestamp(end) = &ends[0] else {
+        panic!("no instant: {ends:?}");
+    };
+    assert_about(end.milliseconds(), now + 60_000);
+}
+
+#[test]
+fn the_control_api_shows_the_time_of_the_namespace() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.advance(10.0 * 3600.0);
+    let mut peer = bus.client();
+    peer.send_to("q", &Message::new("m"));
+    let event = bus.http.events("?message_id=m").pop().expect("it was sent");
+    let at: jiff::Timestamp = event["at"]
+        .as_str()
+        .and_then(|at| at.parse().ok())
+        .expect("a time");
+    assert_about(at.as_millisecond(), client_now() + 10 * HOUR);
+}
+
+#[test]
+fn tokens_are_judged_by_real_time_however_far_the_clock_is_ahead() {
+    let (bus, mut early) = Bus::with_queues(&["q"]).with_client();
+    bus.http.advance(365.0 * 86_400.0);
+    early.sender("q");
+    let mut late = bus.client();
+    late.sender("q");
 }

@@ -21,22 +21,19 @@ fn chain(emulator: &str, names: &[&str]) -> Bus {
 
 fn send(bus: &Bus, queue: &str, message: &Message) {
     let mut peer = bus.client();
-    let sender = peer.sender(queue);
-    peer.send(&sender, message);
+    peer.send_to(queue, message);
 }
 
 fn dead_letter(bus: &Bus, queue: &str, id: &str) {
     send(bus, queue, &Message::new(id));
     let mut peer = bus.client();
-    let receiver = peer.receiver(queue);
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from(queue);
     peer.settle(&delivery, dead_lettered("why", "because"));
 }
 
 #[test]
 fn a_message_goes_to_the_end_of_the_chain() {
-    let bus = chain("", &["a", "b", "c"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = chain("", &["a", "b", "c"]).with_client();
     let receiver = peer.receiver("c");
     peer.credit(&receiver, 10);
     send(&bus, "b", &Message::new("1"));
@@ -68,8 +65,7 @@ fn a_message_goes_to_the_end_of_the_chain() {
 
 #[test]
 fn nobody_receives_from_a_queue_that_forwards() {
-    let bus = chain("", &["a", "b"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = chain("", &["a", "b"]).with_client();
     let refusal = peer.refused(&Attach::receiver("a"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
     // Row 37 of spec/observed.md.
@@ -97,10 +93,10 @@ fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
     send(&bus, "q1", &Message::new("far"));
     send(&bus, "q2", &Message::new("near"));
     assert_eq!(bus.http.held("q6"), (1, 0));
-    let counts = bus.http.counts("q5");
     assert_eq!(
-        (&counts["transfer_dead_letter"], &counts["dead_letter"]),
-        (&1.into(), &0.into())
+        bus.http
+            .numbers("q5", ["transfer_dead_letter", "dead_letter"]),
+        [1, 0]
     );
     let path = format!("q5{TRANSFER_DEAD}");
     let mut peer = bus.client();
@@ -145,11 +141,7 @@ fn failed_forwards_say_why_and_where_the_setting_wants_them() {
             "MessagingEntityNotFoundException",
         ] {
             let message = peer.receive_one(&receiver).message;
-            assert_eq!(
-                message.application("DeadLetterReason"),
-                text(reason),
-                "{setting}"
-            );
+            assert_eq!(message.dead_letter_reason(), text(reason), "{setting}");
         }
     }
 }
@@ -169,11 +161,8 @@ fn a_full_target_fails_with_the_words_of_a_full_queue() {
     let mut peer = bus.client();
     let receiver = peer.receiver(&format!("a{TRANSFER_DEAD}"));
     let message = peer.receive_one(&receiver).message;
-    assert_eq!(
-        message.application("DeadLetterReason"),
-        text("QuotaExceededException")
-    );
-    let serde_amqp::Value::String(words) = message.application("DeadLetterErrorDescription") else {
+    assert_eq!(message.dead_letter_reason(), text("QuotaExceededException"));
+    let serde_amqp::Value::String(words) = message.dead_letter_description() else {
         panic!("no description: {message:?}");
     };
     assert!(
@@ -191,10 +180,9 @@ fn forwarded_dead_letters_name_their_source() {
         ((0, 0), (1, 0))
     );
     let mut peer = bus.client();
-    let receiver = peer.receiver("graves");
-    let message = peer.receive_one(&receiver).message;
+    let message = peer.receive_from("graves").message;
     assert_eq!(message.annotation("x-opt-deadletter-source"), text("q"));
-    assert_eq!(message.application("DeadLetterReason"), text("why"));
+    assert_eq!(message.dead_letter_reason(), text("why"));
 }
 
 #[test]

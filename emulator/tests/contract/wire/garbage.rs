@@ -1,13 +1,12 @@
 //! Input that nobody should send: answered in its own scope, and of no concern to anybody else.
-
-mod offences;
+//!
+//! What an open connection may be sent and should not be, and what that costs.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use serde_amqp::Value;
 
 use crate::support::*;
-use offences::{DECODE, FRAMING, Scope, body, offences, raw};
 
 /// A well-behaved client beside the others.
 struct Bystander {
@@ -19,8 +18,7 @@ struct Bystander {
 
 impl Bystander {
     fn new() -> Self {
-        let bus = Bus::with_queues(&["q", "theirs"]);
-        let mut peer = bus.client();
+        let (bus, mut peer) = Bus::with_queues(&["q", "theirs"]).with_client();
         let sender = peer.sender("q");
         let receiver = peer.receiver("q");
         Self {
@@ -188,4 +186,138 @@ fn hundreds_of_bad_connections_cost_little_memory() {
         last < first + (24 << 20),
         "memory grows from {first} to {later:?}"
     );
+}
+
+const FRAMING: &str = "amqp:connection:framing-error";
+const DECODE: &str = "amqp:decode-error";
+const NOT_ALLOWED: &str = "amqp:not-allowed";
+const UNATTACHED: &str = "amqp:session:unattached-handle";
+
+/// Something to send, and what it is.
+type Offence = (&'static str, Vec<u8>, Scope, &'static str);
+
+/// How far the damage goes.
+#[derive(Debug, Clone, Copy)]
+enum Scope {
+    /// The connection is closed with the condition.
+    Connection,
+    /// The session is ended with it; the connection goes on.
+    Session,
+    /// The link is detached with it; the session goes on.
+    Link,
+}
+
+/// For a connection with a sender on handle 0 and a receiver on handle 1 of channel 0.
+fn offences() -> Vec<Offence> {
+    let mut all = broken_frames();
+    all.extend(broken_performatives());
+    all.extend(misplaced_performatives());
+    all
+}
+
+/// A frame with this header and body, whatever they are.
+fn raw(size: u32, offset: u8, kind: u8, body: &[u8]) -> Vec<u8> {
+    [&size.to_be_bytes()[..], &[offset, kind, 0, 0], body].concat()
+}
+
+/// A frame with this body.
+fn body(bytes: &[u8]) -> Vec<u8> {
+    raw(8 + bytes.len() as u32, 2, 0, bytes)
+}
+
+fn broken_frames() -> Vec<Offence> {
+    let frames = [
+        ("a frame of two gigabytes", raw(i32::MAX as u32, 2, 0, b"")),
+        ("a frame above the limit", raw(65_537, 2, 0, b"")),
+        ("a frame shorter than its header", raw(7, 2, 0, b"")),
+        ("a body that begins behind the end", raw(8, 200, 0, b"")),
+        ("a body that begins in the header", raw(8, 1, 0, b"")),
+        ("a frame of the SASL layer", raw(8, 2, 1, b"")),
+        ("a frame of no layer", raw(8, 2, 9, b"")),
+    ];
+    let close = |(what, bytes)| (what, bytes, Scope::Connection, FRAMING);
+    frames.into_iter().map(close).collect()
+}
+
+fn broken_performatives() -> Vec<Offence> {
+    let mut deep = Attach::sender("theirs").fields(5);
+    deep.resize(13, Value::Null);
+    deep.push(map([(symbol("deep"), nested(40))]));
+    let deep = performative(0, ATTACH, &deep, &[]);
+    let nameless = performative(0, ATTACH, &[], &[]);
+    let frames = [
+        ("a body that is not described", body(b"\xa1\x04text")),
+        ("cut off", body(b"\x00\x53\x12\xc0\x20\x05\xa1\x04na")),
+        (
+            "a count past the size",
+            body(b"\x00\x53\x12\xc0\x03\xff\x40\x40"),
+        ),
+        (
+            "a flow of texts",
+            body(b"\x00\x53\x13\xc0\x05\x01\xa1\x02no"),
+        ),
+        ("a value nested too deep", deep),
+        ("an attach without a name", nameless),
+    ];
+    let close = |(what, bytes)| (what, bytes, Scope::Connection, DECODE);
+    frames.into_iter().map(close).collect()
+}
+
+fn misplaced_performatives() -> Vec<Offence> {
+    use Scope::{Connection, Link, Session};
+    let transfer = |channel, handle, id: Value| {
+        let fields = [uint(handle), id, binary(b"t"), uint(0)];
+        performative(channel, TRANSFER, &fields, b"payload")
+    };
+    let flow = [0, 1, 0, 1, 77, 0, 1].map(uint);
+    let flow = performative(0, FLOW, &flow, &[]);
+    let begin = [Value::Null, uint(0), uint(1), uint(1)];
+    let begin = |channel| performative(channel, BEGIN, &begin, &[]);
+    let in_use = performative(0, ATTACH, &Attach::sender("q").fields(0), &[]);
+    let above = performative(0, ATTACH, &Attach::sender("q").fields(70_000), &[]);
+    let unknown = body(b"\x00\x53\x60\x45");
+    let again = Open::default().frame();
+    vec![
+        (
+            "no performative",
+            unknown,
+            Connection,
+            "amqp:not-implemented",
+        ),
+        ("open again", again, Connection, "amqp:illegal-state"),
+        ("a session again", begin(0), Connection, NOT_ALLOWED),
+        ("a channel too high", begin(60_000), Connection, FRAMING),
+        ("a handle too high", above, Connection, FRAMING),
+        (
+            "an unknown channel",
+            transfer(9, 0, uint(0)),
+            Connection,
+            "amqp:not-found",
+        ),
+        (
+            "a transfer before an attach",
+            transfer(0, 7, uint(0)),
+            Session,
+            UNATTACHED,
+        ),
+        ("a flow for no link", flow, Session, UNATTACHED),
+        (
+            "a handle in use",
+            in_use,
+            Session,
+            "amqp:session:handle-in-use",
+        ),
+        (
+            "a transfer to a sender",
+            transfer(0, 1, uint(0)),
+            Link,
+            NOT_ALLOWED,
+        ),
+        (
+            "a transfer without an id",
+            transfer(0, 0, Value::Null),
+            Link,
+            "amqp:invalid-field",
+        ),
+    ]
 }

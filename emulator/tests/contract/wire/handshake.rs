@@ -80,8 +80,7 @@ fn a_client_that_wants_signs_of_life_gets_them() {
 
 #[test]
 fn a_connection_ends_when_its_client_closes_it() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.frame(0, CLOSE, &[]);
     assert_eq!(peer.expect(CLOSE).field(0), &Value::Null);
     peer.read_to_end();
@@ -95,11 +94,7 @@ fn stopping_says_goodbye_with_a_reason() {
     for peer in &mut peers {
         let refusal = peer.closed();
         assert_eq!(refusal.condition, "amqp:connection:forced");
-        assert!(
-            refusal.text.starts_with("The emulator is stopping."),
-            "{}",
-            refusal.text
-        );
+        assert_starts_with(&refusal.text, "The emulator is stopping.");
     }
     stopping.join().expect("the emulator stops");
 }

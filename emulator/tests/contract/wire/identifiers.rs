@@ -47,8 +47,7 @@ fn each_link_goes_by_the_identifier_that_it_was_given() {
 fn a_link_without_an_identifier_goes_by_the_container() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_as(&Open::named("container"));
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("a"));
+    peer.send_to("q", &Message::new("a"));
     let receiver = peer.receiver("q");
     assert_eq!(clients(&bus, "sent"), ["container"]);
     let receivers = || bus.http.get(RECEIVERS).ok()["receivers"].clone();
@@ -60,10 +59,8 @@ fn a_link_without_an_identifier_goes_by_the_container() {
 
 #[test]
 fn a_refusal_says_what_was_asked_for_and_of_which_message() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("a"));
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    peer.send_to("q", &Message::new("a"));
     let receiver = peer.receiver("q");
     let delivery = peer.receive_one(&receiver);
     bus.http.advance(61.0);
@@ -95,10 +92,8 @@ fn a_refusal_says_what_was_asked_for_and_of_which_message() {
 
 #[test]
 fn a_message_waits_for_a_client_that_is_connecting() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut sending = bus.client();
-    let sender = sending.sender("q");
-    sending.send(&sender, &Message::new("a"));
+    let (bus, mut sending) = Bus::with_queues(&["q"]).with_client();
+    sending.send_to("q", &Message::new("a"));
     let mut worker = bus.client_as(&Open::named("worker-1"));
     let busy = bus.http.post(
         "/$emulator/v1/namespaces/sbemulatorns/settled",
@@ -114,8 +109,7 @@ fn a_message_waits_for_a_client_that_is_connecting() {
             .is_some_and(|problems| problems.contains(&connecting)),
         "{problems}"
     );
-    let receiver = worker.receiver("q");
-    let delivery = worker.receive_one(&receiver);
+    let delivery = worker.receive_from("q");
     worker.settle(&delivery, accepted());
     let settled = json!({"within": 30});
     let settled = bus
@@ -127,8 +121,7 @@ fn a_message_waits_for_a_client_that_is_connecting() {
 /// JavaScript's SDK gives every receiver an identifier, and asks for its session by a link of the connection.
 #[test]
 fn the_holder_of_a_session_asks_by_a_link_that_has_no_identifier() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.attach(&Attach::sender("q").identified("shop"))
         .unwrap();
     let session = Attach::session("q", text("s")).named("cart");

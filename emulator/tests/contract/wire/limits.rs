@@ -18,8 +18,7 @@ fn large(id: &str, size: usize) -> Message {
 
 #[test]
 fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
-    let bus = premium(r#""MaxMessageSizeInKilobytes":2048"#);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = premium(r#""MaxMessageSizeInKilobytes":2048"#).with_client();
     let sender = peer.sender("q");
     assert_eq!(sender.answer.field(10), &ulong(2 << 20));
     assert_eq!(sender.answer.field(13), &batch_limit(1 << 20));
@@ -39,11 +38,7 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
         .outcome(&sender, id)
         .expect_err("a batch has its own limit");
     assert_eq!(refusal.condition, TOO_LARGE);
-    assert!(
-        refusal.words().contains("(1048576 bytes)"),
-        "{}",
-        refusal.text
-    );
+    assert_contains(refusal.words(), "(1048576 bytes)");
     let later = large("later", MIB).scheduled_at(client_now() + 3_600_000);
     let refusal = peer.send_in_vain(&sender, &later.encode());
     assert_eq!(refusal.condition, TOO_LARGE, "what is scheduled has it too");
@@ -89,8 +84,7 @@ fn otherwise_the_tier_decides_and_there_is_one_limit() {
 
 #[test]
 fn headers_have_limits_of_their_own() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let property = |name: &str, size: usize| (name.to_owned(), text(&"x".repeat(size)));
     let with = |properties: &[(String, Value)]| {
@@ -124,8 +118,7 @@ fn headers_have_limits_of_their_own() {
 
 #[test]
 fn ids_have_at_most_128_characters() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     let with = |id: &str| {
         [
@@ -152,8 +145,7 @@ fn ids_have_at_most_128_characters() {
 #[test]
 fn a_message_that_outgrows_the_limits_is_dead_lettered_whatever_the_settings() {
     for outcome in [0, 1] {
-        let bus = Bus::with_queues(&["q"]);
-        let mut peer = bus.client();
+        let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
         let sender = peer.sender("q");
         let message = Message::new("m").application("a", text(&"x".repeat(32_000)));
         peer.send(
@@ -169,9 +161,8 @@ fn a_message_that_outgrows_the_limits_is_dead_lettered_whatever_the_settings() {
         let answer = peer.settle(&held, outcome);
         assert_eq!(described_list(&answer).0, 0x27);
         assert_eq!(bus.http.held("q"), (0, 1));
-        let dead = peer.receiver("q/$DeadLetterQueue");
-        let dead = peer.receive_one(&dead).message;
-        let reason = dead.application("DeadLetterReason");
+        let dead = peer.receive_from("q/$DeadLetterQueue").message;
+        let reason = dead.dead_letter_reason();
         assert_eq!(reason, text("HeaderSizeExceeded"));
     }
 }

@@ -12,8 +12,7 @@ const NOT_ALLOWED: &str = "amqp:not-allowed";
 /// Row 66: go-azservicebus opens a pair for each token, and closes it.
 #[test]
 fn a_connection_has_one_link_to_cbs_in_each_direction() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let cbs = peer.node("$cbs");
     peer.begin(1);
     for (attach, attached) in [
@@ -25,10 +24,7 @@ fn a_connection_has_one_link_to_cbs_in_each_direction() {
         assert_eq!(refusal.condition, NOT_ALLOWED);
         let words = refusal.words();
         assert!(words.starts_with("A link to connection '"), "{words}");
-        assert!(
-            words.ends_with("' $cbs node has already been opened."),
-            "{words}"
-        );
+        assert_ends_with(words, "' $cbs node has already been opened.");
         peer.detach(attached);
         peer.attached(&again);
     }
@@ -54,10 +50,7 @@ fn a_token_for_what_is_not_there_is_refused() {
         assert_eq!(reply.cbs_status(), status, "{audience}");
         if status == 404 {
             let text = reply.text();
-            assert!(
-                text.starts_with("The messaging entity 'sb://localhost/"),
-                "{text}"
-            );
+            assert_starts_with(&text, "The messaging entity 'sb://localhost/");
             assert!(text.contains("' could not be found."), "{text}");
         }
     }
@@ -79,11 +72,11 @@ fn an_expired_token_is_refused_with_the_instant_of_its_end() {
 /// Row 60: only an int counts.
 #[test]
 fn a_client_for_another_type_of_entity_is_refused() {
-    let bus = Bus::configured(&topic(
+    let (_bus, mut peer) = Bus::configured(&topic(
         &serde_json::json!({}),
         &[("s", serde_json::json!({}))],
-    ));
-    let mut peer = bus.client();
+    ))
+    .with_client();
     let of_type = |attach: Attach, value| Attach {
         properties: map([(symbol("com.microsoft:entity-type"), value)]),
         ..attach
@@ -110,8 +103,7 @@ fn a_client_for_another_type_of_entity_is_refused() {
 /// Row 50: .NET looks for the words behind the last apostrophe, so none follows the name of the link.
 #[test]
 fn a_filter_that_is_not_evaluated_is_refused() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let selector = Value::Described(Box::new(Described {
         descriptor: Descriptor::Code(0x0000_468C_0000_0004),
         value: text("colour = 'red'"),

@@ -8,8 +8,7 @@ use crate::support::*;
 
 /// A queue with messages of these ids, and a client with a node.
 fn bus_with(ids: &[&str]) -> (Bus, Peer, Node) {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     let sender = peer.sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
@@ -34,8 +33,7 @@ fn expirations(reply: &Reply) -> Vec<i64> {
 #[test]
 fn peeking_shows_without_taking() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
-    let receiver = peer.receiver("q");
-    let locked = peer.receive_one(&receiver);
+    let locked = peer.receive_from("q");
     let seen = peeked(&peer.call(&node, "peek-message", peek_from(1, Value::Int(10))));
     assert_eq!(ids(&seen), ["a", "b", "c"]);
     for (message, number) in seen.iter().zip(1..) {
@@ -81,8 +79,7 @@ fn o7_a_peek_may_leave_out_the_body() {
 #[test]
 fn dead_letters_have_a_node_of_their_own() {
     let (_bus, mut peer, node) = bus_with(&["a", "b"]);
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     peer.settle(&delivery, dead_lettered("why", "because"));
     let dead = peer.node("q/$DeadLetterQueue/$management");
     let seen = peeked(&peer.call(&dead, "peek-message", peek_from(0, Value::Int(9))));
@@ -216,13 +213,9 @@ fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
         ("b", uint(1))
     );
     assert_eq!(again.message.application("tries"), Value::Int(1));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead);
-    assert_eq!(dead.message.application("DeadLetterReason"), text("why"));
-    assert_eq!(
-        dead.message.application("DeadLetterErrorDescription"),
-        Value::Null
-    );
+    let dead = peer.receive_from("q/$DeadLetterQueue");
+    assert_eq!(dead.message.dead_letter_reason(), text("why"));
+    assert_eq!(dead.message.dead_letter_description(), Value::Null);
 }
 
 #[test]
@@ -338,10 +331,7 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
     }
     let nameless = Message::request(text("id"), text(&node.reply_to), map([]));
     let reply = peer.ask(&node, &nameless);
-    assert_eq!(
-        (reply.status(), reply.condition().as_str()),
-        (400, argument)
-    );
+    refused_with(&reply, 400, argument);
     // What was done has no condition at all.
     let reply = peer.call(&node, "peek-message", peek_from(1, Value::Int(1)));
     assert_eq!(

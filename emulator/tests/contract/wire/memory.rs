@@ -165,17 +165,13 @@ fn links_with_long_names() {
     let refusal = attach_many(&mut bus.client(), "q", 4_000).expect_err("too many");
     assert_eq!(refusal.condition, TOO_MUCH);
     let words = refusal.words();
-    assert!(
-        words.contains("the limit is 8388608 (--connection-memory)."),
-        "{words}"
-    );
+    assert_contains(words, "the limit is 8388608 (--connection-memory).");
     held(&bus.http, "nothing", |held| held == 0);
 }
 
 #[test]
 fn replies_and_deliveries_that_nobody_reads() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     for _ in 0..5 {
         peer.send(&sender, &Message::new("large").body(vec![b'x'; 100_000]));
@@ -219,15 +215,11 @@ fn at_the_limit_of_the_process_whoever_asks_for_more_is_closed() {
     let refusal = second.closed();
     assert_eq!(refusal.condition, TOO_MUCH);
     let words = refusal.words();
-    assert!(
-        words.contains("the limit is 4194304 (--process-memory)"),
-        "{words}"
-    );
+    assert_contains(words, "the limit is 4194304 (--process-memory)");
     // The others go on, and new ones come.
     first.detach(&links[0]);
     let mut third = bus.client();
-    let sender = third.sender("q");
-    third.send(&sender, &Message::new("small"));
+    third.send_to("q", &Message::new("small"));
     assert_eq!(memory(&bus.http)["closed_connections"], 1);
 }
 
@@ -250,8 +242,7 @@ fn the_largest_message_of_the_premium_tier_passes_everywhere() {
         peer.let_in();
         let sender = peer.sender("q");
         peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
-        let receiver = peer.receiver("q");
-        let delivery = peer.receive_one(&receiver);
+        let delivery = peer.receive_from("q");
         assert_eq!(delivery.message.data().len(), size);
         peer.complete(&delivery);
         peer.close();

@@ -68,8 +68,7 @@ fn a_host_name_chooses() {
             "a key of the other namespace"
         );
         assert_eq!(show(&mut peer, key.0, key.1), 202, "{host}");
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
         assert_eq!(held(&bus, namespace), before + 1, "{host}");
     }
 }
@@ -90,8 +89,7 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     let mut beta = Peer::connect(bus.amqp);
     assert_eq!(beta.sasl("PLAIN", b"\0b\0kb"), 0);
     beta.introduce(&Open::default());
-    let sender = beta.sender("q");
-    beta.send(&sender, &Message::new("m"));
+    beta.send_to("q", &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 1));
 
     let mut nobody = bus.stranger();
@@ -121,8 +119,7 @@ fn the_connection_string_of_each_leads_to_it() {
         );
         let mut peer = bus.stranger();
         assert_eq!(show(&mut peer, &key.0, &key.1), 202, "{key:?}");
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
         assert_eq!(held(&bus, name), 1);
     }
 }
@@ -133,8 +130,7 @@ fn only_a_token_that_is_accepted_chooses() {
     let mut peer = bus.stranger();
     assert_eq!(show(&mut peer, "a", "wrong"), 401);
     assert_eq!(show(&mut peer, "b", "kb"), 202);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("q", &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (0, 1));
 }
 
@@ -144,8 +140,7 @@ fn key_names_differ_by_case() {
     for (name, secret, counts) in [("Both", "kb", (1, 0)), ("both", "kb", (1, 1))] {
         let mut peer = bus.stranger();
         assert_eq!(show(&mut peer, name, secret), 202, "{name}");
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
         assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), counts);
     }
 }
@@ -164,8 +159,7 @@ fn a_timeline_names_its_clients_however_they_came() {
     let mut by_token = Peer::open(bus.amqp, &Open::named("by-token"));
     assert_eq!(show(&mut by_token, "a", "ka"), 202);
     for peer in [&mut by_host, &mut by_token] {
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
     }
     let timeline = bus.http.get("/$emulator/v1/namespaces/alpha/timeline").ok();
     let events = timeline["events"].as_array().expect("events are an array");
@@ -179,8 +173,7 @@ fn namespaces_share_neither_messages_nor_time_nor_records() {
     let bus = two();
     let mut peer = Peer::open(bus.amqp, &Open::to("beta"));
     show(&mut peer, "b", "kb");
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("short").ttl(10_000));
+    peer.send_to("q", &Message::new("short").ttl(10_000));
     let post = |path: &str, body| {
         bus.http
             .post(&format!("/$emulator/v1/namespaces/{path}"), &body)

@@ -11,8 +11,8 @@ const MINUTE: i64 = 60_000;
 
 /// A queue `q` with these properties, a client, and its links there.
 fn with_queue(properties: &str) -> (Bus, Peer, Link, Link) {
-    let bus = Bus::configured(&queues("", &[("q", properties), ("other", "")]));
-    let mut peer = bus.client();
+    let (bus, mut peer) =
+        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_client();
     let sender = peer.sender("q");
     let receiver = peer.receiver("q");
     (bus, peer, sender, receiver)
@@ -143,12 +143,8 @@ fn o10_o53_to_defer_counts_as_a_delivery() {
     let only = peer.receive_one(&receiver);
     peer.settle(&only, deferred());
     assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
-    assert_eq!(
-        dead.application("DeadLetterReason"),
-        text("MaxDeliveryCountExceeded")
-    );
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
+    assert_eq!(dead.dead_letter_reason(), text("MaxDeliveryCountExceeded"));
 }
 
 #[test]
@@ -177,8 +173,7 @@ fn assert_lock_lost_by(peer: &mut Peer, delivery: &Delivery) {
 
 #[test]
 fn o14_the_empty_session_id_is_a_session() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("now").session(""));
     let node = peer.node("q/$management");
@@ -235,11 +230,8 @@ fn o59_no_time_to_live_is_shown_where_none_applies_and_0_is_none() {
     assert_eq!(peer.receive_one(&receiver).message.header(2), Value::Null);
     let refusal = peer.send_in_vain(&sender, &Message::new("zero").ttl(0).encode());
     assert_eq!(refusal.condition, "amqp:internal-error");
-    let told = bus.http.events("?kind=refused");
-    let told = told
-        .iter()
-        .any(|event| event.to_string().contains("time to live"));
-    assert!(told, "the record says what was wrong");
+    let told = bus.http.timeline("?kind=refused").to_string();
+    assert_contains(&told, "time to live");
 }
 
 #[test]
@@ -293,8 +285,7 @@ fn o61_what_is_scheduled_by_way_of_another_entity_goes_on_when_it_is_due() {
 
 #[test]
 fn o62_a_session_is_browsed_whoever_holds_it() {
-    let bus = Bus::with_sessions();
-    let mut holder = bus.client();
+    let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("1", "s"), ("2", "s")]);
     let held = holder.accept("q", "s");
     let node = holder.node("q/$management");
@@ -313,13 +304,7 @@ fn o62_a_session_is_browsed_whoever_holds_it() {
         "it is shown nothing by itself"
     );
     let node = peer.node("q/$management");
-    let peek = in_session(
-        "s",
-        [
-            (text("from-sequence-number"), long(0)),
-            (text("message-count"), Value::Int(10)),
-        ],
-    );
+    let peek = peek_in("s", 0, 10);
     assert_eq!(
         ids(&peeked(&peer.call(&node, "peek-message", peek))),
         ["1", "2"]
@@ -345,8 +330,7 @@ fn o62_a_session_is_browsed_whoever_holds_it() {
 
 #[test]
 fn o63_a_link_without_its_session_is_refused_at_once_and_detached_a_second_later() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let link = peer.accept("q", "s");
     let held = peer.receive_one(&link);
@@ -378,8 +362,7 @@ fn o64_copies_are_shown_in_premium_namespaces_and_refused_elsewhere() {
     assert_eq!(refusal.condition, NOT_IMPLEMENTED);
 
     let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
-    let bus = Bus::configured(&premium);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&premium).with_client();
     let sender = peer.sender("q");
     let names: Vec<String> = (0..150).map(|number| number.to_string()).collect();
     names
@@ -419,8 +402,8 @@ fn o9_a_batch_has_a_limit_of_messages_only_where_the_namespace_is_set_so() {
     assert_eq!(peer.outcome(&sender, id), Ok(()));
     assert_eq!(bus.http.held("q"), (4501, 0));
 
-    let bus = Bus::configured(&queues(r#""BatchLimit":"messages""#, &[("q", "")]));
-    let mut peer = bus.client();
+    let (bus, mut peer) =
+        Bus::configured(&queues(r#""BatchLimit":"messages""#, &[("q", "")])).with_client();
     let sender = peer.sender("q");
     let id = peer.transfer(&sender, 0x8001_3700, false, &long);
     let refusal = peer.outcome(&sender, id).expect_err("it is too long");
@@ -439,16 +422,15 @@ fn o29_a_disabled_entity_takes_what_is_forwarded_only_where_the_namespace_is_set
         ("", ((0, 1), (0, 0))),
         (r#""ForwardToDisabled":"deliver""#, ((0, 0), (1, 0))),
     ] {
-        let bus = Bus::configured(&queues(
+        let (bus, mut peer) = Bus::configured(&queues(
             setting,
             &[
                 ("q", r#""ForwardTo":"other""#),
                 ("other", r#""Status":"SendDisabled""#),
             ],
-        ));
-        let mut peer = bus.client();
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        ))
+        .with_client();
+        peer.send_to("q", &Message::new("m"));
         let counts = bus.http.counts("q");
         let (other, transfer) = (bus.http.held("other"), &counts["transfer_dead_letter"]);
         assert_eq!(

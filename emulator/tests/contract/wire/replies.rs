@@ -5,10 +5,7 @@ use serde_amqp::Value;
 use crate::support::*;
 
 fn request(reply_to: Value) -> Message {
-    let body = map([
-        (text("from-sequence-number"), long(1)),
-        (text("message-count"), Value::Int(1)),
-    ]);
+    let body = peek_from(1, Value::Int(1));
     Message::request(text("id"), reply_to, body)
         .application("operation", text("com.microsoft:peek-message"))
 }
@@ -29,8 +26,7 @@ fn replies(name: &str, target: &str, channel: u16) -> Attach {
 
 #[test]
 fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.begin(1);
     let requests =
         [0, 1].map(|channel| peer.attached(&Attach::sender("q/$management").on(channel)));
@@ -69,8 +65,7 @@ fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
 
 #[test]
 fn a_request_without_a_receiver_is_rejected() {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     let requests = peer.sender("q/$management");
     let other = peer.node("other/$management");
     for reply_to in [
@@ -92,8 +87,7 @@ fn a_request_without_a_receiver_is_rejected() {
 
 #[test]
 fn the_outcome_of_a_request_comes_before_its_reply() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node("q/$management");
     for _ in 0..20 {
         peer.transfer(
@@ -121,8 +115,7 @@ fn the_outcome_of_a_request_comes_before_its_reply() {
 
 #[test]
 fn replies_are_settled_when_their_reader_asked_for_it() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let requests = peer.sender("q/$management");
     for (mode, settled) in [(0, false), (1, true)] {
         let reply_to = format!("mode {mode}");
@@ -145,8 +138,7 @@ fn replies_are_settled_when_their_reader_asked_for_it() {
 
 #[test]
 fn replies_wait_for_credit_and_keep_their_order() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node_without_credit("q/$management", "java");
     let ids: Vec<Value> = (0..5).map(ulong).collect();
     for id in &ids {
@@ -168,8 +160,7 @@ fn replies_wait_for_credit_and_keep_their_order() {
 
 #[test]
 fn a_reader_that_gives_no_credit_loses_its_link_in_the_end() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node_without_credit("q/$management", "never");
     for _ in 0..1025 {
         peer.transfer(&node.requests, 0, true, &request(text("never")).encode());

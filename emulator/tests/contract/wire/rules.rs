@@ -18,8 +18,7 @@ const ARGUMENT: &str = "com.microsoft:argument-error";
 
 /// The subscription `s` of the topic `t`, and a client that manages its rules.
 fn ruled(subscription: serde_json::Value) -> (Bus, Peer, Node) {
-    let bus = Bus::configured(&topic(&json!({}), &[("s", subscription)]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&topic(&json!({}), &[("s", subscription)])).with_client();
     let node = peer.node("t/Subscriptions/s/$management");
     (bus, peer, node)
 }

@@ -8,8 +8,7 @@ const MINUTE: i64 = 60_000;
 const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 fn bus_with(properties: &str) -> (Bus, Peer, Node) {
-    let bus = Bus::configured(&queues("", &[("q", properties)]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&queues("", &[("q", properties)])).with_client();
     let node = peer.node("q/$management");
     (bus, peer, node)
 }
@@ -69,8 +68,7 @@ fn the_entry_of_a_message_may_have_no_id_as_python_has_none() {
     let body = map([(text("messages"), list([entry]))]);
     assert_eq!(scheduled(&peer.call(&node, "schedule-message", body)), [1]);
     bus.http.advance(61.0);
-    let receiver = peer.receiver("q");
-    let delivery = peer.receive_one(&receiver);
+    let delivery = peer.receive_from("q");
     assert_eq!(delivery.message.data(), b"nameless");
     assert_eq!(delivery.id().len(), 32, "the broker gave it one");
 }
@@ -83,8 +81,7 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
     let over_management = Message::new("a").scheduled_at(at);
     let reply = peer.call(&node, "schedule-message", schedule(&[over_management]));
     assert_eq!(scheduled(&reply), [1]);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("b").scheduled_at(at));
+    peer.send_to("q", &Message::new("b").scheduled_at(at));
     assert_eq!(bus.http.counts("q")["scheduled"], 2);
     for message in peer.peek_all(&node) {
         assert_eq!(message.instant("x-opt-scheduled-enqueue-time"), at);
@@ -92,11 +89,7 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
     bus.http.advance(30.0);
     assert_eq!(bus.http.counts("q")["scheduled"], 2);
     bus.http.advance(31.0);
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        (&counts["scheduled"], &counts["active"]),
-        (&0.into(), &2.into())
-    );
+    assert_eq!(bus.http.numbers("q", ["scheduled", "active"]), [0, 2]);
 }
 
 #[test]
@@ -129,11 +122,7 @@ fn a_link_schedules_too_alone_and_in_batches() {
     let mixed = batch(&[later("b").encode(), Message::new("c").encode()]);
     let id = peer.transfer(&sender, BATCH, false, &mixed);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        (&counts["scheduled"], &counts["active"]),
-        (&2.into(), &1.into())
-    );
+    assert_eq!(bus.http.numbers("q", ["scheduled", "active"]), [2, 1]);
     let states = peer.peek_all(&node);
     let state = |message: &Received| message.annotation("x-opt-message-state");
     let states: Vec<Value> = states.iter().map(state).collect();
@@ -223,9 +212,9 @@ fn nothing_is_scheduled_where_nothing_can_be_sent() {
     let (bus, mut peer, node) = bus_with(r#""Status":"SendDisabled""#);
     let reply = peer.call(&node, "schedule-message", schedule(&[later("a")]));
     let words = refused_with(&reply, 400, "com.microsoft:entity-disabled");
-    assert!(
-        words.starts_with("Messaging entity 'sb://localhost/q' is currently disabled."),
-        "{words}"
+    assert_starts_with(
+        &words,
+        "Messaging entity 'sb://localhost/q' is currently disabled.",
     );
     for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
         let node = peer.node(&format!("{path}/$management"));

@@ -5,8 +5,7 @@ use serde_amqp::Value;
 use crate::support::*;
 
 fn sending() -> (Bus, Peer, Link) {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     (bus, peer, sender)
 }

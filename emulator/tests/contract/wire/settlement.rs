@@ -8,8 +8,7 @@ const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 
 /// A queue with one message for each id, and a client that receives from it.
 fn receiving(ids: &[&str]) -> (Bus, Peer, Link) {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let sender = peer.sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
@@ -83,12 +82,11 @@ fn properties_are_changed_on_the_way_back() {
         [symbol("com.microsoft:dead-letter"), Value::Null, info],
     );
     peer.settle(&delivery, composite(0x25, [error]));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
     assert_eq!(dead.application("tries"), Value::Int(2));
     assert_eq!(dead.application("why"), text("busy"));
-    assert_eq!(dead.application("DeadLetterReason"), text("enough"));
-    assert_eq!(dead.application("DeadLetterErrorDescription"), Value::Null);
+    assert_eq!(dead.dead_letter_reason(), text("enough"));
+    assert_eq!(dead.dead_letter_description(), Value::Null);
     assert_eq!(dead.header(4), uint(1), "the count is kept");
 }
 
@@ -101,9 +99,8 @@ fn a_rejection_without_an_error_dead_letters_without_a_reason() {
         0x25
     );
     assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead);
-    assert_eq!(dead.message.application("DeadLetterReason"), Value::Null);
+    let dead = peer.receive_from("q/$DeadLetterQueue");
+    assert_eq!(dead.message.dead_letter_reason(), Value::Null);
     let refusal = refused(&peer.settle(&dead, dead_lettered("again", "")));
     assert_eq!(refusal.condition, "amqp:not-allowed");
     refusal.tracking_id();
@@ -184,10 +181,9 @@ fn a_lock_that_has_ended_is_lost_and_its_message_comes_again() {
 
 #[test]
 fn a_poison_message_is_moved_in_the_step_of_its_last_abandon() {
-    let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":3"#)]));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("poison"));
+    let (bus, mut peer) =
+        Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":3"#)])).with_client();
+    peer.send_to("q", &Message::new("poison"));
     let receiver = peer.receiver("q");
     for count in 0..3 {
         let delivery = peer.receive_one(&receiver);
@@ -195,27 +191,18 @@ fn a_poison_message_is_moved_in_the_step_of_its_last_abandon() {
         peer.settle(&delivery, abandoned());
     }
     assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
-    assert_eq!(
-        dead.application("DeadLetterReason"),
-        text("MaxDeliveryCountExceeded")
-    );
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
+    assert_eq!(dead.dead_letter_reason(), text("MaxDeliveryCountExceeded"));
     let description = "Message could not be consumed after 3 delivery attempts.";
-    assert_eq!(
-        dead.application("DeadLetterErrorDescription"),
-        text(description)
-    );
+    assert_eq!(dead.dead_letter_description(), text(description));
 }
 
 #[test]
 fn a_link_that_goes_leaves_its_locks_or_frees_them() {
     for (setting, locked, count) in [("keep", 1, 1), ("release", 0, 0)] {
         let setting = format!(r#""LocksOnDetach":"{setting}""#);
-        let bus = Bus::configured(&queues(&setting, &[("q", "")]));
-        let mut peer = bus.client();
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("a"));
+        let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();
+        peer.send_to("q", &Message::new("a"));
         let receiver = peer.receiver("q");
         peer.receive_one(&receiver);
         peer.detach(&receiver);

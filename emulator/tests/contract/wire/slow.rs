@@ -42,8 +42,7 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 
 #[test]
 fn time_does_not_wait_for_it_at_every_deadline() {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut slow = bus.client();
+    let (bus, mut slow) = Bus::with_queues(&["q", "other"]).with_client();
     let receiver = slow.receiver("q");
     slow.credit(&receiver, 5000);
     slow.settle_down();
@@ -66,8 +65,7 @@ fn time_does_not_wait_for_it_at_every_deadline() {
 
 #[test]
 fn an_advance_ends_with_the_client_that_asked_for_it() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut slow = bus.client();
+    let (bus, mut slow) = Bus::with_queues(&["q"]).with_client();
     let receiver = slow.receiver("q");
     slow.credit(&receiver, 5000);
     slow.settle_down();
@@ -107,10 +105,7 @@ fn an_advance_ends_with_the_client_that_asked_for_it() {
 
 /// A request for everything that the queue holds.
 fn peek_all(node: &Node) -> Vec<u8> {
-    let body = map([
-        (text("from-sequence-number"), long(1)),
-        (text("message-count"), Value::Int(100)),
-    ]);
+    let body = peek_from(1, Value::Int(100));
     Message::request(text("id"), text(&node.reply_to), body)
         .application("operation", text("com.microsoft:peek-message"))
         .encode()
@@ -153,8 +148,7 @@ fn its_output_is_bounded() {
 
 #[test]
 fn replies_that_wait_for_credit_are_bounded_in_bytes() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     fill(&mut peer, "q", 11);
     let node = peer.node_without_credit("q/$management", "never");
     for _ in 0..20 {

@@ -15,8 +15,7 @@ fn subscribed(settings: &serde_json::Value) -> Bus {
 
 fn send(bus: &Bus, address: &str, id: &str) {
     let mut peer = bus.client();
-    let sender = peer.sender(address);
-    peer.send(&sender, &Message::new(id));
+    peer.send_to(address, &Message::new(id));
 }
 
 fn change(bus: &Bus, path: &str, settings: &serde_json::Value) {
@@ -34,8 +33,7 @@ fn a_queue_forwards_to_a_topic_and_its_subscription_to_a_queue() {
         assert_eq!(bus.http.held(entity), (0, 0), "{entity}");
     }
     let mut peer = bus.client();
-    let receiver = peer.receiver("q");
-    let message = peer.receive_one(&receiver).message;
+    let message = peer.receive_from("q").message;
     assert_eq!(message.id(), "m");
     assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
 }
@@ -62,7 +60,7 @@ fn dead_letters_of_a_subscription_are_as_those_of_a_queue() {
     assert_eq!(bus.http.held(PATH), (0, 1));
     let dead = peer.receiver(&format!("{PATH}/$DeadLetterQueue"));
     let dead = peer.receive_one(&dead);
-    let reason = dead.message.application("DeadLetterReason");
+    let reason = dead.message.dead_letter_reason();
     assert_eq!(reason, text("MaxDeliveryCountExceeded"));
 }
 
@@ -74,8 +72,7 @@ fn forwarded_dead_letters_name_their_subscription() {
     let receiver = peer.receiver(PATH);
     let delivery = peer.receive_one(&receiver);
     peer.settle(&delivery, dead_lettered("why", "because"));
-    let graves = peer.receiver("q");
-    let message = peer.receive_one(&graves).message;
+    let message = peer.receive_from("q").message;
     let source = message.annotation("x-opt-deadletter-source");
     assert_eq!(source, text(PATH));
 }
@@ -97,8 +94,7 @@ fn a_lock_of_a_subscription_ends_by_the_clock() {
 
 #[test]
 fn messages_do_not_keep_a_subscription_and_rules_do() {
-    let bus = subscribed(&json!({"AutoDeleteOnIdle": "PT5M"}));
-    let mut peer = bus.client();
+    let (bus, mut peer) = subscribed(&json!({"AutoDeleteOnIdle": "PT5M"})).with_client();
     let node = peer.node(&format!("{PATH}/$management"));
     bus.http.advance(200.0);
     let rule = map([
@@ -121,8 +117,7 @@ fn messages_do_not_keep_a_subscription_and_rules_do() {
 #[test]
 fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
     let idle = json!({"AutoDeleteOnIdle": "PT5M"});
-    let bus = Bus::configured(&topic(&idle, &[("s", json!({}))]));
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::configured(&topic(&idle, &[("s", json!({}))])).with_client();
     let node = peer.node(&format!("{PATH}/$management"));
     for _ in 0..3 {
         bus.http.advance(200.0);
@@ -191,8 +186,8 @@ fn a_token_covers_what_is_below_it() {
 
 #[test]
 fn the_configuration_of_the_official_emulator_does_what_it_says() {
-    let bus = Bus::configured(include_str!("../../../../fixtures/config/topics.json"));
-    let mut peer = bus.client();
+    let (_bus, mut peer) =
+        Bus::configured(include_str!("../../../../fixtures/config/topics.json")).with_client();
     let sender = peer.sender("topic.1");
     for message in [
         Message::new("json").property(6, symbol("application/json")),

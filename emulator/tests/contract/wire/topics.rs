@@ -20,8 +20,7 @@ fn publish(bus: &Bus, messages: &[Message]) {
 
 #[test]
 fn every_spelling_of_an_address_means_the_same() {
-    let bus = subscribed(&["s"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = subscribed(&["s"]).with_client();
     for (to, from) in [
         ("t", "t/Subscriptions/s"),
         ("T", "T/subscriptions/S"),
@@ -33,8 +32,7 @@ fn every_spelling_of_an_address_means_the_same() {
         ),
         ("sb://localhost/T", "sb://localhost/T/Subscriptions/S"),
     ] {
-        let sender = peer.sender(to);
-        peer.send(&sender, &Message::new(to));
+        peer.send_to(to, &Message::new(to));
         let receiver = peer.receiver(from);
         let delivery = peer.receive_one(&receiver);
         assert_eq!(delivery.id(), to);
@@ -95,8 +93,7 @@ fn what_nobody_subscribed_to_is_accepted_and_gone() {
 
 #[test]
 fn topics_are_sent_to_and_subscriptions_received_from() {
-    let bus = subscribed(&["s"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = subscribed(&["s"]).with_client();
     for (attach, condition, words) in [
         (
             Attach::sender("t/Subscriptions/s"),
@@ -170,7 +167,7 @@ fn a_subscription_settles_as_a_queue_does() {
     let dead = peer.receiver(&format!("{path}/$DeadLetterQueue"));
     let dead = peer.receive_one(&dead);
     assert_eq!(dead.id(), "b");
-    assert_eq!(dead.message.application("DeadLetterReason"), text("why"));
+    assert_eq!(dead.message.dead_letter_reason(), text("why"));
     // A token is good at its own subscription only.
     let other = peer.node("t/Subscriptions/other/$management");
     let body = disposition("completed", &[dead.token()]);
@@ -250,8 +247,9 @@ fn messages_arrive_whatever_the_status_of_a_subscription_is() {
         assert_eq!(refusal.condition, "com.microsoft:entity-disabled");
     }
     for status in ["Disabled", "SendDisabled"] {
-        let bus = Bus::configured(&topic(&json!({ "Status": status }), &[("s", json!({}))]));
-        let mut peer = bus.client();
+        let (_bus, mut peer) =
+            Bus::configured(&topic(&json!({ "Status": status }), &[("s", json!({}))]))
+                .with_client();
         let refusal = peer.refused(&Attach::sender("t"));
         assert_eq!(
             refusal.condition, "com.microsoft:entity-disabled",
@@ -276,8 +274,7 @@ fn a_topic_drops_what_it_has_seen() {
 
 #[test]
 fn a_batch_is_published_in_its_order() {
-    let bus = subscribed(&["s"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = subscribed(&["s"]).with_client();
     let sender = peer.sender("t");
     let messages = ["a", "b", "c"].map(|id| Message::new(id).encode());
     let id = peer.transfer(&sender, BATCH, false, &batch(&messages));
@@ -306,8 +303,7 @@ fn a_subscription_that_forwards_sends_its_copies_on() {
 
 #[test]
 fn links_of_a_subscription_outlive_a_reset() {
-    let bus = subscribed(&["s", "other"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = subscribed(&["s", "other"]).with_client();
     let receiver = peer.receiver("t/Subscriptions/s");
     bus.http
         .post(

@@ -1,7 +1,6 @@
 //! Transactions, frame by frame (semantics §12, wire.md §8).
 
 mod crossing;
-mod microsoft;
 mod refusals;
 mod settlements;
 
@@ -11,8 +10,7 @@ use crate::support::*;
 
 /// A queue with these messages, a client, and links to send and to receive.
 fn bus_with(ids: &[&str]) -> (Bus, Peer, Link, Link) {
-    let bus = Bus::with_queues(&["q", "other"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     let sender = peer.sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
@@ -28,8 +26,7 @@ fn drained(peer: &mut Peer, receiver: &Link) -> Vec<String> {
 
 #[test]
 fn the_coordinator_is_echoed_and_gives_credit() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let attach = Attach::coordinator();
     let coordinator = peer.attached(&attach);
     assert_eq!(coordinator.answer.field(6), &attach.target);

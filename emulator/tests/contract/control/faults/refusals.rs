@@ -157,10 +157,7 @@ fn what_an_operation_does_not_have_cannot_narrow_it() {
         let problem = &answer.body["error"]["problems"][0];
         assert_eq!((&problem["path"], &problem["value"]), (&json!(key), &value));
         let allowed = problem["allowed"].as_str().unwrap();
-        assert!(
-            allowed.starts_with("only with the operations "),
-            "{allowed}"
-        );
+        assert_starts_with(allowed, "only with the operations ");
         assert!(!allowed.contains(operation), "{allowed}");
     }
 }

@@ -22,10 +22,7 @@ fn a_management_request_is_answered_with_a_status() {
         "peek-message",
         peek_from(0, serde_amqp::Value::Int(1)),
     );
-    assert_eq!(
-        (reply.status(), reply.condition().as_str()),
-        (503, "com.microsoft:server-busy")
-    );
+    refused_with(&reply, 503, "com.microsoft:server-busy");
     assert!(
         reply.text().starts_with("later TrackingId:"),
         "{}",
@@ -49,10 +46,7 @@ fn a_rejected_request_has_the_status_of_its_condition() {
         "peek-message",
         peek_from(0, serde_amqp::Value::Int(1)),
     );
-    assert_eq!(
-        (reply.status(), reply.condition().as_str()),
-        (408, "com.microsoft:timeout")
-    );
+    refused_with(&reply, 408, "com.microsoft:timeout");
 }
 
 #[test]
@@ -106,11 +100,7 @@ fn the_life_of_a_token_ends_after_an_operation() {
     peer.send(&sender, &Message::new("1"));
     let refusal = peer.detached(&sender).refusal(2);
     assert_eq!(refusal.condition, "amqp:unauthorized-access");
-    assert!(
-        refusal.text.starts_with("ExpiredToken: "),
-        "{}",
-        refusal.text
-    );
+    assert_starts_with(&refusal.text, "ExpiredToken: ");
     peer.let_in();
     let again = peer.attached(&Attach::sender("q").named("again"));
     peer.send(&again, &Message::new("2"));

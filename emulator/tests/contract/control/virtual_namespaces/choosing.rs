@@ -15,8 +15,7 @@ fn at(address: IpAddr, listener: SocketAddr) -> SocketAddr {
 }
 
 fn send_one(peer: &mut Peer) {
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("q", &Message::new("m"));
 }
 
 #[test]
@@ -159,8 +158,7 @@ fn an_address_that_somebody_else_has_is_refused() {
     let _taken = std::net::TcpListener::bind(at(address, bus.amqp)).expect("it is free");
     let emulator = format!(r#""Address":"{address}""#);
     let answer = put(&bus, "second", &declared(&["q"], &emulator));
-    let (code, message) = answer.error(409);
-    assert_eq!(code, "cannot-listen");
+    let message = answer.error_with(409, "cannot-listen");
     assert!(message.contains(&address.to_string()), "{message}");
     assert_eq!(names(&bus), ["sbemulatorns"]);
 }

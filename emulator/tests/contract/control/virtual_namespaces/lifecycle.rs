@@ -13,8 +13,7 @@ fn one_that_is_made_is_served_beside_the_others() {
     assert_eq!(made.admin.port, Some(bus.http.0.port()));
     assert_eq!(names(&bus), ["sbemulatorns", "second"]);
     let mut peer = made.client(bus.amqp);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("q", &Message::new("m"));
     assert_eq!(active(&bus, "second", "q"), 1);
     assert_eq!(active(&bus, "SECOND", "q"), 1, "case makes no difference");
     assert_eq!(active(&bus, "sbemulatorns", "q"), 0);
@@ -39,8 +38,7 @@ fn two_share_neither_messages_nor_time_nor_faults_nor_records() {
     let bus = Bus::with_queues(&["q"]);
     let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
     let mut peer = two.client(bus.amqp);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("short").ttl(10_000));
+    peer.send_to("q", &Message::new("short").ttl(10_000));
     let post = |name: &str, rest: &str, body| {
         let answer = bus.http.post(&format!("{}/{rest}", path(name)), &body);
         answer.ok()
@@ -104,8 +102,7 @@ fn removal_closes_the_connections_of_that_namespace_alone() {
     assert_eq!(active(&bus, "two", "q"), 1);
 
     let answer = bus.http.get(&format!("{}/clock", path("one")));
-    let (code, message) = answer.error(404);
-    assert_eq!(code, "not-found");
+    let message = answer.error_with(404, "not-found");
     assert!(message.contains("sbemulatorns, two"), "{message}");
     let mut late = bus.stranger();
     let reply = late.put_token("sb://localhost/", &one.token());
@@ -120,8 +117,7 @@ fn what_was_removed_can_be_made_again_and_is_another() {
         let made = make(&bus, "again", &body);
         assert_eq!(active(&bus, "again", "q"), 0);
         let mut peer = made.client(bus.amqp);
-        let sender = peer.sender("q");
-        peer.send(&sender, &Message::new("m"));
+        peer.send_to("q", &Message::new("m"));
         assert_eq!(remove(&bus, "again").status, 204);
         assert_eq!(peer.closed().condition, "amqp:connection:forced");
     }
@@ -155,8 +151,7 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
         &declared(&["q"], r#""Expiry":"on-receive""#),
     );
     let mut peer = made.client(bus.amqp);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("canary").ttl(1_000));
+    peer.send_to("q", &Message::new("canary").ttl(1_000));
     let advance = format!("{}/clock/advance", path("second"));
     bus.http.post(&advance, &json!({"seconds": 2})).ok();
     assert_eq!(active(&bus, "second", "q"), 1, "nobody waits yet");
@@ -178,8 +173,7 @@ fn an_advance_ends_with_its_namespace() {
         format!(r#"{{"UserConfig":{{"Namespaces":[{{"Name":"any","Queues":[{queue}]}}]}}}}"#);
     let made = make(&bus, "short", &body);
     let mut peer = made.client(bus.amqp);
-    let sender = peer.sender("q");
-    peer.send(&sender, &Message::new("m"));
+    peer.send_to("q", &Message::new("m"));
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1_000_000_000);
     // It reads on: where nothing is delivered no lock ends.

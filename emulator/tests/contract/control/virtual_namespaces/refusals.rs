@@ -36,8 +36,7 @@ fn a_name_is_had_by_one_alone() {
     make(&bus, "Twin", "");
     for name in ["Twin", "twin", "SBEMULATORNS"] {
         let answer = put(&bus, name, "");
-        let (code, message) = answer.error(409);
-        assert_eq!(code, "conflict");
+        let message = answer.error_with(409, "conflict");
         assert!(message.contains("already"), "{message}");
     }
     assert_eq!(names(&bus), ["sbemulatorns", "Twin"]);
@@ -54,12 +53,8 @@ fn a_key_name_and_an_address_are_had_by_one_alone() {
     );
     let taken = |emulator: &str, path: &str, value: &str| {
         let answer = put(&bus, "second", &declared(&[], emulator));
-        let (code, message) = answer.error(409);
-        assert_eq!(code, "conflict");
-        assert!(
-            message.contains("belongs to the namespace \"first\""),
-            "{message}"
-        );
+        let message = answer.error_with(409, "conflict");
+        assert_contains(message, "belongs to the namespace \"first\"");
         let problem = &answer.body["error"]["problems"][0];
         assert_eq!(
             problem["path"],
@@ -139,15 +134,10 @@ fn a_body_may_be_as_large_as_a_configuration_file_and_no_larger() {
 fn the_last_one_stays_and_an_unknown_one_is_not_found() {
     let bus = Bus::with_queues(&["q"]);
     let answer = remove(&bus, "SbEmulatorNs");
-    let (code, message) = answer.error(409);
-    assert_eq!(code, "last-namespace");
-    assert!(
-        message.contains("\"sbemulatorns\" is the last namespace"),
-        "{message}"
-    );
+    let message = answer.error_with(409, "last-namespace");
+    assert_contains(message, "\"sbemulatorns\" is the last namespace");
     let answer = remove(&bus, "nobody");
-    let (code, message) = answer.error(404);
-    assert_eq!(code, "not-found");
+    let message = answer.error_with(404, "not-found");
     assert!(
         message.contains("\"nobody\"") && message.contains("sbemulatorns"),
         "{message}"
@@ -175,8 +165,7 @@ fn there_may_be_only_so_many() {
         make(&bus, &format!("n{number}"), "");
     }
     let answer = put(&bus, "one-more", "");
-    let (code, message) = answer.error(403);
-    assert_eq!(code, "limit-reached");
+    let message = answer.error_with(403, "limit-reached");
     assert!(message.contains("1000 namespaces"), "{message}");
     let answer = bus.http.get(&format!("{}/clock", path("one-more")));
     let (_, message) = answer.error(404);

@@ -94,9 +94,7 @@ fn it_tells_what_is_there_now() {
     }
     let admin = bus.admin();
     let cheap = rule(&sql_filter("price &lt; 10"));
-    admin
-        .put("/t/subscriptions/s/rules/cheap", &cheap)
-        .expect(201);
+    admin.create("/t/subscriptions/s/rules/cheap", &cheap);
     admin
         .delete("/t/subscriptions/s/rules/$Default")
         .expect(200);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_emulator::Options;
 use servicebus_emulator::auth::{Key, sas};
 
-use super::{UNAUTHORIZED, keys, root_token, show, token};
+use super::{UNAUTHORIZED, keys, show, show_root, token};
 use crate::support::*;
 
 /// How long a token of these tests is good for, in seconds of real time, which nobody can move: long enough for a
@@ -25,11 +25,7 @@ fn rights_end_with_their_token() {
     });
     assert_eq!(refusal.condition, UNAUTHORIZED);
     bus.http.advance(3600.0);
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &root_token("sb://localhost/a"),
-    );
+    show_root(&mut peer, "sb://localhost/a");
     peer.sender("a");
 }
 
@@ -39,11 +35,7 @@ fn links_end_with_their_token_and_others_stay() {
     let mut peer = bus.stranger();
     let short = |resource: &str| sas::sign(resource, &Key::well_known(), now() + LIFE);
     show(&mut peer, "sb://localhost/a", &short("sb://localhost/a"));
-    show(
-        &mut peer,
-        "sb://localhost/b",
-        &root_token("sb://localhost/b"),
-    );
+    show_root(&mut peer, "sb://localhost/b");
     let (sender, receiver) = (peer.sender("a"), peer.receiver("a"));
     let management = peer.node("a/$management");
     let stays = peer.sender("b");
@@ -57,20 +49,12 @@ fn links_end_with_their_token_and_others_stay() {
     ] {
         let refusal = peer.detached(link).refusal(2);
         assert_eq!(refusal.condition, UNAUTHORIZED);
-        assert!(
-            refusal.text.starts_with("ExpiredToken: "),
-            "{}",
-            refusal.text
-        );
+        assert_starts_with(&refusal.text, "ExpiredToken: ");
     }
     peer.send(&stays, &Message::new("still allowed"));
     // The lock of what was delivered runs on, as for any link that closes.
     assert_eq!(bus.http.held("a"), (1, 0));
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &root_token("sb://localhost/a"),
-    );
+    show_root(&mut peer, "sb://localhost/a");
     peer.sender("a");
 }
 
@@ -82,11 +66,7 @@ fn a_token_that_is_renewed_in_time_keeps_its_links() {
     let short = sas::sign("sb://localhost/a", &Key::well_known(), end);
     show(&mut peer, "sb://localhost/a", &short);
     let sender = peer.sender("a");
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &root_token("sb://localhost/a"),
-    );
+    show_root(&mut peer, "sb://localhost/a");
     eventually("the end of the first token", || (now() > end).then_some(()));
     peer.send(&sender, &Message::new("after it"));
     assert_eq!(bus.http.held("a"), (1, 0));

@@ -197,9 +197,9 @@ fn a_filter_that_fails_is_a_dead_letter_if_that_is_wanted() {
             let dead = peer.receiver(&format!("{path}/$DeadLetterQueue"));
             let dead = peer.receive_one(&dead).message;
             assert_eq!(dead.id(), "fails");
-            let reason = dead.application("DeadLetterReason");
+            let reason = dead.dead_letter_reason();
             assert_eq!(reason, text("FilterException"));
-            let Value::String(words) = dead.application("DeadLetterErrorDescription") else {
+            let Value::String(words) = dead.dead_letter_description() else {
                 panic!("no description: {dead:?}");
             };
             assert!(
@@ -216,9 +216,10 @@ fn an_action_that_fails_is_a_dead_letter_too() {
     let (bus, mut peer, _) = ruled(rules(&[failing, sql("plain", "1=1", "")]));
     let messages = [Message::new("m").application("n", Value::Int(0))];
     assert_eq!(selected(&bus, &messages), ["m"]);
-    let dead = peer.receiver("t/Subscriptions/s/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
-    let reason = dead.application("DeadLetterReason");
+    let dead = peer
+        .receive_from("t/Subscriptions/s/$DeadLetterQueue")
+        .message;
+    let reason = dead.dead_letter_reason();
     assert_eq!(reason, text("RuleActionException"));
     assert_eq!(dead.application("a"), Value::Null, "nothing is changed");
 }

@@ -13,8 +13,7 @@ fn is_in_a_minute(instant: i64) -> bool {
 
 #[test]
 fn the_granted_id_comes_in_the_shape_of_the_request() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (session, wanted, answer) in [
         ("a", text("a"), text("a")),
         ("b", described(text("b")), described(text("b"))),
@@ -31,8 +30,7 @@ fn the_granted_id_comes_in_the_shape_of_the_request() {
 
 #[test]
 fn everything_else_is_repeated_as_it_was_asked_for() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (index, (address, snd, rcv)) in [
         ("q", 0, 1),
         ("amqps://localhost:5671/Q", 2, 0),
@@ -62,8 +60,7 @@ fn everything_else_is_repeated_as_it_was_asked_for() {
 
 #[test]
 fn other_filters_of_the_source_stay() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let mut source = vec![text("q")];
     source.resize(7, Value::Null);
     source.push(map([
@@ -97,8 +94,7 @@ fn the_lock_is_told_in_the_time_of_the_client() {
 
 #[test]
 fn a_session_may_be_accepted_before_there_is_a_message() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let link = peer.accept("q", "later");
     peer.credit(&link, 1);
     send_all(&mut peer, "q", &[("x", "other"), ("m", "later")]);
@@ -109,8 +105,7 @@ fn a_session_may_be_accepted_before_there_is_a_message() {
 
 #[test]
 fn a_session_receiver_may_receive_and_delete() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("a", "s"), ("x", "t"), ("b", "s")]);
     let link = peer.attached(&Attach {
         snd_settle_mode: 1,
@@ -124,8 +119,7 @@ fn a_session_receiver_may_receive_and_delete() {
 
 #[test]
 fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let sent = [("1", "b"), ("2", "a"), ("3", "b"), ("4", "c")];
     send_all(&mut peer, "q", &sent);
     let granted = [0, 1, 2].map(|_| peer.accept_next("q"));
@@ -145,8 +139,8 @@ fn a_subscription_has_sessions_of_its_own() {
         ("s", properties(&with_sessions)),
         ("plain", properties(&serde_json::json!({}))),
     ];
-    let bus = Bus::configured(&topic(&serde_json::json!({}), &subscriptions));
-    let mut peer = bus.client();
+    let (_bus, mut peer) =
+        Bus::configured(&topic(&serde_json::json!({}), &subscriptions)).with_client();
     send_all(&mut peer, "t", &[("1", "b"), ("2", "a"), ("3", "b")]);
     let link = peer.accept("t/Subscriptions/s", "b");
     let got: Vec<String> = peer.drain(&link, 10).iter().map(Delivery::id).collect();
@@ -157,8 +151,7 @@ fn a_subscription_has_sessions_of_its_own() {
 
 #[test]
 fn a_filter_means_nothing_to_other_links() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for address in ["q/$management", "$cbs"] {
         peer.attached(&Attach::session(address, text("s")));
     }

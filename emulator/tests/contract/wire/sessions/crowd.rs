@@ -40,8 +40,7 @@ fn whoever_came_first_is_woken_first() {
 
 #[test]
 fn sessions_go_from_hand_to_hand_and_nobody_is_passed_over() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "only")]);
     let first = peer.accept("q", "only");
     let mut waiting: Vec<(Attach, u32)> = (0..200)

@@ -8,8 +8,7 @@ const LOST: &str = "com.microsoft:session-lock-lost";
 
 /// A session that its reader has a message of.
 fn holding() -> (Bus, Peer, Link, Delivery) {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let link = peer.accept("q", "s");
     let held = peer.receive_one(&link);
@@ -30,11 +29,7 @@ fn the_link_is_closed_when_the_time_is_over() {
     assert!(detach.flag(1), "closed");
     let refusal = detach.refusal(2);
     assert_eq!(refusal.condition, LOST);
-    assert!(
-        refusal.words().starts_with("The session lock has expired"),
-        "{}",
-        refusal.text
-    );
+    assert_starts_with(refusal.words(), "The session lock has expired");
     // What crosses the detach is refused like the link.
     let answer = refused(&peer.settle(&held, accepted()));
     assert_eq!(answer.condition, LOST);

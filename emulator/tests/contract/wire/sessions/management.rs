@@ -86,8 +86,7 @@ fn sessions_are_listed_by_when_their_state_was_set() {
 
 #[test]
 fn a_list_needs_a_page() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let node = peer.node("q/$management");
     let since = |value: Value| (text("last-updated-time"), value);
     let skip = |value: Value| (text("skip"), value);
@@ -128,8 +127,7 @@ fn renewing_tells_the_new_end_in_the_time_of_the_client() {
 
 #[test]
 fn peeking_may_be_limited_to_a_session() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b"), ("3", "a")]);
     let node = peer.node("q/$management");
     let peek = |session: Value| {
@@ -162,8 +160,7 @@ fn peeking_may_be_limited_to_a_session() {
 
 #[test]
 fn deleting_may_be_limited_to_a_session() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b"), ("3", "a")]);
     let node = peer.node("q/$management");
     let body = in_session(
@@ -180,8 +177,7 @@ fn deleting_may_be_limited_to_a_session() {
 
 #[test]
 fn dead_letters_are_peeked_by_session_too() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b")]);
     for session in ["a", "b"] {
         let link = peer.accept("q", session);
@@ -189,13 +185,7 @@ fn dead_letters_are_peeked_by_session_too() {
         peer.settle(&held, dead_lettered("why", ""));
     }
     let node = peer.node("q/$DeadLetterQueue/$management");
-    let body = in_session(
-        "b",
-        [
-            (text("from-sequence-number"), long(1)),
-            (text("message-count"), Value::Int(10)),
-        ],
-    );
+    let body = peek_in("b", 1, 10);
     let reply = peer.call(&node, "peek-message", body);
     assert_eq!(ids(&peeked(&reply)), ["2"]);
 }

@@ -61,8 +61,7 @@ fn call(peer: &mut Peer, node: &Node, link: &str, operation: &str, body: Value) 
 
 #[test]
 fn o55_the_token_of_a_session_takes_it_over_on_the_same_connection() {
-    let bus = premium();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = premium().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "s")]);
     let first = peer.attached(&wish(text("s"), Value::Null).named("first"));
     let (session, token) = held(&first);
@@ -112,7 +111,7 @@ fn o55_the_token_of_a_session_takes_it_over_on_the_same_connection() {
         "update-disposition",
         complete.clone(),
     );
-    assert_eq!((reply.status(), reply.condition().as_str()), (410, LOST));
+    refused_with(&reply, 410, LOST);
     let reply = call(&mut peer, &node, "second", "update-disposition", complete);
     assert_eq!(reply.status(), 200, "{}", reply.text());
     let rest = peer.receive_one(&second);
@@ -133,8 +132,7 @@ fn o55_another_connection_takes_a_session_over_too() {
 
 #[test]
 fn o55_whatever_is_not_the_token_of_the_holder_is_refused() {
-    let bus = premium();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = premium().with_client();
     // A link of the same name would end it.
     let first = peer.attached(&wish(text("s"), Value::Null).named("first"));
     let (_, token) = held(&first);
@@ -160,8 +158,7 @@ fn o55_whatever_is_not_the_token_of_the_holder_is_refused() {
 
 #[test]
 fn o55_the_filter_is_also_known_by_its_name_and_echoed_as_it_came() {
-    let bus = premium();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = premium().with_client();
     let value = list([text("s"), Value::Null]);
     let filter_value = described(Descriptor::Name(NAME.into()), value);
     let link = peer.attached(&Attach::filtered("q", "any key", filter_value));
@@ -173,8 +170,7 @@ fn o55_the_filter_is_also_known_by_its_name_and_echoed_as_it_came() {
 
 #[test]
 fn o55_other_tiers_refuse_such_a_filter_so_that_the_client_says_what_is_missing() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let refusal = peer.refused(&wish(text("s"), Value::Null).named("l"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
     let expected = "The link 'l' contains invalid filter type. System only support Jms or Apache selector filter type.";

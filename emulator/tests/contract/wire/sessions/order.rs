@@ -8,8 +8,7 @@ fn ids_of(deliveries: &[Delivery]) -> Vec<String> {
 
 #[test]
 fn a_reader_gets_its_own_session_and_nothing_else() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     let sent = [("1", "a"), ("2", "b"), ("3", "a"), ("4", "b"), ("5", "a")];
     send_all(&mut peer, "q", &sent);
     for (session, expected) in [("a", vec!["1", "3", "5"]), ("b", vec!["2", "4"])] {
@@ -27,8 +26,7 @@ fn a_reader_gets_its_own_session_and_nothing_else() {
 #[test]
 fn what_is_abandoned_or_released_is_next_again() {
     for (outcome, failures) in [(abandoned(), 1), (released(), 0)] {
-        let bus = Bus::with_sessions();
-        let mut peer = bus.client();
+        let (_bus, mut peer) = Bus::with_sessions().with_client();
         send_all(&mut peer, "q", &[("1", "s"), ("2", "s")]);
         let link = peer.accept("q", "s");
         let first = peer.receive_one(&link);
@@ -43,8 +41,7 @@ fn what_is_abandoned_or_released_is_next_again() {
 
 #[test]
 fn a_reader_who_goes_leaves_everything_at_its_place() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "s"), ("3", "s")]);
     let link = peer.accept("q", "s");
     let got = peer.drain(&link, 2);
@@ -60,8 +57,7 @@ fn a_reader_who_goes_leaves_everything_at_its_place() {
 
 #[test]
 fn a_connection_that_breaks_frees_its_sessions() {
-    let bus = Bus::with_sessions();
-    let mut gone = bus.client();
+    let (bus, mut gone) = Bus::with_sessions().with_client();
     send_all(&mut gone, "q", &[("1", "s")]);
     let link = gone.accept("q", "s");
     gone.receive_one(&link);
@@ -78,8 +74,7 @@ fn a_connection_that_breaks_frees_its_sessions() {
 
 #[test]
 fn what_is_deferred_waits_outside_of_the_order() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "s")]);
     let link = peer.accept("q", "s");
     let first = peer.receive_one(&link);
@@ -104,8 +99,7 @@ fn what_is_deferred_waits_outside_of_the_order() {
 
 #[test]
 fn deferred_messages_are_for_who_holds_their_session() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "t")]);
     for session in ["s", "t"] {
         let link = peer.accept("q", session);
@@ -138,8 +132,7 @@ fn receive_mode() -> (serde_amqp::Value, serde_amqp::Value) {
 
 #[test]
 fn the_session_to_answer_to_goes_with_the_message() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let sender = peer.sender("q");
     // reply-to-group-id.
     let message = Message::new("m").session("s").property(12, text("answers"));

@@ -15,8 +15,7 @@ fn assert_refused(peer: &mut Peer, attach: &Attach, condition: &str, words: &str
 
 #[test]
 fn a_plain_receiver_is_refused_where_sessions_are_required() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let words = "It is not possible for an entity that requires sessions to create a non-sessionful message \
                  receiver.";
     for attach in [Attach::receiver("q"), Attach::deleting("q")] {
@@ -27,8 +26,8 @@ fn a_plain_receiver_is_refused_where_sessions_are_required() {
 #[test]
 fn a_session_receiver_is_refused_where_there_are_none() {
     let sessions = r#""RequiresSession":true"#;
-    let bus = Bus::configured(&queues("", &[("plain", ""), ("q", sessions)]));
-    let mut peer = bus.client();
+    let (_bus, mut peer) =
+        Bus::configured(&queues("", &[("plain", ""), ("q", sessions)])).with_client();
     let words = "A sessionful message receiver cannot be created on an entity that does not require sessions. \
                  Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful \
                  behavior.";
@@ -47,8 +46,7 @@ fn a_session_receiver_is_refused_where_there_are_none() {
 
 #[test]
 fn dead_letters_of_sessions_have_none() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("a", "s"), ("b", "t")]);
     for session in ["s", "t"] {
         let link = peer.accept("q", session);
@@ -63,8 +61,7 @@ fn dead_letters_of_sessions_have_none() {
 
 #[test]
 fn a_session_that_somebody_holds_cannot_be_had() {
-    let bus = Bus::with_sessions();
-    let mut holder = bus.client();
+    let (bus, mut holder) = Bus::with_sessions().with_client();
     let held = holder.accept("q", "s");
     let mut peer = bus.client();
     let words =
@@ -82,8 +79,7 @@ fn a_session_that_somebody_holds_cannot_be_had() {
 
 #[test]
 fn an_id_that_no_session_can_have_is_refused() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", &"é".repeat(128));
     let id = "s".repeat(129);
     let words = "The session id for 'q' has 129 characters; it may have up to 128.";
@@ -95,8 +91,7 @@ fn an_id_that_no_session_can_have_is_refused() {
 
 #[test]
 fn a_filter_that_is_no_text_is_refused() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for wanted in [
         uint(7),
         Value::Bool(true),
@@ -105,18 +100,13 @@ fn a_filter_that_is_no_text_is_refused() {
     ] {
         let refusal = peer.refused(&Attach::session("q", wanted));
         assert_eq!(refusal.condition, ARGUMENT);
-        assert!(
-            refusal.words().contains("it must be a string, or null"),
-            "{}",
-            refusal.text
-        );
+        assert_contains(refusal.words(), "it must be a string, or null");
     }
 }
 
 #[test]
 fn a_time_to_wait_must_be_one() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for time in [
         text("60"),
         Value::Int(-1),
@@ -129,10 +119,7 @@ fn a_time_to_wait_must_be_one() {
         assert!(
             words.starts_with("The link property com.microsoft:timeout of a receiver of 'q' is ")
         );
-        assert!(
-            words.ends_with("milliseconds from 0 to 4294967295."),
-            "{words}"
-        );
+        assert_ends_with(words, "milliseconds from 0 to 4294967295.");
     }
     // Who names a session does not wait.
     peer.attached(&Attach::session("q", text("s")).patient(text("60")));
@@ -140,8 +127,7 @@ fn a_time_to_wait_must_be_one() {
 
 #[test]
 fn a_message_without_a_session_is_refused_at_a_queue() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     let sender = peer.sender("q");
     let words = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                  session support enabled can only receive messages that have the SessionId set to a valid value.";
@@ -164,18 +150,15 @@ fn a_message_without_a_session_is_refused_at_a_queue() {
 #[test]
 fn a_message_without_a_session_is_dead_lettered_at_a_subscription() {
     let with_sessions = properties(&serde_json::json!({"RequiresSession": true}));
-    let bus = Bus::configured(&topic(&serde_json::json!({}), &[("s", with_sessions)]));
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
-    peer.send(&sender, &Message::new("m"));
-    let dead = peer.receiver("t/Subscriptions/s/$DeadLetterQueue");
-    let dead = peer.receive_one(&dead).message;
+    let (_bus, mut peer) =
+        Bus::configured(&topic(&serde_json::json!({}), &[("s", with_sessions)])).with_client();
+    peer.send_to("t", &Message::new("m"));
+    let dead = peer
+        .receive_from("t/Subscriptions/s/$DeadLetterQueue")
+        .message;
+    assert_eq!(dead.dead_letter_reason(), text("Session ID is null."));
     assert_eq!(
-        dead.application("DeadLetterReason"),
-        text("Session ID is null.")
-    );
-    assert_eq!(
-        dead.application("DeadLetterErrorDescription"),
+        dead.dead_letter_description(),
         text("Session enabled entity doesn't allow a message whose session identifier is null.")
     );
 }

@@ -17,8 +17,7 @@ fn set(peer: &mut Peer, node: &Node, session: &str, state: Value) -> Reply {
 
 #[test]
 fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", "s");
     let node = peer.node("q/$management");
     let state = |peer: &mut Peer| {
@@ -41,8 +40,7 @@ fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
 
 #[test]
 fn it_outlives_messages_and_readers() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let link = peer.accept("q", "s");
     let node = peer.node("q/$management");
@@ -59,8 +57,7 @@ fn it_outlives_messages_and_readers() {
 
 #[test]
 fn it_belongs_to_who_holds_the_session() {
-    let bus = Bus::with_sessions();
-    let mut holder = bus.client();
+    let (bus, mut holder) = Bus::with_sessions().with_client();
     holder.accept("q", "s");
     let mut peer = bus.client();
     let node = peer.node("q/$management");
@@ -76,8 +73,9 @@ fn it_belongs_to_who_holds_the_session() {
 fn the_tier_limits_its_size() {
     for (tier, limit) in [("standard", 256 * 1024), ("premium", 1024 * 1024)] {
         let emulator = format!(r#""Tier":"{tier}""#);
-        let bus = Bus::configured(&queues(&emulator, &[("q", r#""RequiresSession":true"#)]));
-        let mut peer = bus.client();
+        let (_bus, mut peer) =
+            Bus::configured(&queues(&emulator, &[("q", r#""RequiresSession":true"#)]))
+                .with_client();
         peer.accept("q", "s");
         let node = peer.node("q/$management");
         let longest = binary(&vec![7; limit]);
@@ -95,8 +93,7 @@ fn the_tier_limits_its_size() {
 
 #[test]
 fn half_a_request_is_refused() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", "s");
     let node = peer.node("q/$management");
     let argument = "com.microsoft:argument-error";
@@ -126,11 +123,11 @@ fn half_a_request_is_refused() {
 
 #[test]
 fn a_plain_queue_and_dead_letters_have_none() {
-    let bus = Bus::configured(&queues(
+    let (_bus, mut peer) = Bus::configured(&queues(
         "",
         &[("p", ""), ("q", r#""RequiresSession":true"#)],
-    ));
-    let mut peer = bus.client();
+    ))
+    .with_client();
     for address in ["p/$management", "q/$DeadLetterQueue/$management"] {
         let node = peer.node(address);
         let since = (text("last-updated-time"), timestamp(0));

@@ -21,8 +21,7 @@ fn assert_unanswered(peer: &mut Peer) {
 
 #[test]
 fn the_answer_comes_with_the_first_message() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     let attach = Attach::session("q", described(Value::Null));
     let handle = peer.ask_to_attach(&attach);
     assert_unanswered(&mut peer);
@@ -34,8 +33,7 @@ fn the_answer_comes_with_the_first_message() {
 
 #[test]
 fn the_answer_comes_when_somebody_lets_a_session_go() {
-    let bus = Bus::with_sessions();
-    let mut holder = bus.client();
+    let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("m", "s")]);
     let held = holder.accept("q", "s");
     let mut peer = bus.client();
@@ -49,8 +47,7 @@ fn the_answer_comes_when_somebody_lets_a_session_go() {
 
 #[test]
 fn one_connection_may_wait_for_what_it_holds_itself() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let held = peer.accept("q", "s");
     let attach = next("next");
@@ -62,8 +59,7 @@ fn one_connection_may_wait_for_what_it_holds_itself() {
 
 #[test]
 fn credit_may_be_given_before_the_answer() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     let attach = next("next");
     let handle = peer.ask_to_attach(&attach);
     let window = i32::MAX as u32;
@@ -78,8 +74,7 @@ fn credit_may_be_given_before_the_answer() {
 
 #[test]
 fn whoever_has_waited_for_long_enough_is_refused() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (time, shown) in [
         (uint(0), "00:00:00"),
         (Value::Ubyte(1), "00:00:00.0010000"),
@@ -107,8 +102,7 @@ fn whoever_has_waited_for_long_enough_is_refused() {
 
 #[test]
 fn waiting_takes_real_time_whatever_the_clock_shows() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_sessions().with_client();
     let attach = next("next");
     let handle = peer.ask_to_attach(&attach);
     assert_unanswered(&mut peer);
@@ -121,8 +115,7 @@ fn waiting_takes_real_time_whatever_the_clock_shows() {
 
 #[test]
 fn a_client_that_detaches_gives_back_what_it_was_about_to_get() {
-    let bus = Bus::with_sessions();
-    let mut gone = bus.client();
+    let (bus, mut gone) = Bus::with_sessions().with_client();
     let attach = next("gone");
     let handle = gone.ask_to_attach(&attach);
     assert_unanswered(&mut gone);
@@ -136,8 +129,7 @@ fn a_client_that_detaches_gives_back_what_it_was_about_to_get() {
 
 #[test]
 fn a_client_whose_session_or_connection_ends_waits_no_more() {
-    let bus = Bus::with_sessions();
-    let mut gone = bus.client();
+    let (bus, mut gone) = Bus::with_sessions().with_client();
     gone.begin(3);
     gone.ask_to_attach(&next("gone").on(3));
     gone.end(3);
@@ -153,8 +145,7 @@ fn a_client_whose_session_or_connection_ends_waits_no_more() {
 
 #[test]
 fn a_link_that_is_attached_again_waits_in_the_place_of_the_old_one() {
-    let bus = Bus::with_sessions();
-    let mut peer = bus.client();
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.ask_to_attach(&next("same"));
     let handle = peer.ask_to_attach(&next("same"));
     let stolen = peer.expect(DETACH);
@@ -170,8 +161,7 @@ fn whoever_waits_hears_that_the_queue_is_disabled_or_deleted() {
         ("disable", "com.microsoft:entity-disabled"),
         ("delete", "amqp:not-found"),
     ] {
-        let bus = Bus::with_sessions();
-        let mut peer = bus.client();
+        let (bus, mut peer) = Bus::with_sessions().with_client();
         let attach = next("next");
         let handle = peer.ask_to_attach(&attach);
         assert_unanswered(&mut peer);

@@ -180,8 +180,8 @@ fn a_connection_has_so_many_transactions_open() {
 
 #[test]
 fn the_basic_tier_has_no_transactions() {
-    let bus = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")]));
-    let mut peer = bus.client();
+    let (_bus, mut peer) =
+        Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")])).with_client();
     let coordinator = peer.attached(&Attach::coordinator());
     let refusal = condition_of_declare(&mut peer, &coordinator);
     assert_eq!(refusal.condition, "amqp:not-allowed");

@@ -98,8 +98,8 @@ fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
 
 #[test]
 fn o42_what_belongs_to_another_partition_comes_back() {
-    let bus = Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)]));
-    let mut peer = bus.client();
+    let (_bus, mut peer) =
+        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_client();
     let sender = peer.sender("q");
     for key in ["one", "two"] {
         let message = Message::new(key).annotation("x-opt-partition-key", text(key));
@@ -130,8 +130,7 @@ fn o42_what_belongs_to_another_partition_comes_back() {
 #[test]
 fn o43_what_is_sent_to_by_way_of_another_cannot_be_received_from() {
     for fail in [false, true] {
-        let bus = Bus::with_queues(&["a", "b"]);
-        let mut peer = bus.client();
+        let (_bus, mut peer) = Bus::with_queues(&["a", "b"]).with_client();
         let coordinator = peer.attached(&Attach::coordinator());
         let transaction = peer.declare(&coordinator);
         for queue in ["b", "a"] {
