@@ -4,7 +4,7 @@ use servicebus_broker::filter::{Correlation, Encoded, Filter, Value};
 use servicebus_broker::{ChangeRuleError, RuleChange};
 
 use super::{A, B};
-use crate::bus::{MessageBuilder, message, text};
+use crate::bus::{MessageBuilder, message, secs, text};
 use crate::world::{World, acting, correlation, rule, sql};
 
 /// Whether a filter selects a message, as a subscription sees it.
@@ -243,4 +243,18 @@ fn a_subscription_that_is_gone_takes_no_rule() {
     assert!(added.is_err());
     world.subscribe(B, |_| {});
     assert_eq!(world.rules(B), ["$Default"]);
+}
+
+#[test]
+fn a_condition_reads_what_the_broker_says_of_a_message() {
+    for condition in [
+        "sys.ExpiresAtUtc > sys.EnqueuedTimeUtc",
+        "sys.Size > 0",
+        "sys.TimeToLive IS NOT NULL",
+        "sys.ForcePersistence = TRUE",
+        "sys.SequenceNumber = sys.EnqueuedSequenceNumber",
+    ] {
+        let sent = message("1").time_to_live(secs(10));
+        assert!(selects(sql(condition), &sent), "{condition}");
+    }
 }
