@@ -329,7 +329,7 @@ impl Entity {
 
     /// Who holds the locks of a store, a receiver for each locked message.
     pub fn lock_holders(&self, kind: SubQueue) -> impl Iterator<Item = ReceiverId> {
-        let store = Some(self.store(kind)).filter(|store| store.policy().kind == kind);
+        let store = Some(self.store(kind)).filter(|store| store.policy().kind() == kind);
         store.into_iter().flat_map(MessageStore::lock_holders)
     }
 

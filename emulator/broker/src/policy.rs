@@ -7,42 +7,30 @@ use crate::ids::SubQueue;
 use crate::settings::{Expiry, LocksOnDetach, NamespaceSettings};
 use crate::time::Timestamp;
 
-/// The rules of one store.
+/// The rules of one store. In a dead-letter store nothing expires, belongs to a session or counts its deliveries (semantics
+/// §3.3, observed 11, decision D32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StorePolicy {
-    /// Which store this is.
-    pub kind: SubQueue,
-    /// How long a lock lasts from take or renewal.
-    pub lock_duration: Duration,
-    /// Failed deliveries that dead-letter a message; none in a dead-letter store.
-    pub max_delivery_count: Option<u32>,
+pub(crate) struct StorePolicy {
+    kind: SubQueue,
+    lock_duration: Duration,
+    max_delivery_count: u32,
     /// Default and ceiling of the time to live.
-    pub default_time_to_live: Option<Duration>,
-    /// Whether messages expire at all; not in a dead-letter store (semantics §3.3).
-    pub expires: bool,
-    /// Whether what expires is dead-lettered rather than dropped.
-    pub dead_letters_expired: bool,
-    /// When what has expired leaves (decision D1).
-    pub expiry: Expiry,
-    /// What a closed link does to its locks (decision D2).
-    pub locks_on_detach: LocksOnDetach,
-    /// Whether deliveries that were abandoned or deferred are counted; not in a dead-letter store (observed 11).
-    pub counts_deliveries: bool,
-    /// Whether the end of a lock counts as a failed delivery; not in a dead-letter store (decision D32).
-    pub counts_lock_expiry: bool,
-    /// Whether its messages belong to sessions; not in a dead-letter store (semantics §3.3).
-    pub has_sessions: bool,
-    /// Whether what is ready goes on to another entity.
-    pub forwards: bool,
-    /// Whether receivers are handed what is ready: not while receiving is disabled, and never from an entity
-    /// that forwards (semantics §11, §14).
-    pub serves: bool,
+    default_time_to_live: Option<Duration>,
+    dead_letters_expired: bool,
+    expiry: Expiry,
+    locks_on_detach: LocksOnDetach,
+    requires_session: bool,
+    forwards: bool,
+    serves: bool,
 }
 
 impl StorePolicy {
     /// The rules of a queue's or subscription's store of this kind.
-    pub fn new(kind: SubQueue, queue: &EntityDescription, settings: &NamespaceSettings) -> Self {
-        let active = kind == SubQueue::Active;
+    pub(crate) fn new(
+        kind: SubQueue,
+        queue: &EntityDescription,
+        settings: &NamespaceSettings,
+    ) -> Self {
         let target = match kind {
             SubQueue::Active => &queue.forward_to,
             SubQueue::DeadLetter => &queue.forward_dead_lettered_messages_to,
@@ -51,18 +39,50 @@ impl StorePolicy {
         Self {
             kind,
             lock_duration: queue.lock_duration,
-            max_delivery_count: active.then_some(queue.max_delivery_count),
-            default_time_to_live: queue.default_message_time_to_live.filter(|_| active),
-            expires: active,
+            max_delivery_count: queue.max_delivery_count,
+            default_time_to_live: queue.default_message_time_to_live,
             dead_letters_expired: queue.dead_lettering_on_message_expiration,
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
-            counts_deliveries: active,
-            counts_lock_expiry: active,
-            has_sessions: active && queue.requires_session,
+            requires_session: queue.requires_session,
             forwards: target.is_some(),
-            serves: queue.status.can_receive() && !(active && target.is_some()),
+            serves: queue.status.can_receive() && !(kind == SubQueue::Active && target.is_some()),
         }
+    }
+
+    /// The same at a topic, where nothing can be received but what could not be forwarded.
+    pub(crate) fn of_topic(self) -> Self {
+        Self {
+            forwards: self.is_active(),
+            serves: self.serves && self.kind == SubQueue::TransferDeadLetter,
+            ..self
+        }
+    }
+
+    /// Which store this is.
+    pub(crate) fn kind(&self) -> SubQueue {
+        self.kind
+    }
+
+    /// Whether it is no dead-letter store: its messages expire, and their failed deliveries count.
+    pub(crate) fn is_active(&self) -> bool {
+        self.kind == SubQueue::Active
+    }
+
+    /// Whether its messages belong to sessions.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.is_active() && self.requires_session
+    }
+
+    /// Whether what is ready goes on to another entity.
+    pub(crate) fn forwards(&self) -> bool {
+        self.forwards
+    }
+
+    /// Whether receivers are handed what is ready: not while receiving is disabled, and never from an entity that forwards
+    /// (semantics §11, §14).
+    pub(crate) fn serves(&self) -> bool {
+        self.serves
     }
 
     /// When a lock ends that begins at `now`.
@@ -75,13 +95,39 @@ impl StorePolicy {
         self.lock_until(now).max(before + Duration::from_millis(1))
     }
 
-    /// The same at a topic, where nothing can be received but what could not be forwarded.
-    pub(crate) fn of_topic(self) -> Self {
-        let active = self.kind == SubQueue::Active;
-        Self {
-            forwards: active,
-            serves: self.serves && self.kind == SubQueue::TransferDeadLetter,
-            ..self
-        }
+    /// How many failed deliveries dead-letter a message, if so many have failed.
+    pub(crate) fn exhausted_by(&self, delivery_count: u32) -> Option<u32> {
+        let limit = self.max_delivery_count;
+        (self.is_active() && delivery_count >= limit).then_some(limit)
+    }
+
+    /// How long a message lives: its own time to live under the entity's ceiling, or the entity's default (semantics §4).
+    pub(crate) fn lifetime(&self, own: Option<u64>) -> Option<Duration> {
+        let own = own.map(Duration::from_millis);
+        let lifetime = match (own, self.default_time_to_live) {
+            (Some(own), Some(ceiling)) => Some(own.min(ceiling)),
+            (own, default) => own.or(default),
+        };
+        lifetime.filter(|_| self.is_active())
+    }
+
+    /// The time to live of messages that bring none.
+    pub(crate) fn default_time_to_live(&self) -> Option<Duration> {
+        self.default_time_to_live
+    }
+
+    /// Whether what has expired leaves by itself (decision D1).
+    pub(crate) fn lets_expire(&self, is_awaited: bool) -> bool {
+        self.expiry == Expiry::Eager || is_awaited || self.forwards
+    }
+
+    /// Whether what expires is dead-lettered rather than dropped.
+    pub(crate) fn dead_letters_expired(&self) -> bool {
+        self.dead_letters_expired
+    }
+
+    /// Whether a closed link gives its locks back (decision D2).
+    pub(crate) fn releases_on_detach(&self) -> bool {
+        self.locks_on_detach == LocksOnDetach::Release
     }
 }

@@ -3,9 +3,9 @@
 //! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
+mod change;
 mod due;
 mod enlistments;
-pub(crate) mod entry;
 mod forwards;
 mod indexes;
 #[cfg(any(test, feature = "check"))]
@@ -14,23 +14,20 @@ pub(crate) mod receivers;
 pub(crate) mod sessions;
 
 use std::collections::BTreeMap;
-
-use servicebus_codec::DecodeError;
+use std::num::NonZeroU64;
 
 use crate::context::{Context, Effect};
 use crate::event::{Event, EventKind};
-use crate::ids::{EntityId, EntityPath, Offset, ReceiverId, SequenceNumber};
-use crate::message::PropertyChanges;
+use crate::ids::{EntityId, EntityPath, LockNonce, Offset, ReceiverId, SequenceNumber};
+use crate::message::Message;
 use crate::policy::StorePolicy;
-use crate::settings::LocksOnDetach;
 use crate::time::{Deadline, Timestamp};
 pub(crate) use due::Due;
 use enlistments::Enlistments;
-use entry::{Entry, Lock, State};
 use forwards::Forwards;
 use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};
 use receivers::Receivers;
-use sessions::{Sessions, Slot};
+use sessions::Sessions;
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
 #[derive(Debug)]
@@ -80,7 +77,7 @@ impl MessageStore {
             enlistments: None,
             forwards: Forwards::default(),
             receivers: Receivers::default(),
-            sessions: policy.has_sessions.then(|| Box::new(Sessions::new())),
+            sessions: policy.has_sessions().then(|| Box::new(Sessions::new())),
             size: 0,
         }
     }
@@ -184,8 +181,8 @@ impl MessageStore {
         let locks = locks.filter_map(|offset| Some(self.entries.get(offset)?.lock()?.receiver));
         let sessions = self.sessions.iter().flat_map(|sessions| sessions.iter());
         let under_sessions = sessions.flat_map(|session| {
-            let holder = session.lock.map(|lock| lock.receiver);
-            session.locked.iter().filter_map(move |_| holder)
+            let holder = session.lock().map(|lock| lock.receiver);
+            session.locked().iter().filter_map(move |_| holder)
         });
         locks.chain(under_sessions)
     }
@@ -195,78 +192,18 @@ impl MessageStore {
         self.next
     }
 
-    /// Holds `entry` behind all others; `session` is the one it belongs to, where there are sessions.
-    pub(crate) fn append(&mut self, entry: Entry, session: Option<Slot>) -> Offset {
-        let offset = self.reserve_offset();
-        self.append_at(offset, entry, session);
-        offset
-    }
-
-    /// Gives out the next place for a message that may come later, or never.
-    pub(crate) fn reserve_offset(&mut self) -> Offset {
-        let offset = self.next;
-        self.next = Offset(offset.0 + 1);
-        offset
-    }
-
-    /// Holds `entry` at the place that was reserved for it.
-    pub(crate) fn append_at(&mut self, offset: Offset, entry: Entry, session: Option<Slot>) {
-        self.size += entry.message.size();
-        let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
-        let auto_forwards = self.auto_forwards(offset, entry.stays);
-        self.entries.insert(offset, entry);
-        if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
-            sessions.join(offset, slot, activates_at.is_some());
-        }
-        if let Some(at) = activates_at {
-            self.activations.insert(at, offset);
-            return;
-        }
-        if let Some(at) = expires_at.get() {
-            self.expiries.insert(at, offset);
-        }
-        if auto_forwards {
-            self.await_forward(offset);
-        } else {
-            self.make_ready(offset);
-        }
-    }
-
-    /// Takes an entry out of every index.
-    pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
-        let entry = self.entries.remove(offset)?;
-        self.size -= entry.message.size();
-        self.deferred -= usize::from(entry.is_deferred());
-        match entry.state {
-            State::Ready => self.take_from_ready(offset),
-            State::Reserved(receiver) => self.receivers.unreserve(receiver, offset),
-            State::Locked(lock) => self.unlock(offset, lock),
-            State::Deferred => {}
-            State::Scheduled(at) => {
-                self.activations.remove(at, offset);
-                self.forwards.take_destination(offset);
-            }
-            State::Forwarding => self.forwards.remove(offset),
-        }
-        self.protect(offset, entry.expires_at);
-        if let Some(sessions) = &mut self.sessions {
-            sessions.leave(offset, &entry);
-        }
-        Some(entry)
-    }
-
     /// Hands ready entries to waiting receivers, and asks for what must be carried elsewhere from this entity.
     pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
         self.reserve(cx);
         if self.must_announce() {
-            let forward = Effect::Forward(path.clone(), self.policy.kind);
+            let forward = Effect::Forward(path.clone(), self.policy.kind());
             cx.effects.push(forward);
         }
     }
 
     /// Hands ready entries to waiting receivers, in order of arrival on both sides.
     fn reserve(&mut self, cx: &mut Context<'_>) {
-        if !self.policy.serves {
+        if !self.policy.serves() {
             return;
         }
         if self.sessions.is_some() {
@@ -279,11 +216,7 @@ impl MessageStore {
             let Some((receiver, wake)) = self.receivers.reserve_next(offset, former) else {
                 return;
             };
-            self.ready.pop_first();
-            self.forget_returned(offset);
-            if let Some(entry) = self.entries.get_mut(offset) {
-                entry.state = State::Reserved(receiver);
-            }
+            self.reserve_to(receiver, offset);
             if wake {
                 cx.effects.push(Effect::Wake(receiver));
             }
@@ -308,194 +241,6 @@ impl MessageStore {
         true
     }
 
-    /// Puts a reserved, locked or forwarded entry back where it belongs when no receiver has it: at its old place,
-    /// deferred again if it was, on its way if the store forwards.
-    pub(crate) fn put_back(&mut self, offset: Offset) {
-        let Some(entry) = self.entries.get_mut(offset) else {
-            return;
-        };
-        let state = std::mem::replace(&mut entry.state, State::Ready);
-        let (expires_at, stays) = (entry.expires_at, entry.stays);
-        if let State::Locked(lock) = state {
-            if lock.deferred {
-                entry.state = State::Deferred;
-            }
-            self.unlock(offset, lock);
-            if lock.deferred {
-                return;
-            }
-        }
-        if let Some(at) = expires_at.get() {
-            self.expiries.insert(at, offset);
-        }
-        if self.auto_forwards(offset, stays) {
-            self.await_forward(offset);
-        } else {
-            self.make_ready(offset);
-        }
-    }
-
-    /// Ends the lock of an entry and sets it aside.
-    pub(crate) fn defer(&mut self, offset: Offset) {
-        if let Some(entry) = self.entries.get_mut(offset)
-            && let State::Locked(lock) = entry.state
-        {
-            entry.state = State::Deferred;
-            self.deferred += usize::from(!lock.deferred);
-            self.unlock(offset, lock);
-            if let Some(sessions) = &mut self.sessions {
-                sessions.change_of(offset, |session, _| {
-                    session.deferred += usize::from(!lock.deferred);
-                });
-            }
-        }
-    }
-
-    /// Locks an entry that is ready, or that is reserved to the receiver that locks it.
-    pub(crate) fn lock(&mut self, offset: Offset, lock: Lock) {
-        let Some(entry) = self.entries.get_mut(offset) else {
-            return;
-        };
-        entry.state = State::Locked(lock);
-        let expires_at = entry.expires_at;
-        self.protect(offset, expires_at);
-        if let Some(until) = lock.until.get() {
-            self.locks.insert(until, offset);
-        }
-        if let Some(sessions) = &mut self.sessions {
-            sessions.change_of(offset, |session, offset| {
-                session.lock_message(offset);
-            });
-        } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.receivers.hold(lock.receiver, offset);
-        }
-    }
-
-    /// Adds an entry to those that are ready.
-    fn make_ready(&mut self, offset: Offset) {
-        match &mut self.sessions {
-            Some(sessions) => sessions.change_of(offset, |session, offset| {
-                session.ready.insert(offset);
-            }),
-            None => {
-                self.ready.insert((), offset);
-            }
-        }
-    }
-
-    fn take_from_ready(&mut self, offset: Offset) {
-        match &mut self.sessions {
-            Some(sessions) => sessions.change_of(offset, |session, offset| {
-                session.ready.remove(&offset);
-            }),
-            None => {
-                self.ready.remove((), offset);
-                self.forget_returned(offset);
-            }
-        }
-    }
-
-    /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
-    pub(crate) fn note_returned(&mut self, offset: Offset, former: ReceiverId) {
-        let entry = self.entries.get(offset);
-        if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
-            self.returned.get_or_insert_default().insert(offset, former);
-        }
-    }
-
-    fn forget_returned(&mut self, offset: Offset) {
-        if let Some(returned) = &mut self.returned {
-            returned.remove(&offset);
-            if returned.is_empty() {
-                self.returned = None;
-            }
-        }
-    }
-
-    /// Nothing expires that is locked or on its way: it leaves the index until that is over.
-    fn protect(&mut self, offset: Offset, expires_at: Deadline) {
-        if let Some(at) = expires_at.get() {
-            self.expiries.remove(at, offset);
-        }
-    }
-
-    /// Renews a lock that ends by itself; returns its new end.
-    pub(crate) fn renew_lock(&mut self, offset: Offset, now: Timestamp) -> Option<Timestamp> {
-        let State::Locked(lock) = &mut self.entries.get_mut(offset)?.state else {
-            return None;
-        };
-        let before = lock.until.get()?;
-        let until = self.policy.renewed_until(now, before);
-        lock.until = until.into();
-        self.locks.remove(before, offset);
-        self.locks.insert(until, offset);
-        Some(until)
-    }
-
-    /// Renews the lock of a session; returns its new end.
-    pub(crate) fn renew_session(&mut self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
-        let policy = &self.policy;
-        self.sessions
-            .as_mut()?
-            .renew(slot, |before| policy.renewed_until(now, before))
-    }
-
-    /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.
-    pub(crate) fn count_lock_expiry(
-        &mut self,
-        offset: Offset,
-    ) -> Option<(Option<ReceiverId>, u32)> {
-        let entry = self.entries.get_mut(offset)?;
-        entry.delivery_count += u32::from(self.policy.counts_lock_expiry);
-        Some((entry.lock().map(|lock| lock.receiver), entry.delivery_count))
-    }
-
-    /// Takes a lock that is over out of the indexes.
-    fn unlock(&mut self, offset: Offset, lock: Lock) {
-        if let Some(until) = lock.until.get() {
-            self.locks.remove(until, offset);
-        }
-        if let Some(enlistments) = &mut self.enlistments {
-            enlistments.remove(offset);
-        }
-        if let Some(sessions) = &mut self.sessions {
-            sessions.change_of(offset, |session, offset| {
-                session.unlock_message(offset);
-            });
-        } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.receivers.release_lock(lock.receiver, offset);
-        }
-    }
-
-    /// Lets an entry expire at another instant.
-    pub(crate) fn reschedule_expiry(&mut self, offset: Offset, expires_at: Deadline) {
-        let Some(entry) = self.entries.get_mut(offset) else {
-            return;
-        };
-        let before = std::mem::replace(&mut entry.expires_at, expires_at);
-        let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(offset);
-        self.protect(offset, before);
-        if let Some(at) = expires_at.get().filter(|_| can_expire) {
-            self.expiries.insert(at, offset);
-        }
-    }
-
-    /// Sets application properties of an entry and then what `change` does; nothing when they do not fit.
-    pub(crate) fn change<T: Default>(
-        &mut self,
-        offset: Offset,
-        changes: &PropertyChanges,
-        change: impl FnOnce(&mut Entry) -> T,
-    ) -> Result<T, DecodeError> {
-        let Some(entry) = self.entries.get_mut(offset) else {
-            return Ok(T::default());
-        };
-        let before = entry.message.size();
-        entry.message.change_properties(changes)?;
-        self.size = self.size - before + entry.message.size();
-        Ok(change(entry))
-    }
-
     /// Records what happened to an entry that is here.
     pub(crate) fn record(&self, cx: &mut Context<'_>, offset: Offset, kind: EventKind) {
         let entry = self.entries.get(offset);
@@ -511,10 +256,215 @@ impl MessageStore {
     ) {
         cx.events.push(Event::new(
             cx.now,
-            (self.entity, self.policy.kind),
+            (self.entity, self.policy.kind()),
             cx.client,
             number.into(),
             kind,
         ));
+    }
+}
+
+/// One message with what the broker knows about it. Where it stands in its life is `state` and nothing else.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    message: Message,
+    /// When it was accepted; for a scheduled message that has become active, when it did.
+    enqueued_at: Timestamp,
+    /// Its number where it first entered the namespace.
+    enqueued_number: SequenceNumber,
+    /// Whether it first entered elsewhere, under a number of that place.
+    is_moved: bool,
+    /// None when it does not expire.
+    expires_at: Deadline,
+    /// The time to live of the topic that it was published by, in milliseconds, which it does not take along.
+    ceiling: Option<NonZeroU64>,
+    /// Deliveries that failed.
+    delivery_count: u32,
+    /// How often it was forwarded on its way here.
+    hops: u8,
+    /// Which partition its number shows (decision D18).
+    partition: u8,
+    /// Whether it is not forwarded although its store forwards (decisions D3, D22).
+    stays: bool,
+    state: State,
+}
+
+/// Where an entry is, or who has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No receiver has it.
+    Ready,
+    /// A receiver with credit for it has yet to take it; nothing has begun.
+    Reserved(ReceiverId),
+    /// A receiver holds the token.
+    Locked(Lock),
+    /// Set aside until a client asks for its number.
+    Deferred,
+    /// Not there yet.
+    Scheduled(Timestamp),
+    /// On its way to another entity.
+    Forwarding,
+}
+
+/// A lock that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lock {
+    pub(crate) nonce: LockNonce,
+    /// None under a session, whose lock ends it.
+    pub(crate) until: Deadline,
+    /// Who took it; may be gone by now.
+    pub(crate) receiver: ReceiverId,
+    /// Whether the message was deferred, and is again when the lock ends.
+    pub(crate) deferred: bool,
+}
+
+impl Entry {
+    /// A message as it comes in at `now`, ready, under this number where it first enters.
+    pub(crate) fn new(message: Message, now: Timestamp, number: SequenceNumber) -> Self {
+        Self {
+            message,
+            enqueued_at: now,
+            enqueued_number: number,
+            is_moved: false,
+            expires_at: Deadline::NONE,
+            delivery_count: 0,
+            hops: 0,
+            partition: 0,
+            ceiling: None,
+            stays: false,
+            state: State::Ready,
+        }
+    }
+
+    pub(crate) fn in_partition(self, partition: u8) -> Self {
+        Self { partition, ..self }
+    }
+
+    /// The same of one that comes from another entity; from a topic under its time to live.
+    pub(crate) fn forwarded(self, hops: u8, ceiling: Option<NonZeroU64>) -> Self {
+        Self {
+            is_moved: true,
+            hops,
+            ceiling,
+            ..self
+        }
+    }
+
+    /// The same as a dead letter, which may not be forwarded.
+    pub(crate) fn into_dead_letter(self, stays: bool) -> Self {
+        Self {
+            state: State::Ready,
+            is_moved: true,
+            stays,
+            ..self
+        }
+    }
+
+    /// The same of one that was scheduled and becomes active at `now`.
+    pub(crate) fn into_active(mut self, now: Timestamp, number: SequenceNumber) -> Self {
+        self.message.set_was_scheduled();
+        Self {
+            enqueued_at: now,
+            enqueued_number: number,
+            state: State::Ready,
+            ..self
+        }
+    }
+
+    pub(crate) fn message(&self) -> &Message {
+        &self.message
+    }
+
+    pub(crate) fn into_message(self) -> Message {
+        self.message
+    }
+
+    pub(crate) fn enqueued_at(&self) -> Timestamp {
+        self.enqueued_at
+    }
+
+    pub(crate) fn enqueued_number(&self) -> SequenceNumber {
+        self.enqueued_number
+    }
+
+    pub(crate) fn delivery_count(&self) -> u32 {
+        self.delivery_count
+    }
+
+    pub(crate) fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    pub(crate) fn partition(&self) -> u8 {
+        self.partition
+    }
+
+    /// Whether no receiver has it or is to have it, and it goes nowhere.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Ready | State::Deferred)
+    }
+
+    /// Whether it was deferred and is not locked.
+    pub(crate) fn is_set_aside(&self) -> bool {
+        self.state == State::Deferred
+    }
+
+    /// Whether its time has passed at `now`.
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.has_come(now)
+    }
+
+    /// The time to live that it brought here in milliseconds: its own under that of its topic, if either is there.
+    pub(crate) fn time_to_live(&self) -> Option<u64> {
+        let own = self.message.time_to_live();
+        own.into_iter()
+            .chain(self.ceiling.map(NonZeroU64::get))
+            .min()
+    }
+
+    /// The number of the entry at this offset.
+    pub(crate) fn number(&self, offset: Offset) -> SequenceNumber {
+        offset.in_partition(self.partition)
+    }
+
+    /// Its number where it first entered, if that is elsewhere.
+    pub(crate) fn number_of_origin(&self) -> Option<SequenceNumber> {
+        self.is_moved.then_some(self.enqueued_number)
+    }
+
+    pub(crate) fn lock(&self) -> Option<&Lock> {
+        match &self.state {
+            State::Locked(lock) => Some(lock),
+            State::Ready
+            | State::Reserved(_)
+            | State::Deferred
+            | State::Scheduled(_)
+            | State::Forwarding => None,
+        }
+    }
+
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.state == State::Deferred || self.lock().is_some_and(|lock| lock.deferred)
+    }
+
+    /// When it will become active, if it is not yet.
+    pub(crate) fn activates_at(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Scheduled(at) => Some(at),
+            State::Ready
+            | State::Reserved(_)
+            | State::Locked(_)
+            | State::Deferred
+            | State::Forwarding => None,
+        }
+    }
+
+    /// Whether time takes it away when it expires: not while it is locked, and a deferred or scheduled message
+    /// never in the background (decision D9).
+    fn can_expire(&self) -> bool {
+        matches!(
+            self.state,
+            State::Ready | State::Reserved(_) | State::Forwarding
+        ) && self.expires_at != Deadline::NONE
     }
 }

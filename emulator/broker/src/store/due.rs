@@ -3,7 +3,6 @@
 use super::MessageStore;
 use super::sessions::Slot;
 use crate::ids::Offset;
-use crate::settings::Expiry;
 use crate::time::Timestamp;
 
 /// What time brings about next.
@@ -22,11 +21,6 @@ pub(crate) enum Due {
 }
 
 impl MessageStore {
-    /// Whether what has expired may leave (decision D1).
-    fn lets_expire(&self) -> bool {
-        self.policy.expiry == Expiry::Eager || self.is_awaited() || self.policy.forwards
-    }
-
     /// False when nothing is due by `now`; when true, something may be.
     pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
         let instants = [&self.locks, &self.expiries, &self.activations];
@@ -49,8 +43,11 @@ impl MessageStore {
         let lock_end = lock_end.map(|(at, n)| Due::LockEnd(at, n));
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
         let session_end = session_end.map(|(at, slot)| Due::SessionLockEnd(at, slot));
-        let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
-            .map(|(at, n)| Due::Expiry(at, n));
+        let expiry = (self
+            .expiries
+            .first()
+            .filter(|_| self.policy.lets_expire(self.is_awaited())))
+        .map(|(at, n)| Due::Expiry(at, n));
         let activation = self.activations.first();
         let activation = activation.map(|(at, n)| Due::Activation(at, n));
         let retry = self.forwards.retry_at().map(Due::Retry);

@@ -4,8 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::MessageStore;
-use super::entry::State;
+use super::{MessageStore, State};
 use crate::ids::{EntityPath, Offset};
 use crate::time::Timestamp;
 
@@ -130,7 +129,7 @@ impl MessageStore {
 
     /// Whether an entry that is not locked is on its way from here.
     pub(crate) fn auto_forwards(&self, offset: Offset, stays: bool) -> bool {
-        let by_store = self.policy.forwards && !stays && self.forwards.retry_at().is_none();
+        let by_store = self.policy.forwards() && !stays && self.forwards.retry_at().is_none();
         by_store || self.forwards.destination(offset).is_some()
     }
 
@@ -183,7 +182,7 @@ impl MessageStore {
         if self.forwards.retry_at().is_some() {
             self.forwards.progress = Progress::Quiet;
         }
-        if !self.policy.forwards {
+        if !self.policy.forwards() {
             // The task that was told finds nothing to carry, and must be told again when there is.
             self.forwards.progress = Progress::Quiet;
             for offset in std::mem::take(&mut self.forwards.waiting) {

@@ -4,10 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::MessageStore;
-use super::entry::State;
+use super::{MessageStore, State};
 use crate::ids::{Offset, ReceiverId};
-use crate::settings::LocksOnDetach;
 use crate::time::Timestamp;
 
 /// What the entries alone say that the indexes must be.
@@ -60,14 +58,14 @@ impl MessageStore {
                     "came back and is not ready"
                 );
                 assert!(
-                    self.ready.len() == 0 || !self.policy.serves || !self.receivers.has_credit(),
+                    self.ready.len() == 0 || !self.policy.serves() || !self.receivers.has_credit(),
                     "a receiver waits while a message is ready"
                 );
             }
         }
         let (by_store, by_itself) = self.forwards.by_target();
         assert!(
-            self.policy.forwards || by_store.is_empty(),
+            self.policy.forwards() || by_store.is_empty(),
             "in a store that does not forward something waits to be"
         );
         let goes_later = |offset: &Offset| {
@@ -117,10 +115,10 @@ impl MessageStore {
                 let at = entry.expires_at.get();
                 expected.expiries.extend(at.map(|at| (at, offset)));
             }
-            let limit = self.policy.max_delivery_count.unwrap_or(u32::MAX);
             // What goes on to another entity begins there anew, under any limit here.
             assert!(
-                entry.delivery_count < limit || entry.state == State::Forwarding,
+                self.policy.exhausted_by(entry.delivery_count).is_none()
+                    || entry.state == State::Forwarding,
                 "{offset:?} is past its deliveries"
             );
             assert!(offset < self.next, "{offset:?} was never given out");
@@ -132,8 +130,7 @@ impl MessageStore {
     fn check_held(&self) {
         let locks = self.entries.iter().filter_map(|(offset, entry)| {
             let holder = entry.lock()?.receiver;
-            let noted =
-                self.policy.locks_on_detach == LocksOnDetach::Release && self.sessions.is_none();
+            let noted = self.policy.releases_on_detach() && self.sessions.is_none();
             (noted && self.receivers.knows(holder)).then_some((holder, offset))
         });
         let mut locks: Vec<_> = locks.collect();

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::entry::Entry;
+use super::Entry;
 use super::indexes::{SegmentedMap, SequenceSet};
 use crate::ids::{ClientId, IdSource, Offset, ReceiverId, SessionName};
 use crate::time::Timestamp;
@@ -138,10 +138,45 @@ impl Sessions {
     }
 
     /// Changes the session that a message belongs to.
-    pub(crate) fn change_of(&mut self, offset: Offset, change: impl FnOnce(&mut Session, Offset)) {
+    fn change_of(&mut self, offset: Offset, change: impl FnOnce(&mut Session)) {
         if let Some(&slot) = self.of.get(offset) {
-            self.change(slot, |session| change(session, offset));
+            self.change(slot, change);
         }
+    }
+
+    /// Adds a message to those of its session that are ready.
+    pub(crate) fn make_ready(&mut self, offset: Offset) {
+        self.change_of(offset, |session| {
+            session.ready.insert(offset);
+        });
+    }
+
+    pub(crate) fn take_from_ready(&mut self, offset: Offset) {
+        self.change_of(offset, |session| {
+            session.ready.remove(&offset);
+        });
+    }
+
+    /// Adds a message to those of its session that are under a lock.
+    pub(crate) fn lock(&mut self, offset: Offset) {
+        self.change_of(offset, |session| {
+            if let Err(at) = session.locked.binary_search(&offset) {
+                session.locked.insert(at, offset);
+            }
+        });
+    }
+
+    pub(crate) fn unlock(&mut self, offset: Offset) {
+        self.change_of(offset, |session| {
+            if let Ok(at) = session.locked.binary_search(&offset) {
+                session.locked.remove(at);
+            }
+        });
+    }
+
+    /// Counts a message of a session as deferred, if it was not before.
+    pub(crate) fn defer(&mut self, offset: Offset, is_new: bool) {
+        self.change_of(offset, |session| session.deferred += usize::from(is_new));
     }
 
     /// Notes that a session has been served.
@@ -220,21 +255,21 @@ impl Sessions {
 /// A session as long as there is anything to know about it.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) name: SessionName,
+    name: SessionName,
     /// How many messages it has, scheduled ones included.
-    pub(crate) messages: usize,
+    messages: usize,
     /// Those that are ready.
-    pub(crate) ready: BTreeSet<Offset>,
+    ready: BTreeSet<Offset>,
     /// Those under a lock, in order: few, and mostly the last one comes and the first one goes. It lasts as long as that of the session.
-    pub(crate) locked: Vec<Offset>,
+    locked: Vec<Offset>,
     /// How many are deferred, locked or not.
-    pub(crate) deferred: usize,
+    deferred: usize,
     /// How many are not active yet.
-    pub(crate) scheduled: usize,
-    pub(crate) state: Option<SessionState>,
-    pub(crate) lock: Option<SessionLock>,
+    scheduled: usize,
+    state: Option<SessionState>,
+    lock: Option<SessionLock>,
     /// Whether it is among those that must be served.
-    pub(crate) is_changed: bool,
+    is_changed: bool,
 }
 
 /// Who holds a session, for messages that are there and messages to come.
@@ -264,7 +299,7 @@ pub(crate) struct SessionState {
 }
 
 impl Session {
-    pub(crate) fn new(name: SessionName) -> Self {
+    fn new(name: SessionName) -> Self {
         Self {
             name,
             messages: 0,
@@ -278,27 +313,36 @@ impl Session {
         }
     }
 
+    pub(crate) fn name(&self) -> &SessionName {
+        &self.name
+    }
+
+    /// Who holds it.
+    pub(crate) fn lock(&self) -> Option<SessionLock> {
+        self.lock
+    }
+
+    pub(crate) fn state(&self) -> Option<&SessionState> {
+        self.state.as_ref()
+    }
+
+    /// Messages under a lock.
+    pub(crate) fn locked(&self) -> &[Offset] {
+        &self.locked
+    }
+
+    /// Messages that are deferred, locked or not.
+    pub(crate) fn deferred(&self) -> usize {
+        self.deferred
+    }
+
     /// Messages that are neither deferred nor scheduled, locked ones included.
     pub(crate) fn active(&self) -> usize {
         self.messages - self.deferred - self.scheduled
     }
 
-    /// Adds a message to those under a lock.
-    pub(crate) fn lock_message(&mut self, offset: Offset) {
-        if let Err(at) = self.locked.binary_search(&offset) {
-            self.locked.insert(at, offset);
-        }
-    }
-
-    /// Takes a message from those under a lock.
-    pub(crate) fn unlock_message(&mut self, offset: Offset) {
-        if let Ok(at) = self.locked.binary_search(&offset) {
-            self.locked.remove(at);
-        }
-    }
-
     /// Its place among the sessions that may be accepted: its oldest ready message (decision D10).
-    pub(crate) fn place(&self) -> Option<Offset> {
+    fn place(&self) -> Option<Offset> {
         match self.lock {
             Some(_) => None,
             None => self.ready.first().copied(),
@@ -306,7 +350,7 @@ impl Session {
     }
 
     /// Whether there is nothing left to know about it.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.messages == 0 && self.state.is_none() && self.lock.is_none()
     }
 

@@ -71,9 +71,9 @@ impl Entity {
     pub fn accepted_session(&self, id: ReceiverId) -> Option<AcceptedSession> {
         let sessions = self.active.sessions()?;
         let session = sessions.get(sessions.held_by(id)?)?;
-        let lock = session.lock?;
+        let lock = session.lock()?;
         Some(AcceptedSession {
-            session: session.name.clone(),
+            session: session.name().clone(),
             locked_until: lock.until,
             token: lock.token,
         })
@@ -89,7 +89,7 @@ impl Entity {
     ) -> Result<(), AcceptSessionError> {
         let store = self.store_mut(SubQueue::Active);
         let found = store.sessions().and_then(|all| all.find(name));
-        let held = found.and_then(|(slot, session)| Some((slot, session.lock?)));
+        let held = found.and_then(|(slot, session)| Some((slot, session.lock()?)));
         let token = match (access, held) {
             (SessionAccess::Exclusive, None) => None,
             (SessionAccess::NonExclusive, None) => Some(SessionLock::new_token(cx.ids)),

@@ -11,8 +11,6 @@ use crate::filter::RuleError;
 use crate::ids::{Offset, SubQueue};
 use crate::message::PropertyChanges;
 use crate::settings::FailedForwards;
-use crate::store::entry::{Entry, State};
-use crate::time::Deadline;
 
 /// How often a message is forwarded at most (decision D3).
 pub(crate) const MAX_HOPS: u8 = 4;
@@ -151,7 +149,8 @@ impl Entity {
         changes: &PropertyChanges,
     ) -> Result<(), DecodeError> {
         let dead = DeadLetter::new(cause, self.settings.failed_forwards);
-        self.active.change(offset, &dead.changes(changes), |_| ())?;
+        self.active
+            .change_properties(offset, &dead.changes(changes))?;
         self.move_dead_letter(cx, offset, dead);
         Ok(())
     }
@@ -166,7 +165,7 @@ impl Entity {
         let dead = DeadLetter::new(cause, self.settings.failed_forwards);
         let changes = dead.changes(&PropertyChanges::new());
         // The properties of an accepted message decode. Were it not so, it would go without its reason.
-        let _ = self.active.change(offset, &changes, |_| ());
+        let _ = self.active.change_properties(offset, &changes);
         self.move_dead_letter(&mut cx.at(cx.now), offset, dead);
     }
 
@@ -174,17 +173,11 @@ impl Entity {
         let Some(entry) = self.active.remove(offset) else {
             return;
         };
-        let (number, partition) = (entry.number(offset), entry.partition);
-        let entry = Entry {
-            expires_at: Deadline::NONE,
-            state: State::Ready,
-            is_moved: true,
-            stays: dead.stays,
-            ..entry
-        };
+        let (number, partition) = (entry.number(offset), entry.partition());
+        let entry = entry.into_dead_letter(dead.stays);
         let store = self.store_mut(dead.kind);
-        let moved_to = store.append(entry, None).in_partition(partition);
-        let is_transfer = store.policy().kind == SubQueue::TransferDeadLetter;
+        let moved_to = store.append(cx.now, entry, None).in_partition(partition);
+        let is_transfer = store.policy().kind() == SubQueue::TransferDeadLetter;
         let mut text =
             |text: Option<String>| text.map_or_else(Text::default, |t| cx.events.text(&t));
         let (reason, description) = (text(dead.reason), text(dead.description));

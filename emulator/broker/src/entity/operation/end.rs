@@ -29,7 +29,7 @@ impl Entity {
             let store = entity.store(kind);
             let is_older = |offset: &Offset| {
                 let entry = store.get(*offset);
-                entry.is_some_and(|entry| entry.enqueued_at < before)
+                entry.is_some_and(|entry| entry.enqueued_at() < before)
             };
             // A dead letter keeps the time of its arrival in the queue, so that older ones may stand behind younger.
             let offsets = store.ready_of(session).filter(is_older);

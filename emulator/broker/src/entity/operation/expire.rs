@@ -92,11 +92,9 @@ impl Entity {
         offset: Offset,
     ) -> bool {
         let store = self.store(kind);
-        let (entry, limit) = (store.get(offset), store.policy().max_delivery_count);
-        let exceeded = limit
-            .zip(entry)
-            .filter(|(limit, entry)| entry.delivery_count >= *limit);
-        let Some((limit, _)) = exceeded else {
+        let entry = store.get(offset);
+        let limit = entry.and_then(|entry| store.policy().exhausted_by(entry.delivery_count()));
+        let Some(limit) = limit else {
             return false;
         };
         self.dead_letter_by_rule(cx, offset, DeadLetterCause::MaxDeliveryCount(limit));
@@ -117,7 +115,7 @@ impl Entity {
 
     /// Only messages of the active store expire.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>, offset: Offset) {
-        if self.active.policy().dead_letters_expired {
+        if self.active.policy().dead_letters_expired() {
             self.dead_letter_by_rule(cx, offset, DeadLetterCause::Expired);
         } else {
             self.active
@@ -129,7 +127,7 @@ impl Entity {
     fn next_due(&self) -> Option<(SubQueue, Due)> {
         let dues = self
             .stores()
-            .filter_map(|store| Some((store.policy().kind, store.next_due()?)));
+            .filter_map(|store| Some((store.policy().kind(), store.next_due()?)));
         dues.min_by_key(|(_, due)| due.at())
     }
 }

@@ -17,7 +17,7 @@ use crate::ids::{EntityId, EntityPath, Offset, SequenceNumber, SubQueue};
 use crate::message::Message;
 use crate::rules::RuleSet;
 use crate::settings::ForwardToDisabled;
-use crate::store::entry::Entry;
+use crate::store::Entry;
 use crate::store::sessions::Slot;
 use crate::time::Timestamp;
 
@@ -125,7 +125,7 @@ impl Entity {
     fn transfer(&self, kind: SubQueue, offset: Offset) -> Option<Transfer> {
         let store = self.store(kind);
         let entry = store.get(offset)?;
-        let mut message = entry.message.clone();
+        let mut message = entry.message().clone();
         let mut ceiling = None;
         if kind == SubQueue::DeadLetter {
             message.set_dead_letter_source(self.path.as_str());
@@ -134,16 +134,16 @@ impl Entity {
         // A topic is no forwarder, its subscriptions are (decision D3); nor is who sends by way of another entity.
         let counts = !self.role.is_topic() && !is_addressed;
         if self.role.is_topic() && !is_addressed {
-            let default = self.active.policy().default_time_to_live;
+            let default = self.active.policy().default_time_to_live();
             ceiling = default.map(milliseconds).and_then(NonZeroU64::new);
         }
-        (!counts || entry.hops < MAX_HOPS).then(|| Transfer {
+        (!counts || entry.hops() < MAX_HOPS).then(|| Transfer {
             offset,
             number: entry.number(offset),
             message,
-            enqueued_number: entry.enqueued_number,
-            enqueued_at: entry.enqueued_at,
-            hops: entry.hops + u8::from(counts),
+            enqueued_number: entry.enqueued_number(),
+            enqueued_at: entry.enqueued_at(),
+            hops: entry.hops() + u8::from(counts),
             ceiling,
         })
     }
@@ -188,12 +188,9 @@ impl Entity {
         let session = self.active.session_of(&transfer.message);
         let cause = self.cause_of_arrival(session, transfer.message.outgrown());
         let offset = self.active.next_offset();
-        let entry = Entry {
-            is_moved: true,
-            hops: transfer.hops,
-            partition: self.partition(key.as_deref()),
-            ..Entry::new(transfer.message, cx.now, transfer.enqueued_number)
-        };
+        let entry = Entry::new(transfer.message, cx.now, transfer.enqueued_number)
+            .in_partition(self.partition(key.as_deref()))
+            .forwarded(transfer.hops, None);
         match activates_at {
             Some(at) => self.schedule(cx, entry, at, session),
             None => self.enqueue(cx, entry, session),
@@ -222,7 +219,7 @@ impl Entity {
         session: Option<Slot>,
         outgrown: bool,
     ) -> Option<DeadLetterCause> {
-        let lacks_session = self.active.policy().has_sessions && session.is_none();
+        let lacks_session = self.active.policy().has_sessions() && session.is_none();
         let no_session = lacks_session.then_some(DeadLetterCause::NoSession);
         no_session.or_else(|| outgrown.then_some(DeadLetterCause::HeaderSize))
     }

@@ -1,13 +1,12 @@
 //! A client looks at messages without receiving them.
 
-use super::send::{effective_time_to_live, milliseconds};
+use super::send::milliseconds;
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::ids::{Offset, SequenceNumber, SessionName, SubQueue};
 use crate::message::{BrokerProperties, Message};
 use crate::policy::StorePolicy;
-use crate::store::MessageStore;
-use crate::store::entry::Entry;
+use crate::store::{Entry, MessageStore};
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
@@ -45,7 +44,7 @@ impl Entity {
         };
         let seen = entries.take(max).map(|(offset, entry)| Peeked {
             broker_properties: seen(store.policy(), offset, entry),
-            message: entry.message.clone(),
+            message: entry.message().clone(),
         });
         seen.collect()
     }
@@ -59,7 +58,7 @@ impl Entity {
     ) -> impl Iterator<Item = (BrokerProperties, &Message)> {
         let store = self.store(kind);
         let entries = store.from(from.offset());
-        entries.map(|(offset, entry)| (seen(store.policy(), offset, entry), &entry.message))
+        entries.map(|(offset, entry)| (seen(store.policy(), offset, entry), entry.message()))
     }
 }
 
@@ -83,15 +82,15 @@ impl MessageStore {
 fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
     // A peeked message shows a time to live only if it brought one (decision D7).
     let own = entry.time_to_live();
-    let lifetime = own.and_then(|_| effective_time_to_live(policy, entry));
+    let lifetime = own.and_then(|_| policy.lifetime(own));
     BrokerProperties {
-        delivery_count: entry.delivery_count,
+        delivery_count: entry.delivery_count(),
         time_to_live: lifetime
             .map(milliseconds)
-            .or_else(|| entry.message.time_to_live()),
+            .or_else(|| entry.message().time_to_live()),
         sequence_number: entry.number(offset),
         enqueued_sequence_number: entry.number_of_origin(),
-        enqueued_at: entry.enqueued_at,
+        enqueued_at: entry.enqueued_at(),
         lock: None,
         is_removed: false,
         state: Some(state(entry)),

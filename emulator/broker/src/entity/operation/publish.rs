@@ -17,7 +17,7 @@ use crate::filter::{Properties, Rule, RuleError, System};
 use crate::ids::{EntityPath, IdSource, Offset, SequenceNumber};
 use crate::message::Message;
 use crate::rules::RuleSet;
-use crate::store::entry::Entry;
+use crate::store::Entry;
 
 /// What a subscription gets of a message.
 #[derive(Debug)]
@@ -158,12 +158,8 @@ impl Entity {
         let number = offset.in_partition(0);
         let matched = EventKind::Matched { rule };
         self.active.record_as(cx, number, matched);
-        let entry = Entry {
-            is_moved: true,
-            hops: copy.hops,
-            ceiling: copy.ceiling,
-            ..Entry::new(copy.message, cx.now, copy.enqueued_number)
-        };
+        let entry = Entry::new(copy.message, cx.now, copy.enqueued_number)
+            .forwarded(copy.hops, copy.ceiling);
         self.enqueue(cx, entry, session);
         let failure = copy.failure.map(DeadLetterCause::Filter);
         if let Some(cause) = failure.or(cause) {

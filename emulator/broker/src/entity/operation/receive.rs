@@ -2,16 +2,15 @@
 //! the message goes.
 
 use super::peek::{STATE_DEFERRED, STATE_SCHEDULED};
-use super::send::{effective_time_to_live, milliseconds};
+use super::send::milliseconds;
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::event::EventKind;
 use crate::ids::{LockNonce, LockToken, Offset, ReceiverId, SequenceNumber, SubQueue};
 use crate::message::{BrokerProperties, Message};
 use crate::policy::StorePolicy;
-use crate::store::MessageStore;
-use crate::store::entry::{Entry, Lock};
 use crate::store::receivers::ReceiveMode;
+use crate::store::{Entry, Lock, MessageStore};
 
 /// Most bytes that the broker adds to a message when it hands it out.
 const ADDED: usize = 512;
@@ -164,8 +163,8 @@ impl MessageStore {
         let entry = self.get(offset)?;
         Some(DeliveryView {
             number: entry.number(offset),
-            delivery: entry.delivery_count + 1,
-            message: &entry.message,
+            delivery: entry.delivery_count() + 1,
+            message: entry.message(),
         })
     }
 
@@ -202,7 +201,7 @@ impl MessageStore {
                 lock: Some((token.uuid(), until)),
                 ..received(self.policy(), entry, offset)
             },
-            message: entry.message.clone(),
+            message: entry.message().clone(),
         };
         self.lock(
             offset,
@@ -237,7 +236,7 @@ impl MessageStore {
                 is_removed: true,
                 ..received(self.policy(), &entry, offset)
             },
-            message: entry.message,
+            message: entry.into_message(),
         })
     }
 }
@@ -245,21 +244,20 @@ impl MessageStore {
 /// What a received message shows: a time to live whenever one applies (decision D7), and its state only if it was deferred
 /// or scheduled (semantics §7, observed 6).
 fn received(policy: &StorePolicy, entry: &Entry, offset: Offset) -> BrokerProperties {
-    let lifetime = effective_time_to_live(policy, entry);
     BrokerProperties {
-        delivery_count: entry.delivery_count,
-        time_to_live: match policy.expires {
-            true => lifetime.map(milliseconds),
-            false => entry.message.time_to_live(),
+        delivery_count: entry.delivery_count(),
+        time_to_live: match policy.is_active() {
+            true => policy.lifetime(entry.time_to_live()).map(milliseconds),
+            false => entry.message().time_to_live(),
         },
         sequence_number: entry.number(offset),
         enqueued_sequence_number: entry.number_of_origin(),
-        enqueued_at: entry.enqueued_at,
+        enqueued_at: entry.enqueued_at(),
         lock: None,
         is_removed: false,
         state: match entry.is_deferred() {
             true => Some(STATE_DEFERRED),
-            false => entry.message.was_scheduled().then_some(STATE_SCHEDULED),
+            false => entry.message().was_scheduled().then_some(STATE_SCHEDULED),
         },
     }
 }

@@ -8,9 +8,8 @@ use super::receive::Delivery;
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::ids::{ReceiverId, SequenceNumber, SessionName, SubQueue};
-use crate::store::MessageStore;
-use crate::store::entry::{Entry, State};
 use crate::store::receivers::ReceiveMode;
+use crate::store::{Entry, MessageStore};
 
 /// Why deferred messages were not handed out; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -46,7 +45,7 @@ impl Entity {
             if !entity.description.status.can_receive() {
                 return Err(ReceiveDeferredError::Disabled);
             }
-            if entity.store(kind).policy().has_sessions {
+            if entity.store(kind).policy().has_sessions() {
                 let held = session.map(|name| entity.session_of_client(cx.client, name));
                 held.and_then(Result::ok)
                     .ok_or(ReceiveDeferredError::SessionLockLost)?;
@@ -79,7 +78,7 @@ impl MessageStore {
     ) -> Option<&Entry> {
         let offset = number.offset();
         let entry = self.get(offset)?;
-        let found = entry.state == State::Deferred
+        let found = entry.is_set_aside()
             && entry.number(offset) == number
             && session.is_none_or(|name| self.belongs(offset, entry, name));
         found.then_some(entry)

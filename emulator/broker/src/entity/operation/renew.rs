@@ -41,7 +41,7 @@ impl Entity {
                 .iter()
                 .map(|&token| store.locked_by(token).ok_or(RenewError::LockLost(token)))
                 .collect::<Result<_, _>>()?;
-            if store.policy().has_sessions
+            if store.policy().has_sessions()
                 && let Some(&token) = tokens.first()
             {
                 return Err(RenewError::UnderSession(token));

@@ -7,7 +7,6 @@ use crate::duplicates;
 use crate::entity::Entity;
 use crate::event::EventKind;
 use crate::ids::{Offset, SequenceNumber};
-use crate::store::entry::{Entry, State};
 
 /// Why messages were not cancelled; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -46,8 +45,8 @@ impl Entity {
                 store.record_as(cx, number, EventKind::Cancelled);
                 if let Some(history) = &mut entity.history {
                     let partitioned = entity.description.enable_partitioning;
-                    let id = duplicates::key(&entry.message, partitioned);
-                    history.restart(&id, entry.enqueued_at);
+                    let id = duplicates::key(entry.message(), partitioned);
+                    history.restart(&id, entry.enqueued_at());
                 }
             }
             Ok(())
@@ -57,10 +56,9 @@ impl Entity {
     /// A message becomes active under a new number; its time to live begins (semantics §8).
     pub(crate) fn activate(&mut self, cx: &mut Context<'_>, offset: Offset) {
         let destination = self.active.take_destination(offset);
-        let Some(mut entry) = self.active.remove(offset) else {
+        let Some(entry) = self.active.remove(offset) else {
             return;
         };
-        entry.message.set_was_scheduled();
         let next = self.active.next_offset();
         let moved_to = entry.number(next);
         self.active
@@ -69,18 +67,13 @@ impl Entity {
         self.used_at = self.used_at.max(cx.now);
         // What came from elsewhere keeps the number of its origin.
         let enqueued_number = entry.number_of_origin().unwrap_or(moved_to);
-        let entry = Entry {
-            enqueued_at: cx.now,
-            enqueued_number,
-            state: State::Ready,
-            ..entry
-        };
+        let entry = entry.into_active(cx.now, enqueued_number);
         let session = match destination {
             Some(destination) => {
                 self.active.address(next, destination);
                 None
             }
-            None => self.active.session_of(&entry.message),
+            None => self.active.session_of(entry.message()),
         };
         self.enqueue(cx, entry, session);
     }

@@ -12,8 +12,7 @@ use crate::entity::{AutoDelete, Entity};
 use crate::event::EventKind;
 use crate::ids::{EntityPath, Offset, SequenceNumber, SessionName};
 use crate::message::Message;
-use crate::policy::StorePolicy;
-use crate::store::entry::{Entry, State};
+use crate::store::Entry;
 use crate::store::sessions::Slot;
 use crate::time::Timestamp;
 
@@ -159,7 +158,7 @@ impl Entity {
                 .session_id()
                 .is_some_and(|id| SessionName::fits(&id))
         };
-        self.active.policy().has_sessions && !belongs()
+        self.active.policy().has_sessions() && !belongs()
     }
 
     /// Takes a message in that was checked, and returns its number; none if it is a duplicate.
@@ -175,9 +174,8 @@ impl Entity {
             return None;
         }
         let number = self.active.next_offset().in_partition(partition);
-        let mut entry = Entry::new(message, cx.now, number);
-        entry.partition = partition;
-        let session = self.active.session_of(&entry.message);
+        let entry = Entry::new(message, cx.now, number).in_partition(partition);
+        let session = self.active.session_of(entry.message());
         match activates_at {
             Some(at) => self.schedule(cx, entry, at, session),
             None => self.enqueue(cx, entry, session),
@@ -221,53 +219,32 @@ impl Entity {
         &mut self,
         cx: &mut Context<'_>,
         offset: Offset,
-        mut entry: Entry,
+        entry: Entry,
         at: Timestamp,
         session: Option<Slot>,
     ) {
-        let lifetime = effective_time_to_live(self.active.policy(), &entry);
-        entry.expires_at = lifetime.map(|lifetime| at + lifetime).into();
-        entry.state = State::Scheduled(at);
         let kind = EventKind::Scheduled {
-            message_id: cx.events.text(&entry.message.id()),
-            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
+            message_id: cx.events.text(&entry.message().id()),
+            bytes: u32::try_from(entry.message().size()).unwrap_or(u32::MAX),
             activates_at: at,
         };
         self.active.record_as(cx, entry.number(offset), kind);
-        self.active.append_at(offset, entry, session);
+        self.active.schedule(offset, entry, at, session);
     }
 
     /// Holds an entry from now on, in its session where there are sessions.
-    pub(crate) fn enqueue(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut entry: Entry,
-        session: Option<Slot>,
-    ) {
+    pub(crate) fn enqueue(&mut self, cx: &mut Context<'_>, entry: Entry, session: Option<Slot>) {
         #[cfg(feature = "panics")]
-        self.panic_if_asked(&entry.message);
-        let lifetime = effective_time_to_live(self.active.policy(), &entry);
-        entry.expires_at = lifetime.map(|lifetime| cx.now + lifetime).into();
+        self.panic_if_asked(entry.message());
+        let lifetime = self.active.policy().lifetime(entry.time_to_live());
         let kind = EventKind::Enqueued {
-            message_id: cx.events.text(&entry.message.id()),
-            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
-            expires_at: entry.expires_at.get(),
+            message_id: cx.events.text(&entry.message().id()),
+            bytes: u32::try_from(entry.message().size()).unwrap_or(u32::MAX),
+            expires_at: lifetime.map(|lifetime| cx.now + lifetime),
         };
         let number = entry.number(self.active.next_offset());
         self.active.record_as(cx, number, kind);
-        self.active.append(entry, session);
-    }
-}
-
-/// The message's own time to live under the entity's ceiling, or the entity's default (semantics §4).
-pub(crate) fn effective_time_to_live(policy: &StorePolicy, entry: &Entry) -> Option<Duration> {
-    if !policy.expires {
-        return None;
-    }
-    let own = entry.time_to_live().map(Duration::from_millis);
-    match (own, policy.default_time_to_live) {
-        (Some(own), Some(ceiling)) => Some(own.min(ceiling)),
-        (own, default) => own.or(default),
+        self.active.append(cx.now, entry, session);
     }
 }
 

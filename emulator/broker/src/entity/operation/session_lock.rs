@@ -61,7 +61,7 @@ impl Entity {
     pub fn lose_session_lock(&mut self, cx: &mut Context<'_>, session: &SessionName) -> bool {
         self.follow_up(cx, |entity, cx| {
             let found = entity.active.sessions().and_then(|all| all.find(session));
-            let held = found.filter(|(_, session)| session.lock.is_some());
+            let held = found.filter(|(_, session)| session.lock().is_some());
             let slot = held.map(|(slot, _)| slot);
             if let Some(slot) = slot {
                 entity.session_lock_expired(cx, slot);
@@ -73,7 +73,7 @@ impl Entity {
     /// Whether a receiver is not, or not any more, the one that holds a session which may be taken over.
     pub fn is_superseded(&self, receiver: ReceiverId, session: &SessionName) -> bool {
         let found = self.active.sessions().and_then(|all| all.find(session));
-        let lock = found.and_then(|(_, session)| session.lock);
+        let lock = found.and_then(|(_, session)| session.lock());
         lock.is_some_and(|lock| lock.token.is_some() && lock.receiver != receiver)
     }
 
@@ -88,7 +88,7 @@ impl Entity {
         }
         let sessions = self.active.sessions().ok_or(SessionError::NoSessions)?;
         let found = sessions.find(name);
-        let held = found.filter(|(_, session)| session.lock.is_some_and(|l| l.client == client));
+        let held = found.filter(|(_, session)| session.lock().is_some_and(|l| l.client == client));
         let (slot, _) = held.ok_or_else(|| SessionError::LockLost(name.clone()))?;
         Ok(slot)
     }

@@ -40,7 +40,7 @@ impl Entity {
         self.verb(cx, |entity, _| {
             let slot = entity.session_of_client(client, session)?;
             let session = entity.active.sessions().and_then(|all| all.get(slot));
-            let state = session.and_then(|session| session.state.as_ref());
+            let state = session.and_then(|session| session.state());
             Ok(state.map(|state| state.bytes.clone()))
         })
     }
@@ -94,10 +94,10 @@ impl Entity {
         let sessions = self.active.sessions().into_iter();
         let sessions = sessions.flat_map(Sessions::iter);
         let listed = sessions.filter(|session| match since {
-            None => session.active() > 0 || session.state.is_some(),
-            Some(since) => session.state.as_ref().is_some_and(|s| s.set_at > since),
+            None => session.active() > 0 || session.state().is_some(),
+            Some(since) => session.state().is_some_and(|s| s.set_at > since),
         });
-        let names = listed.map(|session| session.name.clone());
+        let names = listed.map(|session| session.name().clone());
         names.skip(skip).take(top).collect()
     }
 
@@ -107,13 +107,13 @@ impl Entity {
         let sessions = self.active.sessions().into_iter();
         let sessions = sessions.flat_map(Sessions::iter);
         sessions.map(|session| SessionView {
-            name: &session.name,
+            name: session.name(),
             active: session.active(),
-            locked: session.locked.len(),
-            deferred: session.deferred,
-            holder: session.lock.map(|lock| lock.receiver),
-            locked_until: session.lock.map(|lock| lock.until),
-            state: session.state.as_ref().map(|state| &state.bytes),
+            locked: session.locked().len(),
+            deferred: session.deferred(),
+            holder: session.lock().map(|lock| lock.receiver),
+            locked_until: session.lock().map(|lock| lock.until),
+            state: session.state().map(|state| &state.bytes),
         })
     }
 

@@ -98,7 +98,8 @@ impl Entity {
                 store.remove(offset);
             }
             Outcome::Abandon { changes } => {
-                store.abandon(cx, offset, &changes)?;
+                let delivery_count = store.count_delivery(offset, &changes)?;
+                store.record(cx, offset, EventKind::Abandoned { delivery_count });
                 if !self.dead_letter_outgrown(cx, kind, offset, &changes) {
                     self.requeue_or_dead_letter(cx, kind, offset);
                 }
@@ -170,7 +171,7 @@ impl Entity {
         self.verb(cx, |entity, cx| {
             let store = entity.store(kind);
             let locked = store.locked_by(token);
-            let offset = locked.filter(|_| !store.policy().has_sessions);
+            let offset = locked.filter(|_| !store.policy().has_sessions());
             if let Some(offset) = offset {
                 entity.expire_lock(&mut cx.at(cx.now), kind, offset);
             }
@@ -213,7 +214,7 @@ impl Entity {
         let entry = self.store(kind).get(offset);
         let outgrown = kind == SubQueue::Active
             && !changes.is_empty()
-            && entry.is_some_and(|entry| entry.message.outgrown());
+            && entry.is_some_and(|entry| entry.message().outgrown());
         if outgrown {
             self.dead_letter_by_rule(cx, offset, DeadLetterCause::HeaderSize);
         }
@@ -230,34 +231,9 @@ impl MessageStore {
     }
 
     fn lock_lost(&self) -> SettleError {
-        match self.policy().has_sessions {
+        match self.policy().has_sessions() {
             true => SettleError::SessionLockLost,
             false => SettleError::LockLost,
         }
-    }
-
-    fn abandon(
-        &mut self,
-        cx: &mut Context<'_>,
-        offset: Offset,
-        changes: &PropertyChanges,
-    ) -> Result<(), SettleError> {
-        let delivery_count = self.count_delivery(offset, changes)?;
-        self.record(cx, offset, EventKind::Abandoned { delivery_count });
-        Ok(())
-    }
-
-    /// Counts a delivery that did not end in completion, and returns how many there were.
-    fn count_delivery(
-        &mut self,
-        offset: Offset,
-        changes: &PropertyChanges,
-    ) -> Result<u32, SettleError> {
-        let counts = self.policy().counts_deliveries;
-        let delivery_count = self.change(offset, changes, |entry| {
-            entry.delivery_count += u32::from(counts);
-            entry.delivery_count
-        })?;
-        Ok(delivery_count)
     }
 }

@@ -1,12 +1,11 @@
 //! The settings of an entity change while it is used.
 
 use super::dead_letter::DeadLetterCause;
-use super::send::effective_time_to_live;
 use crate::context::Context;
 use crate::description::EntityDescription;
 use crate::entity::Entity;
 use crate::ids::{Offset, SubQueue};
-use crate::store::entry::{Entry, State};
+use crate::store::Entry;
 use crate::time::Deadline;
 
 impl Entity {
@@ -72,10 +71,7 @@ impl Entity {
     fn dead_letter_delivered_too_often(&mut self, cx: &mut Context<'_>) {
         let limit = self.description.max_delivery_count;
         let entries = self.active.iter();
-        let is_past = |entry: &Entry| {
-            let stays = matches!(entry.state, State::Ready | State::Deferred);
-            stays && entry.delivery_count >= limit
-        };
+        let is_past = |entry: &Entry| entry.is_at_rest() && entry.delivery_count() >= limit;
         let past: Vec<_> = entries
             .filter(|(_, entry)| is_past(entry))
             .map(|(offset, _)| offset)
@@ -91,9 +87,9 @@ impl Entity {
         let store = &self.active;
         let mut changed = Vec::new();
         for (offset, entry) in store.iter() {
-            if entry.message.time_to_live().is_none() {
-                let lifetime = effective_time_to_live(store.policy(), entry);
-                let since = entry.activates_at().unwrap_or(entry.enqueued_at);
+            if entry.message().time_to_live().is_none() {
+                let lifetime = store.policy().lifetime(entry.time_to_live());
+                let since = entry.activates_at().unwrap_or_else(|| entry.enqueued_at());
                 let at = lifetime.map(|lifetime| since + lifetime);
                 changed.push((offset, Deadline::from(at)));
             }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Session, Sessions, Standing};
 use crate::ids::Offset;
-use crate::store::MessageStore;
-use crate::store::entry::State;
+use crate::store::{MessageStore, State};
 use crate::time::Deadline;
 
 /// What the entries alone say of one session.
@@ -80,7 +79,7 @@ impl MessageStore {
             "a session has messages that are not there"
         );
         sessions.check_indexes();
-        if self.policy.serves {
+        if self.policy.serves() {
             self.check_served(sessions);
         }
     }

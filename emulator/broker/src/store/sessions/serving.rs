@@ -5,8 +5,7 @@ use crate::context::{Context, Effect};
 use crate::event::EventKind;
 use crate::ids::{Offset, SessionName};
 use crate::message::Message;
-use crate::store::MessageStore;
-use crate::store::entry::{Entry, State};
+use crate::store::{Entry, MessageStore, State};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -58,7 +57,7 @@ impl MessageStore {
     /// Hands available sessions to those who wait, in order of arrival; their locks begin now.
     pub(crate) fn grant_sessions(&mut self, cx: &mut Context<'_>) {
         let until = self.policy.lock_until(cx.now);
-        while self.policy.serves
+        while self.policy.serves()
             && let Some(sessions) = &mut self.sessions
             && let Some(Grant { session, lock }) =
                 sessions.grant_next(until, || SessionLock::new_token(cx.ids))
@@ -144,10 +143,7 @@ impl MessageStore {
             let Some(wake) = self.receivers.reserve_to(holder, offset) else {
                 return;
             };
-            self.take_from_ready(offset);
-            if let Some(entry) = self.entries.get_mut(offset) {
-                entry.state = State::Reserved(holder);
-            }
+            self.reserve_to(holder, offset);
             if wake {
                 cx.effects.push(Effect::Wake(holder));
             }

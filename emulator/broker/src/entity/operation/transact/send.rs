@@ -16,7 +16,7 @@ use crate::entity::partition::key_of_batch;
 use crate::event::EventKind;
 use crate::ids::{EntityPath, Offset, SequenceNumber};
 use crate::message::Message;
-use crate::store::entry::Entry;
+use crate::store::Entry;
 
 impl Entity {
     /// Enlists messages to be sent to this entity, all or none.
@@ -142,17 +142,15 @@ impl Entity {
         if destination.is_none() && self.is_duplicate(cx, &message, at) {
             return;
         }
-        let entry = Entry {
-            partition,
-            ..Entry::new(message, cx.now, offset.in_partition(partition))
-        };
+        let entry = Entry::new(message, cx.now, offset.in_partition(partition));
+        let entry = entry.in_partition(partition);
         let session = match destination {
             // Its session is one of its destination.
             Some(destination) => {
                 self.active.address(offset, destination);
                 None
             }
-            None => self.active.session_of(&entry.message),
+            None => self.active.session_of(entry.message()),
         };
         self.schedule_as(cx, offset, entry, at, session);
         if at == cx.now {
@@ -217,10 +215,8 @@ impl Entity {
     ) {
         let offset = self.active.next_offset();
         self.active.address(offset, destination);
-        let entry = Entry {
-            partition,
-            ..Entry::new(message, cx.now, offset.in_partition(partition))
-        };
+        let entry = Entry::new(message, cx.now, offset.in_partition(partition));
+        let entry = entry.in_partition(partition);
         // Its session is one of its destination.
         self.enqueue(cx, entry, None);
     }

@@ -103,7 +103,7 @@ impl Entity {
         changes: &PropertyChanges,
     ) -> Result<(), SettleError> {
         let entry = self.store(kind).get(offset);
-        let Some(mut message) = entry.map(|entry| entry.message.clone()) else {
+        let Some(mut message) = entry.map(|entry| entry.message().clone()) else {
             return Err(SettleError::LockLost);
         };
         Ok(message.change_properties(changes)?)
@@ -121,7 +121,7 @@ impl Entity {
         let store = self.store(kind);
         let partitions = offsets.iter().filter_map(|offset| store.get(*offset));
         let mut joined = transaction.partition().cloned();
-        for number in partitions.map(|entry| entry.partition) {
+        for number in partitions.map(|entry| entry.partition()) {
             joined = Some(Partition::join(joined, Partition { number, key: None })?);
         }
         if let Some(joined) = joined {

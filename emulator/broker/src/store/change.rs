@@ -1,0 +1,291 @@
+//! Every change of an entry and of the indexes that say something about it.
+
+use servicebus_codec::DecodeError;
+
+use super::sessions::Slot;
+use super::{Entry, Lock, MessageStore, State};
+use crate::ids::{Offset, ReceiverId};
+use crate::message::PropertyChanges;
+use crate::time::{Deadline, Timestamp};
+
+impl MessageStore {
+    /// Holds `entry` behind all others; `session` is the one it belongs to, where there are sessions.
+    pub(crate) fn append(&mut self, now: Timestamp, entry: Entry, session: Option<Slot>) -> Offset {
+        let offset = self.reserve_offset();
+        self.append_at(offset, entry, now, session);
+        offset
+    }
+
+    /// Gives out the next place for a message that may come later, or never.
+    pub(crate) fn reserve_offset(&mut self) -> Offset {
+        let offset = self.next;
+        self.next = Offset(offset.0 + 1);
+        offset
+    }
+
+    /// Holds `entry` at the place that was reserved for it, until it becomes active at `at`.
+    pub(crate) fn schedule(
+        &mut self,
+        offset: Offset,
+        mut entry: Entry,
+        at: Timestamp,
+        session: Option<Slot>,
+    ) {
+        entry.state = State::Scheduled(at);
+        self.append_at(offset, entry, at, session);
+    }
+
+    /// Holds `entry` at its place; its time to live begins at `begin`.
+    fn append_at(
+        &mut self,
+        offset: Offset,
+        mut entry: Entry,
+        begin: Timestamp,
+        session: Option<Slot>,
+    ) {
+        self.size += entry.message.size();
+        let lifetime = self.policy.lifetime(entry.time_to_live());
+        entry.expires_at = lifetime.map(|lifetime| begin + lifetime).into();
+        let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
+        let auto_forwards = self.auto_forwards(offset, entry.stays);
+        self.entries.insert(offset, entry);
+        if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
+            sessions.join(offset, slot, activates_at.is_some());
+        }
+        if let Some(at) = activates_at {
+            self.activations.insert(at, offset);
+            return;
+        }
+        if let Some(at) = expires_at.get() {
+            self.expiries.insert(at, offset);
+        }
+        if auto_forwards {
+            self.await_forward(offset);
+        } else {
+            self.make_ready(offset);
+        }
+    }
+
+    /// Takes an entry out of every index.
+    pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
+        let entry = self.entries.remove(offset)?;
+        self.size -= entry.message.size();
+        self.deferred -= usize::from(entry.is_deferred());
+        match entry.state {
+            State::Ready => self.take_from_ready(offset),
+            State::Reserved(receiver) => self.receivers.unreserve(receiver, offset),
+            State::Locked(lock) => self.unlock(offset, lock),
+            State::Deferred => {}
+            State::Scheduled(at) => {
+                self.activations.remove(at, offset);
+                self.forwards.take_destination(offset);
+            }
+            State::Forwarding => self.forwards.remove(offset),
+        }
+        self.protect(offset, entry.expires_at);
+        if let Some(sessions) = &mut self.sessions {
+            sessions.leave(offset, &entry);
+        }
+        Some(entry)
+    }
+
+    /// Puts a reserved, locked or forwarded entry back where it belongs when no receiver has it: at its old place,
+    /// deferred again if it was, on its way if the store forwards.
+    pub(crate) fn put_back(&mut self, offset: Offset) {
+        let Some(entry) = self.entries.get_mut(offset) else {
+            return;
+        };
+        let state = std::mem::replace(&mut entry.state, State::Ready);
+        let (expires_at, stays) = (entry.expires_at, entry.stays);
+        if let State::Locked(lock) = state {
+            if lock.deferred {
+                entry.state = State::Deferred;
+            }
+            self.unlock(offset, lock);
+            if lock.deferred {
+                return;
+            }
+        }
+        if let Some(at) = expires_at.get() {
+            self.expiries.insert(at, offset);
+        }
+        if self.auto_forwards(offset, stays) {
+            self.await_forward(offset);
+        } else {
+            self.make_ready(offset);
+        }
+    }
+
+    /// Ends the lock of an entry and sets it aside.
+    pub(crate) fn defer(&mut self, offset: Offset) {
+        if let Some(entry) = self.entries.get_mut(offset)
+            && let State::Locked(lock) = entry.state
+        {
+            entry.state = State::Deferred;
+            self.deferred += usize::from(!lock.deferred);
+            self.unlock(offset, lock);
+            if let Some(sessions) = &mut self.sessions {
+                sessions.defer(offset, !lock.deferred);
+            }
+        }
+    }
+
+    /// Locks an entry that is ready, or that is reserved to the receiver that locks it.
+    pub(crate) fn lock(&mut self, offset: Offset, lock: Lock) {
+        let Some(entry) = self.entries.get_mut(offset) else {
+            return;
+        };
+        entry.state = State::Locked(lock);
+        let expires_at = entry.expires_at;
+        self.protect(offset, expires_at);
+        if let Some(until) = lock.until.get() {
+            self.locks.insert(until, offset);
+        }
+        if let Some(sessions) = &mut self.sessions {
+            sessions.lock(offset);
+        } else if self.policy.releases_on_detach() {
+            self.receivers.hold(lock.receiver, offset);
+        }
+    }
+
+    /// Gives a receiver an entry that is ready, to acquire it.
+    pub(crate) fn reserve_to(&mut self, receiver: ReceiverId, offset: Offset) {
+        self.take_from_ready(offset);
+        if let Some(entry) = self.entries.get_mut(offset) {
+            entry.state = State::Reserved(receiver);
+        }
+    }
+
+    /// Adds an entry to those that are ready.
+    fn make_ready(&mut self, offset: Offset) {
+        match &mut self.sessions {
+            Some(sessions) => sessions.make_ready(offset),
+            None => {
+                self.ready.insert((), offset);
+            }
+        }
+    }
+
+    pub(crate) fn take_from_ready(&mut self, offset: Offset) {
+        match &mut self.sessions {
+            Some(sessions) => sessions.take_from_ready(offset),
+            None => {
+                self.ready.remove((), offset);
+                self.forget_returned(offset);
+            }
+        }
+    }
+
+    /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
+    pub(crate) fn note_returned(&mut self, offset: Offset, former: ReceiverId) {
+        let entry = self.entries.get(offset);
+        if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
+            self.returned.get_or_insert_default().insert(offset, former);
+        }
+    }
+
+    fn forget_returned(&mut self, offset: Offset) {
+        if let Some(returned) = &mut self.returned {
+            returned.remove(&offset);
+            if returned.is_empty() {
+                self.returned = None;
+            }
+        }
+    }
+
+    /// Nothing expires that is locked or on its way: it leaves the index until that is over.
+    pub(crate) fn protect(&mut self, offset: Offset, expires_at: Deadline) {
+        if let Some(at) = expires_at.get() {
+            self.expiries.remove(at, offset);
+        }
+    }
+
+    /// Renews a lock that ends by itself; returns its new end.
+    pub(crate) fn renew_lock(&mut self, offset: Offset, now: Timestamp) -> Option<Timestamp> {
+        let State::Locked(lock) = &mut self.entries.get_mut(offset)?.state else {
+            return None;
+        };
+        let before = lock.until.get()?;
+        let until = self.policy.renewed_until(now, before);
+        lock.until = until.into();
+        self.locks.remove(before, offset);
+        self.locks.insert(until, offset);
+        Some(until)
+    }
+
+    /// Renews the lock of a session; returns its new end.
+    pub(crate) fn renew_session(&mut self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
+        let policy = &self.policy;
+        self.sessions
+            .as_mut()?
+            .renew(slot, |before| policy.renewed_until(now, before))
+    }
+
+    /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.
+    pub(crate) fn count_lock_expiry(
+        &mut self,
+        offset: Offset,
+    ) -> Option<(Option<ReceiverId>, u32)> {
+        let entry = self.entries.get_mut(offset)?;
+        entry.delivery_count += u32::from(self.policy.is_active());
+        Some((entry.lock().map(|lock| lock.receiver), entry.delivery_count))
+    }
+
+    /// Takes a lock that is over out of the indexes.
+    fn unlock(&mut self, offset: Offset, lock: Lock) {
+        if let Some(until) = lock.until.get() {
+            self.locks.remove(until, offset);
+        }
+        if let Some(enlistments) = &mut self.enlistments {
+            enlistments.remove(offset);
+        }
+        if let Some(sessions) = &mut self.sessions {
+            sessions.unlock(offset);
+        } else if self.policy.releases_on_detach() {
+            self.receivers.release_lock(lock.receiver, offset);
+        }
+    }
+
+    /// Lets an entry expire at another instant.
+    pub(crate) fn reschedule_expiry(&mut self, offset: Offset, expires_at: Deadline) {
+        let Some(entry) = self.entries.get_mut(offset) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.expires_at, expires_at);
+        let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(offset);
+        self.protect(offset, before);
+        if let Some(at) = expires_at.get().filter(|_| can_expire) {
+            self.expiries.insert(at, offset);
+        }
+    }
+
+    /// Sets application properties of an entry; nothing when they do not fit.
+    pub(crate) fn change_properties(
+        &mut self,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> Result<(), DecodeError> {
+        if let Some(entry) = self.entries.get_mut(offset) {
+            let before = entry.message.size();
+            entry.message.change_properties(changes)?;
+            self.size = self.size - before + entry.message.size();
+        }
+        Ok(())
+    }
+
+    /// Sets application properties of an entry and counts a delivery that did not end in completion; returns how many there
+    /// were.
+    pub(crate) fn count_delivery(
+        &mut self,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> Result<u32, DecodeError> {
+        self.change_properties(offset, changes)?;
+        let counts = self.policy.is_active();
+        let entry = self.entries.get_mut(offset);
+        Ok(entry.map_or(0, |entry| {
+            entry.delivery_count += u32::from(counts);
+            entry.delivery_count
+        }))
+    }
+}
