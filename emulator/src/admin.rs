@@ -39,7 +39,7 @@ use call::{Answer, Call, Shape};
 pub use describe::{description_elements, description_root, write_new_rule};
 use refusal::{ServiceError, Tail};
 use route::{Query, Route, decoded};
-use time::Frame;
+pub(crate) use time::{Frame, NEVER};
 
 /// Largest body, in bytes: what a description with every list full needs, many times over.
 const MAX_BODY: usize = 1024 * 1024;
@@ -118,9 +118,7 @@ impl Admin {
             query: &query,
             host,
             if_match: if_match(&head.headers)?,
-            frame: Frame {
-                ahead: namespace.clock.read().ahead,
-            },
+            frame: Frame::of(namespace),
         };
         let method = head.method.as_str();
         if !claims.contains(Claim::Manage) {

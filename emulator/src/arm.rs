@@ -4,11 +4,18 @@
 //! of a namespace stands in the path and not in the host. What they ask for is read and written as JSON; entities are
 //! created, changed and deleted by the same code as over the administration API.
 
+mod authorization;
+mod call;
+mod entities;
 mod identity;
+mod namespaces;
 pub(crate) mod properties;
 mod refusal;
+mod resources;
 mod route;
 pub(crate) mod rule;
+mod rules;
+mod state;
 
 use std::sync::Arc;
 
@@ -24,6 +31,7 @@ use crate::shared::Shared;
 use route::Route;
 
 pub(crate) use route::is_for;
+pub(crate) use state::State;
 
 /// Answers a request that [`is_for`] this API.
 pub(crate) async fn serve(shared: &Arc<Shared>, request: Request) -> Response {
@@ -33,6 +41,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, request: Request) -> Response {
         Route::Metadata => Ok(identity::metadata(&head)),
         Route::OpenId => Ok(identity::open_id(&head)),
         Route::Token => identity::token(shared, &head, body).await,
+        Route::Resource => call::serve(shared, &head, body).await,
     };
     match answered {
         Ok(answer) => answer.into_response(),
@@ -58,6 +67,20 @@ impl Answer {
             status: StatusCode::OK,
             body: Some(body),
         }
+    }
+}
+
+impl Answer {
+    fn empty(status: StatusCode) -> Self {
+        Self { status, body: None }
+    }
+
+    /// Of what is gone now, whether it was there or not.
+    fn deleted(was_there: bool) -> Self {
+        Self::empty(match was_there {
+            true => StatusCode::OK,
+            false => StatusCode::NO_CONTENT,
+        })
     }
 }
 

@@ -27,6 +27,7 @@ pub use claims::{Claim, Claims};
 pub use connection_string::{ConnectionString, ConnectionStringError};
 pub use error::TokenError;
 pub use grants::{Grant, Grants};
+pub(crate) use jwt::verify_minted;
 pub use key_set::KeySet;
 pub(crate) use key_set::MAX_KEY_SET_SIZE;
 pub use plain::verify_plain;

@@ -21,7 +21,7 @@ use crate::options::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
 pub use report::run_client_settings;
-pub use report::{describe, run_check, run_import};
+pub use report::{describe, print_env, run_check, run_import};
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Command {
         /// Values for its parameters.
         parameters: BTreeMap<String, String>,
     },
+    /// To print the lines that point `az` at an emulator.
+    PrintEnv(RunOptions),
     /// To say what clients are set to that insist on the service's names.
     ClientSettings(RunOptions),
 }
@@ -98,10 +100,25 @@ impl Command {
                 file,
                 parameters: parameters.into_iter().collect(),
             },
-            Some(Verb::Run(arguments)) => Self::Run(arguments.try_into()?),
+            Some(Verb::Run(arguments)) => Self::serving(arguments)?,
             Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
-            None => Self::Run(cli.arguments.try_into()?),
+            None => Self::serving(cli.arguments)?,
         })
+    }
+
+    fn serving(arguments: RunArguments) -> Result<Self, clap::Error> {
+        let prints = arguments.print_env.is_some();
+        let options: RunOptions = arguments.try_into()?;
+        let is_known = options.https_port.is_some_and(|port| port != 0);
+        match (prints, is_known) {
+            (false, _) => Ok(Self::Run(options)),
+            (true, true) => Ok(Self::PrintEnv(options)),
+            (true, false) => {
+                let message =
+                    "--print-env az needs the --https-port of the emulator: az takes nothing else";
+                Err(Cli::command().error(ErrorKind::MissingRequiredArgument, message))
+            }
+        }
     }
 }
 
@@ -261,6 +278,10 @@ struct RunArguments {
         env = "SERVICEBUS_EMULATOR_TLS_KEY"
     )]
     tls_key: Option<PathBuf>,
+
+    /// Print the lines for a shell that point a client at an emulator with these options, and end
+    #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(["az"]))]
+    print_env: Option<String>,
 
     /// Tier of namespaces whose configuration names none [default: standard]
     #[arg(long, value_name = "TIER", value_parser = tiers())]

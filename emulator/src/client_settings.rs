@@ -160,7 +160,7 @@ fn trust_store(ca_file: &Path) -> Option<PathBuf> {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-:\\".contains(c);
     match word.chars().all(is_plain) {
         true => word.to_owned(),

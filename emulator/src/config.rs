@@ -63,6 +63,16 @@ pub struct Config {
     pub namespaces: Vec<NamespaceConfig>,
 }
 
+/// Whether a namespace is a resource of Azure Resource Manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Arm {
+    /// It is.
+    #[default]
+    On,
+    /// It is not.
+    Off,
+}
+
 /// One namespace, ready to be served.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamespaceConfig {
@@ -76,6 +86,8 @@ pub struct NamespaceConfig {
     pub token_check: TokenCheck,
     /// Whether JSON web tokens are accepted.
     pub jwt: Jwt,
+    /// Whether clients of Azure Resource Manager are served.
+    pub arm: Arm,
     /// Its own address or host name, which no other namespace has.
     pub address: Option<Address>,
     /// The queues with their effective settings, in the order of their declaration.
@@ -137,6 +149,7 @@ impl NamespaceConfig {
             keys: vec![Key::well_known()],
             token_check: TokenCheck::default(),
             jwt: Jwt::default(),
+            arm: Arm::default(),
             address: None,
             queues: Vec::new(),
             topics: Vec::new(),

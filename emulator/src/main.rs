@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use servicebus_emulator::cli::{Command, RunOptions, run_check, run_client_settings, run_import};
+use servicebus_emulator::cli::{
+    Command, RunOptions, print_env, run_check, run_client_settings, run_import,
+};
 use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
 use tracing_subscriber::EnvFilter;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let ended = match Command::from_process() {
         Command::Check(file) => check(&file),
         Command::Import { file, parameters } => import(&file, &parameters),
+        Command::PrintEnv(options) => print_environment(options),
         Command::ClientSettings(options) => client_settings(options),
         Command::Run(options) => run(options),
     };
@@ -40,6 +43,12 @@ type Ended = Result<ExitCode, (u8, String)>;
 fn check(file: &Path) -> Ended {
     let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
     let _ = write!(io::stdout(), "{report}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_environment(options: RunOptions) -> Ended {
+    let text = print_env(options).map_err(|error| (exit_code(&error), error.to_string()))?;
+    let _ = write!(io::stdout(), "{text}");
     Ok(ExitCode::SUCCESS)
 }
 

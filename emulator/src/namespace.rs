@@ -63,6 +63,8 @@ pub(crate) struct Namespace {
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
     administering: Mutex<()>,
+    /// Authorization rules of the whole namespace that were added while it is served, to the keys of its configuration.
+    pub(crate) added_rules: Mutex<Vec<AuthorizationRule>>,
 }
 
 /// What a client asks for, for the record of a refusal.
@@ -169,6 +171,7 @@ impl Namespace {
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
             administering: Mutex::default(),
+            added_rules: Mutex::default(),
         };
         namespace.declare();
         namespace

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::access::Access;
+use crate::arm;
 use crate::clock::RealClock;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     pub(crate) places: Arc<Places>,
     pub(crate) access: Access,
+    pub(crate) arm: arm::State,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
 }
@@ -75,6 +77,7 @@ impl Shared {
             memory,
             places,
             access,
+            arm: arm::State::default(),
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
         }

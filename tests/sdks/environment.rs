@@ -29,6 +29,12 @@ pub(crate) enum Language {
     Python,
     /// The same with the SDK's 7.14, which does not wait for the answers to settlements.
     Python714,
+    /// Python with `azure-cli`, which is large.
+    #[cfg_attr(
+        not(feature = "matrices"),
+        expect(dead_code, reason = "only the matrices need it")
+    )]
+    Az,
     /// Python with Proton, which is built from source.
     Proton,
     /// JavaScript on Node.js, with a `node_modules` of its own.
@@ -97,6 +103,7 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
             }
             Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
+            | Language::Az
             | Language::Proton
             | Language::JavaScript
             | Language::Go
@@ -109,6 +116,7 @@ impl Language {
         match self {
             Self::Python => "python",
             Self::Python714 => "python-7.14",
+            Self::Az => "az",
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
             Self::JavaScriptNewestAmqp => "javascript-newest-amqp",
@@ -134,6 +142,7 @@ impl Language {
             }
             Self::Python
             | Self::Python714
+            | Self::Az
             | Self::Proton
             | Self::JavaScript
             | Self::JavaScriptNewestAmqp
@@ -148,7 +157,7 @@ impl Language {
             return framework.pins();
         }
         scripts(self).join(match self {
-            Self::Python | Self::Proton => "requirements.txt",
+            Self::Python | Self::Az | Self::Proton => "requirements.txt",
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
             Self::JavaScriptNewestAmqp => "newest-amqp/package-lock.json",
@@ -160,7 +169,9 @@ impl Language {
 
     fn needs(self) -> &'static str {
         match self {
-            Self::Python | Self::Python714 => "`python3` (3.10 or newer, with its venv module)",
+            Self::Python | Self::Python714 | Self::Az => {
+                "`python3` (3.10 or newer, with its venv module)"
+            }
             Self::Proton => {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
@@ -243,6 +254,7 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
     match language {
         Language::Python
         | Language::Python714
+        | Language::Az
         | Language::Proton
         | Language::Framework(Framework::Celery) => make_python(language, directory).await,
         Language::JavaScript | Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {

@@ -13,14 +13,15 @@
 //!
 //! What runs on top of SDKs is in `frameworks`: kombu and Celery, `gocloud.dev`, Spring Cloud Azure and Apache Camel.
 //!
-//! What asks for tokens as an unchanged program does is in `identity`.
+//! What asks for tokens as an unchanged program does is in `identity`; what manages namespaces over Azure Resource Manager
+//! in `resources`: `azure-mgmt-servicebus`, `@azure/arm-servicebus` and `az`.
 //!
 //! The projects of `examples/` in those languages run here too, in the same environments.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
 //! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, and a C compiler for Proton.
-//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`, `proton`,
-//! `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left out.
+//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`, `az`,
+//! `proton`, `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left out.
 
 #[macro_use]
 mod cases;
@@ -36,6 +37,7 @@ mod proton;
 #[cfg(feature = "matrices")]
 mod python;
 mod readme;
+mod resources;
 mod smoke;
 #[cfg(feature = "matrices")]
 mod trust;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use servicebus_broker::Timestamp;
 
 use crate::calendar;
+use crate::namespace::Namespace;
 
 /// The Unix epoch in ticks of 100 ns since the year 1, where .NET begins to count.
 const EPOCH: i64 = 621_355_968_000_000_000;
@@ -23,6 +24,13 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// That of a namespace.
+    pub(crate) fn of(namespace: &Namespace) -> Self {
+        Self {
+            ahead: namespace.clock.read().ahead,
+        }
+    }
+
     /// In whole seconds, as `published` and `updated` are.
     pub(crate) fn seconds(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%SZ")

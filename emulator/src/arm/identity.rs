@@ -135,7 +135,7 @@ pub(crate) fn open_id(head: &Parts) -> Answer {
 }
 
 /// The value of a parameter of a query or a form.
-fn parameter(encoded: &[u8], name: &str) -> Option<String> {
+pub(crate) fn parameter(encoded: &[u8], name: &str) -> Option<String> {
     let text = str::from_utf8(encoded).ok()?;
     let mut pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(own, _)| own.eq_ignore_ascii_case(name))?;

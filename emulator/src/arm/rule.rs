@@ -1,10 +1,75 @@
 //! A rule as Azure Resource Manager has it. That it is a SQL filter or a correlation filter need not be said.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
+    Value as Sent,
 };
 use servicebus_broker::{Timestamp, check_name};
+
+/// What the service says of every expression.
+const COMPATIBILITY_LEVEL: u64 = 20;
+
+/// The properties of a rule.
+pub(crate) fn write(rule: &Rule) -> Value {
+    let expression =
+        |text: &str| json!({"sqlExpression": text, "compatibilityLevel": COMPATIBILITY_LEVEL});
+    let (kind, key, filter) = match &rule.filter {
+        Filter::True => ("SqlFilter", "sqlFilter", expression("1=1")),
+        Filter::False => ("SqlFilter", "sqlFilter", expression("1=0")),
+        Filter::Sql(filter) => ("SqlFilter", "sqlFilter", expression(filter.text())),
+        Filter::Correlation(filter) => {
+            let filter = written(filter.description());
+            ("CorrelationFilter", "correlationFilter", filter)
+        }
+    };
+    let action = rule.action.as_ref().map(|action| expression(action.text()));
+    let mut properties = json!({"filterType": kind, "action": action.unwrap_or_else(|| json!({}))});
+    properties[key] = filter;
+    properties
+}
+
+fn written(filter: &Correlation) -> Value {
+    let system = [
+        ("contentType", &filter.content_type),
+        ("correlationId", &filter.correlation_id),
+        ("label", &filter.label),
+        ("messageId", &filter.message_id),
+        ("replyTo", &filter.reply_to),
+        ("replyToSessionId", &filter.reply_to_session_id),
+        ("sessionId", &filter.session_id),
+        ("to", &filter.to),
+    ];
+    let mut members: Map<String, Value> = Map::new();
+    for (name, text) in system {
+        if let Some(text) = text {
+            members.insert(name.to_owned(), text.as_ref().into());
+        }
+    }
+    let named = filter.properties.iter();
+    let named: Map<String, Value> = named
+        .map(|(name, encoded)| (name.to_string(), told(encoded).into()))
+        .collect();
+    members.insert("properties".to_owned(), named.into());
+    members.into()
+}
+
+/// A value as a text: this API has no others.
+fn told(encoded: &Encoded) -> String {
+    match encoded.value() {
+        Sent::Text(text) => text.into_owned(),
+        Sent::Bool(flag) => flag.to_string(),
+        Sent::Signed(number) => number.to_string(),
+        Sent::Unsigned(number) => number.to_string(),
+        Sent::Float(number) => number.to_string(),
+        other @ (Sent::Null
+        | Sent::Instant(_)
+        | Sent::Span(_)
+        | Sent::Guid(_)
+        | Sent::Binary(_)
+        | Sent::Other(_)) => format!("{other:?}"),
+    }
+}
 
 /// Reads the properties of a rule; else what is wrong, with its key.
 pub(crate) fn read(

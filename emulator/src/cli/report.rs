@@ -15,7 +15,7 @@ use crate::auth::Jwt;
 use crate::client_settings::{self, ClientSettings};
 use crate::config::words::{self, word};
 use crate::config::{
-    Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
+    Arm, Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
 };
 use crate::import::{Note, import};
 use crate::options::{AMQPS_PORT, StartError};
@@ -70,6 +70,14 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     let lines = words.chain([("TokenCheck", token_check), ("Jwt", jwt.as_str())]);
     for (name, value) in lines {
         writeln!(text, "  {name:WIDTH$}    {value}")?;
+    }
+    if namespace.arm != Arm::default() {
+        writeln!(
+            text,
+            "  {:WIDTH$}    {}",
+            "Arm",
+            word(&words::ARM, &namespace.arm)
+        )?;
     }
     if let Some(address) = &namespace.address {
         writeln!(text, "  {:WIDTH$}    {address}", "Address")?;
@@ -251,6 +259,31 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
+    Ok(text)
+}
+
+/// The lines for a shell that point `az` at an emulator with these options.
+pub fn print_env(options: RunOptions) -> Result<String, StartError> {
+    let port = options.https_port.unwrap_or(client_settings::HTTPS_PORT);
+    let host = match address(&options.host)? {
+        ip if ip.is_loopback() => "localhost".to_owned(),
+        _ => options.host,
+    };
+    let mut text = "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"\n".to_owned();
+    // Where a certificate was given its authority is trusted already.
+    if let Some(file) = authority_file(options.tls).map_err(StartError::Tls)? {
+        let file = client_settings::quoted(&file.display().to_string());
+        text.push_str(&format!("export REQUESTS_CA_BUNDLE={file}\n"));
+    }
+    let secret = match options.access.control_token {
+        Some(_) => "\"$SERVICEBUS_EMULATOR_CONTROL_TOKEN\"",
+        None => "any",
+    };
+    text.push_str(&format!(
+        "az cloud register -n sbemu --endpoint-resource-manager https://{host}:{port}\n\
+         az cloud set -n sbemu\n\
+         az login --service-principal -u any -p {secret} --tenant any\n"
+    ));
     Ok(text)
 }
 

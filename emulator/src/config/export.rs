@@ -6,7 +6,7 @@ use servicebus_broker::filter::{Filter, Rule};
 
 use super::words::{self, word};
 use super::{
-    Address, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
+    Address, Arm, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
 };
 use crate::auth::{Claim, Jwt, Key};
 
@@ -79,6 +79,9 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
     }
     if let Some(jwt) = jwt(&namespace.jwt) {
         block["Jwt"] = jwt;
+    }
+    if namespace.arm != Arm::default() {
+        block["Arm"] = word(&words::ARM, &namespace.arm).into();
     }
     if let Some(address) = &namespace.address {
         block["Address"] = Address::to_string(address).into();

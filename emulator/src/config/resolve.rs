@@ -102,6 +102,7 @@ fn namespace(
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
         jwt: keys::jwt(report, block.emulator.jwt, purpose.files),
+        arm: block.emulator.arm.unwrap_or_default(),
         address: address(report, block.emulator.address),
         queues,
         topics,

@@ -5,6 +5,7 @@ use servicebus_broker::{
     NamespaceSettings, Tier,
 };
 
+use super::Arm;
 use super::reader::Object;
 use crate::auth::{Claim, TokenCheck};
 
@@ -99,6 +100,8 @@ pub(crate) const TOKEN_CHECK: [(&str, TokenCheck); 2] = [
     ("signature", TokenCheck::Signature),
     ("none", TokenCheck::None),
 ];
+
+pub(crate) const ARM: [(&str, Arm); 2] = [("on", Arm::On), ("off", Arm::Off)];
 
 pub(crate) const CLAIMS: [(&str, Claim); 3] = [
     ("Send", Claim::Send),

@@ -121,8 +121,12 @@ impl Namespace {
         ask: impl FnOnce(&Policy<'_>) -> T,
     ) -> T {
         let entity_keys = address.map(|address| self.entity_keys(address));
+        let mut entity_keys = entity_keys.unwrap_or_default();
+        for rule in self.added_rules.lock().iter() {
+            entity_keys.extend(rule.keys());
+        }
         ask(&Policy {
-            entity_keys: entity_keys.as_deref().unwrap_or_default(),
+            entity_keys: &entity_keys,
             ..self.config.policy()
         })
     }

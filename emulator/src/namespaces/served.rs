@@ -220,20 +220,27 @@ impl Place {
         own && self.endpoints.amqp.ip().is_loopback()
     }
 
+    /// The connection string with a key of a namespace.
+    pub(crate) fn connection_string(&self, namespace: &NamespaceConfig, key: &Key) -> String {
+        let amqp = self.endpoints.amqp.port();
+        self.string(namespace, key, (amqp != AMQP_PORT).then_some(amqp))
+    }
+
+    fn string(&self, namespace: &NamespaceConfig, key: &Key, port: Option<u16>) -> String {
+        let own = namespace.address.as_ref().map(ToString::to_string);
+        let host = own.as_deref().unwrap_or(&self.host);
+        ConnectionString::for_emulator(host, port, key).to_string()
+    }
+
     /// The connection strings of a namespace.
     pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
         let well_known = Key::well_known();
         let key = namespace.keys.first().unwrap_or(&well_known);
-        let own = namespace.address.as_ref().map(ToString::to_string);
-        let host = own.as_deref().unwrap_or(&self.host);
-        let amqp = self.endpoints.amqp.port();
-        let amqp = (amqp != AMQP_PORT).then_some(amqp);
         let http = Some(self.endpoints.http.port());
-        let string = |port| ConnectionString::for_emulator(host, port, key).to_string();
         NamespaceInfo {
             name: namespace.name.clone(),
-            connection_string: string(amqp),
-            admin_connection_string: string(http),
+            connection_string: self.connection_string(namespace, key),
+            admin_connection_string: self.string(namespace, key, http),
             token_check: word(&words::TOKEN_CHECK, &namespace.token_check).to_owned(),
             jwt: namespace.jwt.word().unwrap_or("refuse").to_owned(),
             warnings: self.warnings(namespace),

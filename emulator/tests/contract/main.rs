@@ -12,6 +12,7 @@
 mod support;
 
 mod admin;
+mod arm;
 mod control;
 mod listeners;
 mod process;

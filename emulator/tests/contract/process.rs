@@ -4,5 +4,6 @@ mod arguments;
 mod client_settings;
 mod configuration;
 mod import;
+mod print_env;
 mod ready;
 mod stop;

@@ -77,7 +77,7 @@ impl Copied {
             }
             Language::Go => "go.mod",
             Language::Java => "pom.xml",
-            Language::Framework(_) => unreachable!("projects use SDKs"),
+            Language::Az | Language::Framework(_) => unreachable!("projects use SDKs"),
         };
         let installed = environment::scripts(self.project.language).join(file);
         let installed = packages(&installed);
@@ -113,7 +113,7 @@ impl Copied {
                 maven.args(["--quiet", "--batch-mode", "test"]);
                 maven
             }
-            Language::Framework(_) => unreachable!("projects use SDKs"),
+            Language::Az | Language::Framework(_) => unreachable!("projects use SDKs"),
         };
         command
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())

@@ -200,6 +200,7 @@ fn emulator() -> Value {
         "Tier": choice(&["basic", "standard", "premium"], "What limits and features there are."),
         "Keys": { "type": "array", "items": key },
         "TokenCheck": choice(&["signature", "none"], "Whether tokens are checked."),
+        "Arm": choice(&["on", "off"], "Whether it is served to clients of Azure Resource Manager."),
         "Jwt": {
             "description": "Which JSON web tokens are accepted. A request names no file.",
             "oneOf": [tokens, signed],

@@ -7,7 +7,7 @@ use servicebus_broker::{NamespaceSettings, Tier};
 
 use crate::auth::{Claim, TokenCheck};
 use crate::config::reader::{Located, Object, json, wrong_type};
-use crate::config::words;
+use crate::config::{Arm, words};
 
 /// The `Emulator` block of a namespace.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(crate) struct EmulatorBlock {
     pub(crate) keys: Option<Located<Vec<KeyBlock>>>,
     pub(crate) token_check: Option<TokenCheck>,
     pub(crate) jwt: Option<JwtBlock>,
+    pub(crate) arm: Option<Arm>,
     pub(crate) address: Option<Located<String>>,
 }
 
@@ -96,6 +97,7 @@ impl EmulatorBlock {
                 .choice("TokenCheck", &words::TOKEN_CHECK)
                 .map(|word| word.value),
             jwt,
+            arm: object.choice("Arm", &words::ARM).map(|word| word.value),
             address: object.string("Address"),
         };
         object.finish();

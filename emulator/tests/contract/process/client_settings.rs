@@ -98,7 +98,7 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 /// A directory of the test's own, which need not be there.
-fn own_directory() -> String {
+pub(crate) fn own_directory() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);

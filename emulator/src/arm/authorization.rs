@@ -1,0 +1,261 @@
+//! Authorization rules as resources: those of a namespace, of a queue and of a topic, and their keys.
+//!
+//! Keys that the configuration of a namespace declares are shown and stay as they are.
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::call::Call;
+use super::entities::{bad_request, envelope, method_not_allowed, not_found};
+use super::refusal::Refusal;
+use super::rule::member;
+use crate::auth::{Claim, Claims, Key};
+use crate::namespace::{AdminMetadata, AuthorizationRule, Namespace, SharedEntity};
+
+/// Most rules of a namespace or an entity (service-bus-quotas).
+const MAX_RULES: usize = 12;
+/// Longest name, in characters.
+const MAX_NAME: usize = 50;
+
+impl Call<'_> {
+    /// `rest` is what stands behind `authorizationRules`; without an entity they are those of the namespace.
+    pub(crate) fn authorization(
+        &self,
+        namespace: &Namespace,
+        entity: Option<&SharedEntity>,
+        rest: &[&str],
+    ) -> Result<Answer, Refusal> {
+        let rules = all(namespace, entity);
+        let method = self.head.method.as_str();
+        if rest.is_empty() {
+            return match method {
+                "GET" => Ok(self.page(&rules, |rule| {
+                    show(&format!("{}/{}", self.id(), rule.key_name), rule)
+                })),
+                other => Err(method_not_allowed(other)),
+            };
+        }
+        let name = &self.path[self.path.len() - rest.len()];
+        let found = rules
+            .iter()
+            .find(|rule| rule.key_name.eq_ignore_ascii_case(name));
+        let existing = || found.ok_or_else(|| not_found(&self.id()));
+        match (method, rest) {
+            ("GET", [_]) => Ok(Answer::ok(show(&self.id(), existing()?))),
+            ("PUT", [_]) => {
+                self.shared.arm.check(&self.id(), false)?;
+                self.put(namespace, entity, name, found)
+            }
+            ("DELETE", [_]) => {
+                self.shared.arm.check(&self.id(), true)?;
+                let Some(rule) = found else {
+                    return Ok(Answer::deleted(false));
+                };
+                check_declared(namespace, entity, &rule.key_name)?;
+                change(namespace, entity, |rules| {
+                    rules.retain(|own| own.key_name != rule.key_name)
+                });
+                Ok(Answer::deleted(true))
+            }
+            ("POST", [_, "listkeys"]) => Ok(Answer::ok(self.keys(namespace, entity, existing()?))),
+            ("POST", [_, "regeneratekeys"]) => {
+                let rule = self.regenerated(existing()?)?;
+                check_declared(namespace, entity, &rule.key_name)?;
+                replace(namespace, entity, rule.clone());
+                Ok(Answer::ok(self.keys(namespace, entity, &rule)))
+            }
+            (other, _) => Err(method_not_allowed(other)),
+        }
+    }
+
+    fn put(
+        &self,
+        namespace: &Namespace,
+        entity: Option<&SharedEntity>,
+        name: &str,
+        found: Option<&AuthorizationRule>,
+    ) -> Result<Answer, Refusal> {
+        let properties = member(&self.body, "properties").unwrap_or(&Value::Null);
+        let rights = member(properties, "rights").and_then(Value::as_array);
+        let mut claims: Vec<Claim> = Vec::new();
+        for right in rights.into_iter().flatten() {
+            let word = right.as_str().unwrap_or_default();
+            let claim = Claim::ALL
+                .into_iter()
+                .find(|claim| claim.name().eq_ignore_ascii_case(word));
+            claims.push(claim.ok_or_else(|| {
+                bad_request(&format!(
+                    "The right {right} is not allowed; allowed: Send, Listen, Manage."
+                ))
+            })?);
+        }
+        let is_whole = !claims.contains(&Claim::Manage)
+            || claims.contains(&Claim::Send) && claims.contains(&Claim::Listen);
+        if claims.is_empty() || !is_whole {
+            return Err(bad_request(
+                "'rights' must name at least one of Send, Listen and Manage, and with Manage all of them.",
+            ));
+        }
+        if name.chars().count() > MAX_NAME || name.contains(char::is_whitespace) {
+            return Err(bad_request(&format!(
+                "The name '{name}' must have 1 to {MAX_NAME} characters and no white space."
+            )));
+        }
+        let claims: Claims = claims.into_iter().collect();
+        if let Some(same) = found.filter(|rule| rule.claims == claims) {
+            return Ok(Answer::ok(show(&self.id(), same)));
+        }
+        check_declared(namespace, entity, name)?;
+        if found.is_none() && all(namespace, entity).len() >= MAX_RULES {
+            return Err(bad_request(&format!(
+                "There are {MAX_RULES} authorization rules already, which is the most."
+            )));
+        }
+        let rule = AuthorizationRule {
+            key_name: found.map_or(name, |rule| &rule.key_name).to_owned(),
+            claims,
+            primary_key: found.map_or_else(new_key, |rule| rule.primary_key.clone()),
+            secondary_key: found.map_or_else(new_key, |rule| rule.secondary_key.clone()),
+            created_time: None,
+            modified_time: None,
+        };
+        replace(namespace, entity, rule.clone());
+        Ok(Answer::ok(show(&self.id(), &rule)))
+    }
+
+    fn regenerated(&self, rule: &AuthorizationRule) -> Result<AuthorizationRule, Refusal> {
+        let key = member(&self.body, "key").and_then(Value::as_str);
+        let key = key.map_or_else(new_key, str::to_owned);
+        let mut rule = rule.clone();
+        let kind = member(&self.body, "keyType")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        match kind.to_ascii_lowercase().as_str() {
+            "primarykey" => rule.primary_key = key,
+            "secondarykey" => rule.secondary_key = key,
+            _ => {
+                return Err(bad_request(&format!(
+                    "The keyType '{kind}' is not allowed; allowed: PrimaryKey, SecondaryKey."
+                )));
+            }
+        }
+        Ok(rule)
+    }
+
+    fn keys(
+        &self,
+        namespace: &Namespace,
+        entity: Option<&SharedEntity>,
+        rule: &AuthorizationRule,
+    ) -> Value {
+        let place = self.shared.namespaces.place();
+        let string = |key: &str| {
+            let key = Key {
+                name: rule.key_name.clone(),
+                key: key.to_owned(),
+                claims: rule.claims,
+            };
+            let string = place.connection_string(&namespace.config, &key);
+            match entity {
+                Some(entity) => format!("{string}EntityPath={}", entity.path),
+                None => string,
+            }
+        };
+        json!({
+            "primaryConnectionString": string(&rule.primary_key),
+            "secondaryConnectionString": string(&rule.secondary_key),
+            "primaryKey": rule.primary_key,
+            "secondaryKey": rule.secondary_key,
+            "keyName": rule.key_name,
+        })
+    }
+}
+
+/// Those of an entity, or of the namespace: first the declared ones, whose two keys are the same.
+fn all(namespace: &Namespace, entity: Option<&SharedEntity>) -> Vec<AuthorizationRule> {
+    match entity {
+        Some(entity) => entity.metadata(|metadata| metadata.authorization_rules().to_vec()),
+        None => {
+            let declared = namespace.config.keys.iter().map(|key| AuthorizationRule {
+                key_name: key.name.clone(),
+                claims: key.claims,
+                primary_key: key.key.clone(),
+                secondary_key: key.key.clone(),
+                created_time: None,
+                modified_time: None,
+            });
+            declared
+                .chain(namespace.added_rules.lock().iter().cloned())
+                .collect()
+        }
+    }
+}
+
+fn change(
+    namespace: &Namespace,
+    entity: Option<&SharedEntity>,
+    change: impl FnOnce(&mut Vec<AuthorizationRule>),
+) {
+    match entity {
+        Some(entity) => entity.metadata(|metadata| {
+            let mut own: AdminMetadata = metadata.admin_metadata();
+            change(&mut own.authorization_rules);
+            metadata.set_admin_metadata(own);
+        }),
+        None => change(&mut namespace.added_rules.lock()),
+    }
+}
+
+fn replace(namespace: &Namespace, entity: Option<&SharedEntity>, rule: AuthorizationRule) {
+    change(namespace, entity, |rules| {
+        match rules.iter_mut().find(|own| own.key_name == rule.key_name) {
+            Some(own) => *own = rule,
+            None => rules.push(rule),
+        }
+    });
+}
+
+fn check_declared(
+    namespace: &Namespace,
+    entity: Option<&SharedEntity>,
+    name: &str,
+) -> Result<(), Refusal> {
+    let mut declared = namespace.config.keys.iter().filter(|_| entity.is_none());
+    if declared.all(|key| !key.name.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let text = format!(
+        "SubCode=40900. Conflict. The key '{name}' is declared in the configuration of the namespace, and stays as it is there."
+    );
+    Err(Refusal::new(
+        StatusCode::CONFLICT,
+        "MessagingGatewayConflict",
+        text,
+    ))
+}
+
+/// 44 characters.
+fn new_key() -> String {
+    let mut bytes = [0; 32];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .expect("the system has random numbers");
+    BASE64_STANDARD.encode(bytes)
+}
+
+fn show(id: &str, rule: &AuthorizationRule) -> Value {
+    let rights = Claim::ALL
+        .into_iter()
+        .filter(|claim| rule.claims.contains(*claim))
+        .map(Claim::name);
+    envelope(
+        id,
+        &rule.key_name,
+        "AuthorizationRules",
+        json!({"rights": rights.collect::<Vec<_>>()}),
+    )
+}

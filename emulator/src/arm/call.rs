@@ -1,0 +1,223 @@
+//! Requests for resources: who may, which namespace they are about, and pages of lists.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::identity::parameter;
+use super::refusal::Refusal;
+use super::route::segments;
+use super::{Answer, is_local};
+use crate::auth::{Jwt, TokenCheck, TokenError, verify_minted};
+use crate::config::Arm;
+use crate::namespace::Namespace;
+use crate::service_http::authority;
+use crate::shared::Shared;
+
+/// Largest body, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+/// Resources of a page where a client does not say how many, and the most that it may say.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 1_000;
+/// Which place in a path has the name of a namespace.
+pub(crate) const NAMESPACE: usize = 7;
+
+/// One request.
+pub(crate) struct Call<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) head: &'a Parts,
+    /// The parts of the path, as they are written, and in lower case.
+    pub(crate) path: Vec<String>,
+    pub(crate) lower: Vec<String>,
+    /// Null where there is none.
+    pub(crate) body: Value,
+}
+
+/// Answers a request for resources.
+pub(crate) async fn serve(
+    shared: &Arc<Shared>,
+    head: &Parts,
+    body: Body,
+) -> Result<Answer, Refusal> {
+    check_version(head)?;
+    let path = segments(head.uri.path());
+    let lower = path.iter().map(|part| part.to_ascii_lowercase()).collect();
+    let mut call = Call {
+        shared,
+        head,
+        path,
+        lower,
+        body: Value::Null,
+    };
+    call.authorize()?;
+    call.body = call.read(body).await?;
+    call.answer().await
+}
+
+/// Any full date is a version; those of the administration API have no day.
+fn check_version(head: &Parts) -> Result<(), Refusal> {
+    let query = head.uri.query().unwrap_or_default();
+    match parameter(query.as_bytes(), "api-version") {
+        Some(version) if super::route::is_version(&version) => Ok(()),
+        Some(version) => {
+            let text = format!(
+                "The api-version '{version}' is invalid. The supported versions are full dates, as in 2024-01-01."
+            );
+            Err(Refusal::bad_request("InvalidApiVersionParameter", text))
+        }
+        None => {
+            let text =
+                "The api-version query parameter (?api-version=) is required for all requests.";
+            Err(Refusal::bad_request("MissingApiVersionParameter", text))
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The namespace that the path names, if it does.
+    fn named(&self) -> Option<Arc<Namespace>> {
+        self.shared.namespaces.named(self.path.get(NAMESPACE)?)
+    }
+
+    /// The namespace of the path.
+    pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Refusal> {
+        let namespace = self.named().ok_or_else(|| {
+            let text = format!(
+                "The Resource 'Microsoft.ServiceBus/namespaces/{}' under resource group '{}' was not found.",
+                self.path[NAMESPACE], self.path[3]
+            );
+            Refusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", text)
+        })?;
+        if namespace.config.arm == Arm::Off {
+            let text = format!(
+                "The namespace '{}' is not served here: \"Arm\" of its configuration is \"off\".",
+                namespace.name()
+            );
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "AuthorizationFailed",
+                text,
+            ));
+        }
+        Ok(namespace)
+    }
+
+    fn authorize(&self) -> Result<(), Refusal> {
+        let failed = |text: String| Refusal::unauthorized("AuthenticationFailed", text);
+        let header = self.head.headers.get(AUTHORIZATION);
+        let header = header
+            .and_then(|header| header.to_str().ok())
+            .unwrap_or_default();
+        let token = header.split_once(' ').filter(|(scheme, token)| {
+            scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()
+        });
+        let Some((_, token)) = token else {
+            return Err(failed("Authentication failed. The 'Authorization' header is missing or has no bearer token.".to_owned()));
+        };
+        let now = self.shared.real.unix_seconds();
+        match verify_minted(token.trim(), now) {
+            Ok(Some(_)) => return Ok(()),
+            Err(error @ (TokenError::BadSignature(_) | TokenError::Expired { .. })) => {
+                return Err(failed(format!("Authentication failed: {error}.")));
+            }
+            _ => {}
+        }
+        if !is_local(self.shared, self.head) {
+            let is_shown = |control: &crate::ControlToken| control.is_shown_by(header);
+            return match &self.shared.access.token {
+                Some(control) if is_shown(control) => Ok(()),
+                Some(_) => Err(failed("Beyond loopback the token must be the control token, or one that was given for it.".to_owned())),
+                None => {
+                    let text = "Resources are served to this machine alone; start the emulator with --control-token to serve them to others.";
+                    Err(Refusal::new(StatusCode::FORBIDDEN, "AuthorizationFailed", text))
+                }
+            };
+        }
+        match self.named() {
+            Some(namespace) if !accepts_any(&namespace) => {
+                let judged = namespace
+                    .with_policy(None, |policy| policy.accept_token(token.trim(), "", now));
+                judged
+                    .map(drop)
+                    .map_err(|error| failed(format!("Authentication failed: {error}.")))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn read(&self, body: Body) -> Result<Value, Refusal> {
+        let patience = self.shared.options.patience;
+        let bytes = timeout(patience, to_bytes(body, MAX_BODY))
+            .await
+            .map_err(|_| {
+                let text = format!("The body did not come within {} s.", patience.as_secs_f64());
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeout", text)
+            })?;
+        let bytes = bytes.map_err(|_| {
+            let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early.");
+            Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "RequestContentTooLarge",
+                text,
+            )
+        })?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let text = format!(
+                "The request content was invalid and could not be deserialized: '{error}'."
+            );
+            Refusal::bad_request("InvalidRequestContent", text)
+        })
+    }
+
+    /// The id of the resource that the path names.
+    pub(crate) fn id(&self) -> String {
+        self.id_of(self.path.len())
+    }
+
+    /// The id that the first parts of the path make.
+    pub(crate) fn id_of(&self, parts: usize) -> String {
+        let mut id = String::new();
+        for (index, part) in self.path[..parts].iter().enumerate() {
+            let usual = match self.lower[index].as_str() {
+                "resourcegroups" if index == 2 => "resourceGroups",
+                "microsoft.servicebus" if index == 5 => "Microsoft.ServiceBus",
+                _ => part,
+            };
+            id.push('/');
+            id.push_str(usual);
+        }
+        id
+    }
+
+    /// A page of a list, with the address of the next one.
+    pub(crate) fn page<T>(&self, all: &[T], show: impl Fn(&T) -> Value) -> Answer {
+        let query = self.head.uri.query().unwrap_or_default().as_bytes();
+        let number = |name| parameter(query, name).and_then(|number| number.parse::<usize>().ok());
+        let skip = number("$skip").unwrap_or_default();
+        let top = number("$top").unwrap_or(PAGE).clamp(1, MAX_PAGE);
+        let end = skip.saturating_add(top);
+        let shown: Vec<Value> = all.iter().skip(skip).take(top).map(show).collect();
+        let mut page = json!({"value": shown});
+        if end < all.len() {
+            let version = parameter(query, "api-version").unwrap_or_default();
+            let (host, path) = (authority(self.head), self.head.uri.path());
+            page["nextLink"] =
+                format!("https://{host}{path}?api-version={version}&$skip={end}&$top={top}").into();
+        }
+        Answer::ok(page)
+    }
+}
+
+/// Whether any token will do: what credentials of tests give need not be a JSON web token.
+fn accepts_any(namespace: &Namespace) -> bool {
+    let config = &namespace.config;
+    config.token_check == TokenCheck::None || config.jwt == Jwt::Accept
+}

@@ -1,0 +1,190 @@
+//! Namespaces as resources.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use servicebus_broker::Tier;
+
+use super::Answer;
+use super::call::{Call, NAMESPACE};
+use super::refusal::Refusal;
+use super::rule::member;
+use crate::admin::Frame;
+use crate::config::{NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
+use crate::namespace::Namespace;
+use crate::namespaces::RemoveError;
+
+impl Call<'_> {
+    pub(crate) fn list_namespaces(&self) -> Answer {
+        let namespaces = &self.shared.namespaces;
+        let names = namespaces.names();
+        let served: Vec<_> = names
+            .iter()
+            .filter_map(|name| namespaces.named(name))
+            .collect();
+        let group = match self.lower.get(2).map(String::as_str) {
+            Some("resourcegroups") => &self.path[3],
+            _ => "emulator",
+        };
+        let subscription = &self.path[1];
+        self.page(&served, |namespace| {
+            let id = format!(
+                "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.ServiceBus/namespaces/{}",
+                namespace.name()
+            );
+            self.show_namespace(namespace, id)
+        })
+    }
+
+    pub(crate) async fn one_namespace(&self) -> Result<Answer, Refusal> {
+        let name = &self.path[NAMESPACE];
+        let show = |namespace: &Namespace| Answer::ok(self.show_namespace(namespace, self.id()));
+        match self.head.method.as_str() {
+            "GET" => Ok(show(&*self.namespace()?)),
+            "PUT" | "PATCH" => {
+                self.shared.arm.check(&self.id(), false)?;
+                let tier = self.tier()?;
+                if self.head.method == "PUT" && self.shared.namespaces.named(name).is_none() {
+                    self.create(name, tier.unwrap_or_default()).await?;
+                }
+                let namespace = self.namespace()?;
+                let own = namespace.config.settings.tier;
+                if tier.is_some_and(|tier| tier != own) {
+                    let text = format!(
+                        "The tier of the namespace '{name}' is {own:?} and cannot be changed while it is served."
+                    );
+                    return Err(Refusal::bad_request("BadRequest", text));
+                }
+                self.describe(name);
+                Ok(show(&namespace))
+            }
+            "DELETE" => {
+                self.shared.arm.check(&self.id(), true)?;
+                match self.shared.namespaces.remove(name) {
+                    Ok(listening) => {
+                        if let Some(listening) = listening {
+                            listening.close().await;
+                        }
+                        self.shared
+                            .arm
+                            .described
+                            .lock()
+                            .remove(&name.to_ascii_lowercase());
+                        Ok(Answer::empty(StatusCode::OK))
+                    }
+                    Err(RemoveError::Unknown) => Ok(Answer::empty(StatusCode::NO_CONTENT)),
+                    Err(last @ RemoveError::Last(_)) => Err(Refusal::new(
+                        StatusCode::CONFLICT,
+                        "Conflict",
+                        last.to_string(),
+                    )),
+                }
+            }
+            other => Err(Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "MethodNotAllowed",
+                format!("A namespace has no {other}."),
+            )),
+        }
+    }
+
+    async fn create(&self, name: &str, tier: Tier) -> Result<(), Refusal> {
+        if !is_namespace_name(name) {
+            let text =
+                format!("The namespace name '{name}' is invalid; allowed: {NAMESPACE_NAMES}.");
+            return Err(Refusal::bad_request("BadRequest", text));
+        }
+        let namespaces = &self.shared.namespaces;
+        let creation = namespaces.begin(namespaces.permit().await);
+        let config = NamespaceConfig::parse_as(name, "", tier, &|key| creation.has_key(key));
+        let config =
+            config.map_err(|error| Refusal::bad_request("BadRequest", error.to_string()))?;
+        let created = creation.finish(config, |_| Ok(None));
+        created
+            .map(drop)
+            .map_err(|error| Refusal::new(StatusCode::CONFLICT, "Conflict", error.to_string()))
+    }
+
+    /// The tier that the body asks for, if it does.
+    fn tier(&self) -> Result<Option<Tier>, Refusal> {
+        let sku = member(&self.body, "sku").filter(|sku| !sku.is_null());
+        let Some(name) = sku.and_then(|sku| member(sku, "name").or_else(|| member(sku, "tier")))
+        else {
+            return Ok(None);
+        };
+        match name.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("basic") => Ok(Some(Tier::Basic)),
+            Some("standard") => Ok(Some(Tier::Standard)),
+            Some("premium") => Ok(Some(Tier::Premium)),
+            _ => {
+                let text =
+                    format!("The sku {name} is not allowed; allowed: Basic, Standard, Premium.");
+                Err(Refusal::bad_request("InvalidSku", text))
+            }
+        }
+    }
+
+    /// Keeps location and tags.
+    fn describe(&self, name: &str) {
+        let mut described = self.shared.arm.described.lock();
+        let own = described
+            .entry(name.to_ascii_lowercase())
+            .or_insert_with(|| json!({}));
+        for key in ["location", "tags"] {
+            if let Some(value) = member(&self.body, key).filter(|value| !value.is_null()) {
+                own[key] = value.clone();
+            }
+        }
+    }
+
+    fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {
+        let name = namespace.name();
+        let described = self.shared.arm.described.lock();
+        let own = described
+            .get(&name.to_ascii_lowercase())
+            .cloned()
+            .unwrap_or_default();
+        let at = Frame::of(namespace).milliseconds(namespace.started_at);
+        let tier = match namespace.config.settings.tier {
+            Tier::Basic => "Basic",
+            Tier::Standard => "Standard",
+            Tier::Premium => "Premium",
+        };
+        json!({
+            "id": id,
+            "name": name,
+            "type": "Microsoft.ServiceBus/Namespaces",
+            "location": own.get("location").cloned().unwrap_or_else(|| "westeurope".into()),
+            "tags": own.get("tags").cloned().unwrap_or_else(|| json!({})),
+            "sku": {"name": tier, "tier": tier},
+            "properties": {
+                "provisioningState": "Succeeded",
+                "status": "Active",
+                "createdAt": at,
+                "updatedAt": at,
+                "serviceBusEndpoint": format!("https://{name}.servicebus.windows.net:443/"),
+                "metricId": format!("{}:{name}", self.path[1]),
+                "disableLocalAuth": false,
+                "zoneRedundant": false,
+                "minimumTlsVersion": "1.2",
+                "publicNetworkAccess": "Enabled",
+                "premiumMessagingPartitions": i32::from(tier == "Premium"),
+            },
+        })
+    }
+
+    pub(crate) fn check_name(&self) -> Result<Answer, Refusal> {
+        let name = member(&self.body, "name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let (reason, message) = if !is_namespace_name(name) {
+            ("InvalidName", Some(format!("allowed: {NAMESPACE_NAMES}")))
+        } else if self.shared.namespaces.named(name).is_some() {
+            ("NameInUse", Some(format!("there is a namespace '{name}'")))
+        } else {
+            ("None", None)
+        };
+        Ok(Answer::ok(
+            json!({"nameAvailable": message.is_none(), "reason": reason, "message": message}),
+        ))
+    }
+}

@@ -1,0 +1,230 @@
+//! The table of resources: which path and method is answered by what.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::call::{Call, NAMESPACE};
+use super::refusal::Refusal;
+
+/// The subscription that there is.
+const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
+const GROUP: &str = "emulator";
+const LOCATION: &str = "westeurope";
+/// The kinds of resources that are served.
+const KINDS: [&str; 8] = [
+    "namespaces",
+    "namespaces/authorizationRules",
+    "namespaces/networkRuleSets",
+    "namespaces/queues",
+    "namespaces/queues/authorizationRules",
+    "namespaces/topics",
+    "namespaces/topics/subscriptions",
+    "namespaces/topics/subscriptions/rules",
+];
+/// Versions that clients may choose from; any full date is served.
+const VERSIONS: [&str; 4] = [
+    "2024-01-01",
+    "2022-10-01-preview",
+    "2021-11-01",
+    "2017-04-01",
+];
+
+impl Call<'_> {
+    pub(crate) async fn answer(&self) -> Result<Answer, Refusal> {
+        let lower: Vec<&str> = self.lower.iter().map(String::as_str).collect();
+        let locks = ["providers", "microsoft.authorization", "locks"];
+        if let Some(at) = lower.windows(3).rposition(|parts| parts == locks) {
+            return self.locks(at);
+        }
+        match &lower[..] {
+            [
+                "subscriptions",
+                _,
+                "resourcegroups",
+                _,
+                "providers",
+                "microsoft.servicebus",
+                "namespaces",
+                rest @ ..,
+            ] => match rest {
+                [] => Ok(self.list_namespaces()),
+                [_] => self.one_namespace().await,
+                [_, below @ ..] => self.below(below).await,
+            },
+            ["subscriptions", _, "providers", rest @ ..] => self.of_provider(rest),
+            other => self.of_subscription(other),
+        }
+    }
+
+    /// The provider of a subscription, with the lists and questions that name no group.
+    fn of_provider(&self, rest: &[&str]) -> Result<Answer, Refusal> {
+        match (self.head.method.as_str(), rest) {
+            ("GET", []) => Ok(list(vec![provider()])),
+            ("GET", ["microsoft.servicebus"]) => Ok(Answer::ok(provider())),
+            ("GET", ["microsoft.servicebus", "namespaces"]) => Ok(self.list_namespaces()),
+            ("POST", ["microsoft.servicebus", "checknameavailability"]) => self.check_name(),
+            _ => Err(self.unsupported()),
+        }
+    }
+
+    /// Tenants, subscriptions and groups: there is one of each, and any other will do.
+    fn of_subscription(&self, parts: &[&str]) -> Result<Answer, Refusal> {
+        let tenant = || json!({"id": format!("/tenants/{SUBSCRIPTION}"), "tenantId": SUBSCRIPTION});
+        match (self.head.method.as_str(), parts) {
+            ("GET", ["tenants"]) => Ok(list(vec![tenant()])),
+            ("GET", ["subscriptions"]) => Ok(list(vec![subscription(SUBSCRIPTION)])),
+            ("GET", ["subscriptions", _]) => Ok(Answer::ok(subscription(&self.path[1]))),
+            ("GET", ["subscriptions", own, "resourcegroups"]) => Ok(list(vec![group(own, GROUP)])),
+            ("GET", ["subscriptions", own, "resourcegroups", _]) => {
+                Ok(Answer::ok(group(own, &self.path[3])))
+            }
+            ("HEAD", ["subscriptions", _, "resourcegroups", _]) => {
+                Ok(Answer::empty(StatusCode::NO_CONTENT))
+            }
+            _ => Err(self.unsupported()),
+        }
+    }
+
+    /// What belongs to a namespace.
+    async fn below(&self, below: &[&str]) -> Result<Answer, Refusal> {
+        let (method, namespace) = (self.head.method.as_str(), self.namespace()?);
+        let answer = match (method, below) {
+            ("GET", ["queues" | "topics"] | ["topics", _, "subscriptions"]) => {
+                self.list_entities(&namespace)
+            }
+            (_, ["queues" | "topics", _] | ["topics", _, "subscriptions", _]) => {
+                self.entity(&namespace)
+            }
+            (_, ["topics", _, "subscriptions", _, "rules", ..]) if below.len() <= 6 => {
+                self.rules(&namespace)
+            }
+            (_, ["authorizationrules", rest @ ..]) => self.authorization(&namespace, None, rest),
+            (_, ["queues" | "topics", _, "authorizationrules", rest @ ..]) => {
+                let entity = self.existing(&namespace, NAMESPACE + 3)?;
+                self.authorization(&namespace, Some(&entity), rest)
+            }
+            ("GET", ["networkrulesets"]) => {
+                Ok(list(vec![network_rules(&self.id_of(NAMESPACE + 1))]))
+            }
+            ("GET", ["networkrulesets", "default"]) => {
+                Ok(Answer::ok(network_rules(&self.id_of(NAMESPACE + 1))))
+            }
+            (
+                "GET",
+                [
+                    "disasterrecoveryconfigs"
+                    | "privatelinkresources"
+                    | "privateendpointconnections"
+                    | "migrationconfigurations",
+                ],
+            ) => Ok(list(Vec::new())),
+            _ => Err(self.unsupported()),
+        }?;
+        if method != "GET" {
+            namespace.changes_told().await;
+        }
+        Ok(answer)
+    }
+
+    /// Why nothing is served at a path.
+    fn unsupported(&self) -> Refusal {
+        let (method, path) = (&self.head.method, self.head.uri.path());
+        let has = |part: &str| self.lower.iter().any(|own| own == part);
+        let (status, code, why) = if has("deployments") || has("exporttemplate") {
+            let why = "make a configuration of a template with `servicebus-emulator import`";
+            (StatusCode::NOT_FOUND, "NotSupported", why)
+        } else if has("microsoft.insights") {
+            let why = "counts of messages are in countDetails of each entity";
+            (StatusCode::NOT_FOUND, "NotSupported", why)
+        } else if has("providers") && !has("microsoft.servicebus") {
+            let why = "of all providers the emulator has Microsoft.ServiceBus alone";
+            (StatusCode::NOT_FOUND, "InvalidResourceNamespace", why)
+        } else if has("microsoft.servicebus") {
+            let why = "an emulator has no aliases, migrations, failovers, private endpoints, encryption or replicas";
+            (StatusCode::NOT_FOUND, "NotSupported", why)
+        } else {
+            let why = "paths begin with /subscriptions/{id}/resourceGroups/{name}/providers/Microsoft.ServiceBus/namespaces";
+            (StatusCode::NOT_FOUND, "InvalidResourceType", why)
+        };
+        Refusal::new(
+            status,
+            code,
+            format!("The emulator does not serve {method} {path}: {why}."),
+        )
+    }
+
+    /// Management locks of a scope, which the parts before `at` name.
+    fn locks(&self, at: usize) -> Result<Answer, Refusal> {
+        let (scope, state) = (self.id_of(at), &self.shared.arm);
+        let method = self.head.method.as_str();
+        match (method, &self.path[at + 3..]) {
+            ("GET", []) => Ok(list(state.locks(&scope))),
+            ("GET", [name]) => {
+                let missing = || {
+                    let text = format!("The lock '{name}' could not be found.");
+                    Refusal::new(StatusCode::NOT_FOUND, "LockNotFound", text)
+                };
+                state.lock(&scope, name).map(Answer::ok).ok_or_else(missing)
+            }
+            ("PUT", [name]) => state.put_lock(&scope, name, &self.body).map(Answer::ok),
+            ("DELETE", [name]) => Ok(Answer::deleted(state.delete_lock(&scope, name))),
+            _ => Err(self.unsupported()),
+        }
+    }
+}
+
+/// A whole list.
+pub(crate) fn list(value: Vec<Value>) -> Answer {
+    Answer::ok(json!({"value": value}))
+}
+
+fn subscription(id: &str) -> Value {
+    json!({
+        "id": format!("/subscriptions/{id}"),
+        "subscriptionId": id,
+        "tenantId": SUBSCRIPTION,
+        "displayName": "Service Bus emulator",
+        "state": "Enabled",
+        "subscriptionPolicies": {"locationPlacementId": "", "quotaId": "", "spendingLimit": "Off"},
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
+    })
+}
+
+fn group(subscription: &str, name: &str) -> Value {
+    json!({
+        "id": format!("/subscriptions/{subscription}/resourceGroups/{name}"),
+        "name": name,
+        "type": "Microsoft.Resources/resourceGroups",
+        "location": LOCATION,
+        "properties": {"provisioningState": "Succeeded"},
+    })
+}
+
+fn provider() -> Value {
+    let kind =
+        |kind| json!({"resourceType": kind, "locations": [LOCATION], "apiVersions": VERSIONS});
+    json!({
+        "id": format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ServiceBus"),
+        "namespace": "Microsoft.ServiceBus",
+        "registrationState": "Registered",
+        "resourceTypes": KINDS.map(kind),
+    })
+}
+
+fn network_rules(namespace: &str) -> Value {
+    json!({
+        "id": format!("{namespace}/networkRuleSets/default"),
+        "name": "default",
+        "type": "Microsoft.ServiceBus/namespaces/networkRuleSets",
+        "location": LOCATION,
+        "properties": {
+            "publicNetworkAccess": "Enabled",
+            "defaultAction": "Allow",
+            "virtualNetworkRules": [],
+            "ipRules": [],
+            "trustedServiceAccessEnabled": false,
+        },
+    })
+}

@@ -1,0 +1,111 @@
+//! Rules of subscriptions as resources. The first one that is put here takes the place of `$Default`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{ChangeRuleError, Entity, EntityPath, RuleChange};
+
+use super::Answer;
+use super::call::{Call, NAMESPACE};
+use super::entities::{bad_request, envelope, method_not_allowed, not_found};
+use super::refusal::Refusal;
+use super::rule::{self, member};
+use crate::namespace::{Namespace, SharedEntity};
+
+const DEFAULT: &str = "$Default";
+
+impl Call<'_> {
+    pub(crate) fn rules(&self, namespace: &Namespace) -> Result<Answer, Refusal> {
+        let topic = self.existing(namespace, NAMESPACE + 3)?;
+        let subscription = self.existing(namespace, NAMESPACE + 5)?;
+        let path = &subscription.path;
+        let all = || -> Vec<Arc<Rule>> {
+            namespace.read(&topic, |topic| {
+                let rules = topic.rules().into_iter();
+                rules.flat_map(|set| set.of(path)).cloned().collect()
+            })
+        };
+        let method = self.head.method.as_str();
+        let Some(name) = self.path.get(NAMESPACE + 6) else {
+            return match method {
+                "GET" => Ok(self.page(&all(), |rule| {
+                    show(&format!("{}/{}", self.id(), rule.name), rule)
+                })),
+                other => Err(method_not_allowed(other)),
+            };
+        };
+        match method {
+            "GET" => {
+                let all = all();
+                let found = all.iter().find(|rule| rule.name.eq_ignore_ascii_case(name));
+                let found = found.ok_or_else(|| not_found(&self.id()))?;
+                Ok(Answer::ok(show(&self.id(), found)))
+            }
+            "PUT" => {
+                self.shared.arm.check(&self.id(), false)?;
+                let _alone = namespace.administer();
+                namespace.operate_as_broker(&subscription, Entity::touch);
+                self.put_rule(namespace, &topic, path, name, &all())
+            }
+            "DELETE" => {
+                self.shared.arm.check(&self.id(), true)?;
+                let _alone = namespace.administer();
+                let removal = RuleChange::Remove(name.clone());
+                Ok(Answer::deleted(
+                    namespace.change_rules(&topic, path, removal).is_ok(),
+                ))
+            }
+            other => Err(method_not_allowed(other)),
+        }
+    }
+
+    fn put_rule(
+        &self,
+        namespace: &Namespace,
+        topic: &SharedEntity,
+        path: &EntityPath,
+        name: &str,
+        before: &[Arc<Rule>],
+    ) -> Result<Answer, Refusal> {
+        let properties = member(&self.body, "properties").unwrap_or(&Value::Null);
+        let there = before
+            .iter()
+            .find(|rule| rule.name.eq_ignore_ascii_case(name));
+        let name = there.map_or(name, |rule| &rule.name);
+        let rule = rule::read(name, properties, namespace.clock.now());
+        let rule = rule.map_err(|(key, message)| {
+            bad_request(&format!("'{key}' of the rule '{name}': {message}."))
+        })?;
+        let change = match there {
+            Some(_) => RuleChange::Replace(rule.clone()),
+            None => RuleChange::Add(rule.clone()),
+        };
+        namespace
+            .change_rules(topic, path, change)
+            .map_err(|error| match error {
+                ChangeRuleError::NotFound(_) => not_found(&self.id()),
+                other @ (ChangeRuleError::Exists(_) | ChangeRuleError::LimitReached(_)) => {
+                    bad_request(&format!("{other}."))
+                }
+            })?;
+        if let [only] = before
+            && there.is_none()
+            && only.name.as_ref() == DEFAULT
+            && matches!(only.filter, Filter::True)
+        {
+            // It may have gone meanwhile, which comes to the same.
+            let _ = namespace.change_rules(topic, path, RuleChange::Remove(DEFAULT.to_owned()));
+        }
+        Ok(Answer::ok(show(&self.id(), &rule)))
+    }
+}
+
+fn show(id: &str, rule: &Rule) -> Value {
+    envelope(
+        id,
+        &rule.name,
+        "topics/subscriptions/rules",
+        rule::write(rule),
+    )
+}

@@ -1,0 +1,141 @@
+//! What is kept of Azure Resource Manager beyond namespaces, entities and rules: management locks, and tags.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::refusal::Refusal;
+use super::rule::member;
+use axum::http::StatusCode;
+
+/// Most locks.
+const MAX_LOCKS: usize = 1_000;
+/// Longest notes of a lock, in characters.
+const MAX_NOTES: usize = 512;
+
+/// Of all namespaces.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// By their ids in lower case.
+    locks: Mutex<BTreeMap<String, Lock>>,
+    /// Location and tags of namespaces, by their names in lower case.
+    pub(crate) described: Mutex<BTreeMap<String, Value>>,
+}
+
+/// A management lock.
+#[derive(Debug, Clone)]
+struct Lock {
+    id: String,
+    /// What it is on, in lower case.
+    scope: String,
+    name: String,
+    is_read_only: bool,
+    notes: Option<String>,
+}
+
+impl Lock {
+    fn json(&self) -> Value {
+        let level = if self.is_read_only {
+            "ReadOnly"
+        } else {
+            "CanNotDelete"
+        };
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "type": "Microsoft.Authorization/locks",
+            "properties": {"level": level, "notes": self.notes},
+        })
+    }
+}
+
+impl State {
+    /// Makes a lock, or changes it.
+    pub(crate) fn put_lock(&self, scope: &str, name: &str, body: &Value) -> Result<Value, Refusal> {
+        let properties = member(body, "properties").unwrap_or(&Value::Null);
+        let level = member(properties, "level")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let is_read_only = match level.to_ascii_lowercase().as_str() {
+            "cannotdelete" => false,
+            "readonly" => true,
+            _ => {
+                let text = format!(
+                    "The lock level '{level}' is not allowed; allowed: CanNotDelete, ReadOnly."
+                );
+                return Err(Refusal::bad_request("InvalidLockLevel", text));
+            }
+        };
+        let notes = member(properties, "notes").and_then(Value::as_str);
+        let lock = Lock {
+            id: lock_id(scope, name),
+            scope: scope.to_ascii_lowercase(),
+            name: name.to_owned(),
+            is_read_only,
+            notes: notes.map(|notes| notes.chars().take(MAX_NOTES).collect()),
+        };
+        let shown = lock.json();
+        let mut locks = self.locks.lock();
+        if locks.len() >= MAX_LOCKS {
+            let text = format!("There are {MAX_LOCKS} locks already.");
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "LockLimitReached",
+                text,
+            ));
+        }
+        locks.insert(lock.id.to_ascii_lowercase(), lock);
+        Ok(shown)
+    }
+
+    pub(crate) fn lock(&self, scope: &str, name: &str) -> Option<Value> {
+        let id = lock_id(scope, name).to_ascii_lowercase();
+        self.locks.lock().get(&id).map(Lock::json)
+    }
+
+    /// Whether there was one.
+    pub(crate) fn delete_lock(&self, scope: &str, name: &str) -> bool {
+        let id = lock_id(scope, name).to_ascii_lowercase();
+        self.locks.lock().remove(&id).is_some()
+    }
+
+    /// Those on a scope and below.
+    pub(crate) fn locks(&self, scope: &str) -> Vec<Value> {
+        let scope = scope.to_ascii_lowercase();
+        let locks = self.locks.lock();
+        let within = locks.values().filter(|lock| is_within(&lock.scope, &scope));
+        within.map(Lock::json).collect()
+    }
+
+    /// Refused where a lock on the resource, on what it belongs to or, where it would be deleted, on what belongs to it
+    /// says so. Only Azure Resource Manager heeds locks.
+    pub(crate) fn check(&self, id: &str, deletes: bool) -> Result<(), Refusal> {
+        let target = id.to_ascii_lowercase();
+        let locks = self.locks.lock();
+        let mut standing = locks.values().filter(|lock| {
+            let above = is_within(&target, &lock.scope) && (deletes || lock.is_read_only);
+            above || deletes && is_within(&lock.scope, &target)
+        });
+        let Some(lock) = standing.next() else {
+            return Ok(());
+        };
+        let verb = if deletes { "delete" } else { "write" };
+        let text = format!(
+            "The scope '{id}' cannot perform {verb} operation because following scope(s) are locked: '{}'. Please remove the \
+             lock and try again.",
+            lock.scope
+        );
+        Err(Refusal::new(StatusCode::CONFLICT, "ScopeLocked", text))
+    }
+}
+
+fn lock_id(scope: &str, name: &str) -> String {
+    format!("{scope}/providers/Microsoft.Authorization/locks/{name}")
+}
+
+/// Whether an id is that of a scope, or of something below.
+fn is_within(id: &str, scope: &str) -> bool {
+    let rest = id.strip_prefix(scope);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

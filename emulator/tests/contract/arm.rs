@@ -1,0 +1,424 @@
+//! Resources of Azure Resource Manager, by requests as management clients send them.
+
+use serde_json::{Value, json};
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use crate::support::*;
+
+const GROUP: &str = "/subscriptions/s/resourceGroups/g";
+const NAMESPACE: &str = "providers/Microsoft.ServiceBus/namespaces/sbemulatorns";
+const VERSION: &str = "api-version=2024-01-01";
+
+/// A management client.
+struct Manager(Bus);
+
+impl Manager {
+    fn with_queues(names: &[&str]) -> Self {
+        Self(Bus::with_queues(names))
+    }
+
+    /// Asks for what belongs to the namespace.
+    fn ask(&self, method: &str, below: &str, body: Option<Value>) -> (u16, Value) {
+        let path = format!("{GROUP}/{NAMESPACE}{below}?{VERSION}");
+        self.at(method, &path, body)
+    }
+
+    fn at(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        let body = body.map(|body| body.to_string());
+        self.sent(
+            method,
+            path,
+            &[("Authorization", "Bearer anyone")],
+            body.as_deref(),
+        )
+    }
+
+    fn sent(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> (u16, Value) {
+        let reply = self.0.admin_as(None).send(method, path, headers, body);
+        (
+            reply.status,
+            serde_json::from_str(&reply.body).unwrap_or_default(),
+        )
+    }
+
+    fn put(&self, below: &str, properties: Value) -> Value {
+        let (status, body) = self.ask("PUT", below, Some(json!({"properties": properties})));
+        assert_eq!(status, 200, "{below}: {body}");
+        body
+    }
+
+    fn get(&self, below: &str) -> Value {
+        let (status, body) = self.ask("GET", below, None);
+        assert_eq!(status, 200, "{below}: {body}");
+        body
+    }
+
+    fn names(&self, below: &str) -> Vec<String> {
+        let list = self.get(below);
+        let names = list["value"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|own| own["name"].as_str().unwrap().to_owned());
+        names.collect()
+    }
+}
+
+/// Status and code of a refusal.
+fn refused((status, body): (u16, Value)) -> (u16, String) {
+    (
+        status,
+        body["error"]["code"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    )
+}
+
+#[test]
+fn an_entity_is_made_shown_changed_listed_and_deleted() {
+    let manager = Manager::with_queues(&["q"]);
+    let made = manager.put(
+        "/queues/orders",
+        json!({"lockDuration": "PT30S", "maxDeliveryCount": 3, "maxMessageSizeInKilobytes": 256}),
+    );
+    let id = format!("{GROUP}/{NAMESPACE}/queues/orders");
+    assert_eq!((&made["id"], &made["name"]), (&json!(id), &json!("orders")));
+    let properties = &made["properties"];
+    assert_eq!(properties["lockDuration"], "PT30S");
+    assert_eq!(properties["autoDeleteOnIdle"], "P10675199DT2H48M5.4775807S");
+    assert_eq!(properties["accessedAt"], "0001-01-01T00:00:00Z");
+    assert_eq!(properties["maxMessageSizeInKilobytes"], 256);
+    assert_eq!(properties["countDetails"]["deadLetterMessageCount"], 0);
+    assert_eq!(properties.get("forwardTo"), None);
+    // As `az` changes: all that was shown goes back.
+    let mut changed = properties.clone();
+    changed["defaultMessageTimeToLive"] = "P1Y2M3DT3H11M2S".into();
+    changed["forwardTo"] = "q".into();
+    let changed = manager.put("/queues/ORDERS", changed);
+    assert_eq!(
+        changed["properties"]["defaultMessageTimeToLive"],
+        "P428DT3H11M2S"
+    );
+    assert_eq!(changed["properties"]["forwardTo"], "q");
+    assert_eq!(changed["properties"]["maxDeliveryCount"], 3);
+    assert_eq!(manager.names("/queues"), ["orders", "q"]);
+    assert_eq!(manager.ask("DELETE", "/queues/orders", None).0, 200);
+    assert_eq!(manager.ask("DELETE", "/queues/orders", None).0, 204);
+    let missing = refused(manager.ask("GET", "/queues/orders", None));
+    assert_eq!(
+        missing,
+        (404, "MessagingGatewayNotFoundStatusCode".to_owned())
+    );
+}
+
+#[test]
+fn lists_have_pages() {
+    let manager = Manager::with_queues(&["a", "b", "c"]);
+    let path = format!("{GROUP}/{NAMESPACE}/queues?{VERSION}&$top=2");
+    let (_, page) = manager.at("GET", &path, None);
+    assert_eq!(page["value"].as_array().unwrap().len(), 2);
+    let next = page["nextLink"].as_str().unwrap();
+    let rest = next.strip_prefix("https://localhost:5300").unwrap();
+    let (_, page) = manager.at("GET", rest, None);
+    assert_eq!(page["value"][0]["name"], "c");
+    assert_eq!(page.get("nextLink"), None);
+}
+
+#[test]
+fn the_first_rule_takes_the_place_of_the_default_one() {
+    let manager = Manager::with_queues(&["q"]);
+    manager.put("/topics/events", json!({}));
+    let subscription = "/topics/events/subscriptions/billing";
+    manager.put(subscription, json!({"requiresSession": true}));
+    let rules = format!("{subscription}/rules");
+    assert_eq!(manager.names(&rules), ["$Default"]);
+    let rule = manager.put(
+        &format!("{rules}/large"),
+        json!({"sqlFilter": {"sqlExpression": "amount > 10"}}),
+    );
+    let filter = json!({"sqlExpression": "amount > 10", "compatibilityLevel": 20});
+    assert_eq!(rule["properties"]["sqlFilter"], filter);
+    assert_eq!(rule["properties"]["action"], json!({}));
+    assert_eq!(manager.names(&rules), ["large"]);
+    let correlation = json!({"filterType": "CorrelationFilter", "correlationFilter": {"label": "paid", "properties": {"tier": "gold"}}});
+    manager.put(&format!("{rules}/paid"), correlation);
+    let shown = manager.get(&format!("{rules}/paid"));
+    assert_eq!(
+        shown["properties"]["correlationFilter"]["properties"]["tier"],
+        "gold"
+    );
+    assert_eq!(
+        manager.ask("DELETE", &format!("{rules}/large"), None).0,
+        200
+    );
+    assert_eq!(manager.names(&rules), ["paid"]);
+    assert_eq!(
+        manager.get("/topics/events")["properties"]["subscriptionCount"],
+        1
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_request_is_told() {
+    let manager = Manager::with_queues(&["q"]);
+    let large = "x".repeat(10 << 20);
+    let bearer = [("Authorization", "Bearer anyone")];
+    let queue = format!("{GROUP}/{NAMESPACE}/queues/q");
+    let versioned = format!("{queue}?{VERSION}");
+    let send = |body| manager.sent("PUT", &versioned, &bearer, Some(body));
+    let old = manager.at("GET", &format!("{queue}?api-version=2021-05"), None);
+    for (answer, status, code) in [
+        (
+            manager.sent("GET", &versioned, &[], None),
+            401,
+            "AuthenticationFailed",
+        ),
+        (
+            manager.at("GET", &queue, None),
+            400,
+            "MissingApiVersionParameter",
+        ),
+        (old, 400, "InvalidApiVersionParameter"),
+        (send("{"), 400, "InvalidRequestContent"),
+        (send(&large), 413, "RequestContentTooLarge"),
+    ] {
+        assert_eq!(refused(answer), (status, code.to_owned()));
+    }
+    for properties in [
+        json!({"lockDuration": "a minute"}),
+        json!({"lockDuration": "PT1H"}),
+        json!({"requiresSession": true}),
+        json!({"forwardTo": "nowhere"}),
+    ] {
+        let answer = manager.ask("PUT", "/queues/q", Some(json!({"properties": properties})));
+        assert_eq!(
+            refused(answer),
+            (400, "MessagingGatewayBadRequest".to_owned())
+        );
+    }
+}
+
+#[test]
+fn what_is_not_there_or_not_served_is_told() {
+    let manager = Manager::with_queues(&["q"]);
+    let below = |method, path| refused(manager.ask(method, path, None));
+    let at = |method, path: &str| refused(manager.at(method, &format!("{path}?{VERSION}"), None));
+    let providers = format!("{GROUP}/providers");
+    let conflict = (409, "MessagingGatewayConflict".to_owned());
+    assert_eq!(below("PUT", "/topics/q"), conflict);
+    let missing = (404, "MessagingGatewayNotFoundStatusCode".to_owned());
+    assert_eq!(below("PUT", "/topics/t/subscriptions/s"), missing);
+    for (found, code) in [
+        (
+            below("GET", "/disasterRecoveryConfigs/alias"),
+            "NotSupported",
+        ),
+        (
+            below("GET", "/providers/Microsoft.Insights/metrics"),
+            "NotSupported",
+        ),
+        (
+            at(
+                "PUT",
+                &format!("{providers}/Microsoft.Resources/deployments/d"),
+            ),
+            "NotSupported",
+        ),
+        (
+            at("GET", &format!("{providers}/Microsoft.Web/sites")),
+            "InvalidResourceNamespace",
+        ),
+        (
+            at("GET", "/subscriptions/s/resourceGroup/g"),
+            "InvalidResourceType",
+        ),
+        (
+            at(
+                "GET",
+                &format!("{providers}/Microsoft.ServiceBus/namespaces/x"),
+            ),
+            "ResourceNotFound",
+        ),
+    ] {
+        assert_eq!(found, (404, code.to_owned()));
+    }
+}
+
+#[test]
+fn a_lock_refuses_deletions_here_and_nowhere_else() {
+    let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"q"},{"Name":"idle","Properties":{"AutoDeleteOnIdle":"PT5M"}}]}]}}"#;
+    let manager = Manager(Bus::configured(config));
+    // `az lock` writes two slashes where the resource has no parent.
+    let scope = format!("{GROUP}/providers/Microsoft.ServiceBus//namespaces/sbemulatorns");
+    let lock =
+        format!("{scope}/providers/Microsoft.Authorization/locks/keep?api-version=2016-09-01");
+    let (status, made) = manager.at(
+        "PUT",
+        &lock,
+        Some(json!({"properties": {"level": "CanNotDelete", "notes": "mine"}})),
+    );
+    assert_eq!(
+        (status, &made["properties"]["level"]),
+        (200, &json!("CanNotDelete"))
+    );
+    assert_eq!(manager.at("GET", &lock, None), (200, made));
+    assert_eq!(
+        refused(manager.ask("DELETE", "/queues/q", None)),
+        (409, "ScopeLocked".to_owned())
+    );
+    manager.put("/queues/q", json!({"maxDeliveryCount": 2}));
+    // Neither the administration API nor idleness heeds it.
+    assert_eq!(manager.0.admin().delete("/q").status, 200);
+    manager.0.http.advance(301.0);
+    assert_eq!(manager.names("/queues"), [""; 0]);
+    manager.put("/queues/q", json!({}));
+    assert_eq!(manager.at("DELETE", &lock, None).0, 200);
+    assert_eq!(manager.at("DELETE", &lock, None).0, 204);
+    let wrong = manager.at(
+        "PUT",
+        &lock,
+        Some(json!({"properties": {"level": "Never"}})),
+    );
+    assert_eq!(refused(wrong), (400, "InvalidLockLevel".to_owned()));
+    assert_eq!(manager.ask("DELETE", "/queues/q", None).0, 200);
+}
+
+#[test]
+fn keys_are_made_shown_and_made_anew() {
+    let manager = Manager::with_queues(&["q"]);
+    let rights = json!({"properties": {"rights": ["Send"]}});
+    assert_eq!(
+        manager
+            .ask("PUT", "/authorizationRules/sender", Some(rights.clone()))
+            .0,
+        200
+    );
+    let (status, keys) = manager.ask("POST", "/authorizationRules/sender/listKeys", None);
+    assert_eq!(status, 200, "{keys}");
+    let signed = |key: &Value| {
+        let key = Key {
+            name: "sender".to_owned(),
+            key: key.as_str().unwrap().to_owned(),
+            claims: Claims::SEND,
+        };
+        sas::sign("sb://localhost/q", &key, in_an_hour())
+    };
+    let send = |token: String| {
+        let headers = [("Authorization", token.as_str())];
+        manager
+            .sent("POST", "/q/messages", &headers, Some("hello"))
+            .0
+    };
+    assert_eq!(send(signed(&keys["primaryKey"])), 201);
+    assert_eq!(send(signed(&keys["secondaryKey"])), 201);
+    let renewed = json!({"keyType": "PrimaryKey"});
+    let (_, again) = manager.ask(
+        "POST",
+        "/authorizationRules/sender/regenerateKeys",
+        Some(renewed.clone()),
+    );
+    assert_ne!(again["primaryKey"], keys["primaryKey"]);
+    assert_eq!(send(signed(&keys["primaryKey"])), 401);
+    assert_eq!(send(signed(&again["primaryKey"])), 201);
+    let declared = manager.ask(
+        "POST",
+        "/authorizationRules/RootManageSharedAccessKey/regenerateKeys",
+        Some(renewed),
+    );
+    assert_eq!(
+        refused(declared),
+        (409, "MessagingGatewayConflict".to_owned())
+    );
+    assert_eq!(
+        manager
+            .ask("PUT", "/queues/q/authorizationRules/own", Some(rights))
+            .0,
+        200
+    );
+    assert_eq!(manager.names("/queues/q/authorizationRules"), ["own"]);
+    assert_eq!(
+        manager.names("/authorizationRules"),
+        ["RootManageSharedAccessKey", "sender"]
+    );
+    let wrong = json!({"properties": {"rights": ["Manage"]}});
+    let wrong = manager.ask("PUT", "/authorizationRules/x", Some(wrong));
+    assert_eq!(
+        refused(wrong),
+        (400, "MessagingGatewayBadRequest".to_owned())
+    );
+}
+
+#[test]
+fn namespaces_are_made_tagged_and_deleted() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second?{VERSION}");
+    let body =
+        json!({"location": "northeurope", "tags": {"team": "shop"}, "sku": {"name": "Premium"}});
+    let (status, made) = manager.at("PUT", &path, Some(body));
+    assert_eq!(status, 200, "{made}");
+    assert_eq!(
+        (&made["sku"]["name"], &made["tags"]["team"]),
+        (&json!("Premium"), &json!("shop"))
+    );
+    let (_, shown) = manager.at("PATCH", &path, Some(json!({"tags": {"team": "bank"}})));
+    assert_eq!(
+        (&shown["location"], &shown["tags"]["team"]),
+        (&json!("northeurope"), &json!("bank"))
+    );
+    let (_, list) = manager.at(
+        "GET",
+        &format!("/subscriptions/s/providers/Microsoft.ServiceBus/namespaces?{VERSION}"),
+        None,
+    );
+    assert_eq!(list["value"].as_array().unwrap().len(), 2);
+    let check =
+        format!("/subscriptions/s/providers/Microsoft.ServiceBus/CheckNameAvailability?{VERSION}");
+    let available = |name: &str| {
+        manager.at("POST", &check, Some(json!({"name": name}))).1["nameAvailable"].clone()
+    };
+    assert_eq!(
+        (available("second"), available("third")),
+        (json!(false), json!(true))
+    );
+    assert_eq!(manager.at("DELETE", &path, None).0, 200);
+    assert_eq!(manager.at("DELETE", &path, None).0, 204);
+    let last = manager.ask("DELETE", "", None);
+    assert_eq!(refused(last), (409, "Conflict".to_owned()));
+}
+
+#[test]
+fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
+    for (block, bearer, status) in [
+        (r#""Arm":"off""#, "anyone", 403),
+        (r#""Jwt":"refuse""#, "anyone", 401),
+        (r#""Jwt":"refuse","TokenCheck":"none""#, "anyone", 200),
+    ] {
+        let config = format!(
+            r#"{{"UserConfig":{{"Namespaces":[{{"Name":"sbemulatorns","Queues":[],"Emulator":{{{block}}}}}]}}}}"#
+        );
+        let manager = Manager(Bus::configured(&config));
+        let path = format!("{GROUP}/{NAMESPACE}?{VERSION}");
+        let bearer = format!("Bearer {bearer}");
+        let answer = manager.sent("GET", &path, &[("Authorization", &bearer)], None);
+        assert_eq!(answer.0, status, "{block}: {}", answer.1);
+        if block.contains("refuse") {
+            // A token of this emulator is.
+            let form = "grant_type=client_credentials";
+            let (_, token) = manager.sent("POST", "/adfs/oauth2/v2.0/token", &[], Some(form));
+            let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
+            assert_eq!(
+                manager
+                    .sent("GET", &path, &[("Authorization", &bearer)], None)
+                    .0,
+                200
+            );
+        }
+    }
+}
