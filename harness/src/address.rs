@@ -14,10 +14,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{background::Background, file_lock::PendingLock, start_error::StartError};
-
-/// The environment variable that names a loopback address for all namespaces, as where the system has no other than 127.0.0.1.
-pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
+use crate::{
+    background::Background, error::start::StartError, file_lock::PendingLock,
+    variables::ADDRESS_VARIABLE,
+};
 
 /// How many addresses are tried before the search ends.
 pub(crate) const ATTEMPTS: usize = 16;

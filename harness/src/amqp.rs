@@ -4,7 +4,6 @@
 //! operation, so that an operation that is refused takes no other's links along. The emulator sees an ordinary
 //! client named [`CONTAINER`] that logs in with its key.
 
-mod error;
 mod management;
 mod receiver_link;
 mod session;
@@ -31,10 +30,13 @@ use fe2o3_amqp::{
 use servicebus_emulator::auth::ConnectionString;
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::{keys::Secret, liveness::Liveness, remote::Secure, stream::Stream};
+use crate::{
+    endpoints::Secret,
+    error::amqp::{AmqpError, Condition},
+    liveness::Liveness,
+    stream::{Secure, Stream},
+};
 
-pub(crate) use error::AmqpError;
-pub use error::Condition;
 pub(crate) use management::{LockToken, decode, encode};
 pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
 pub(crate) use session::Accepted;

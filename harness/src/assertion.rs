@@ -28,6 +28,7 @@ mod hint;
 mod kinds;
 mod macros;
 mod message_count;
+mod receivers;
 mod recorded;
 mod selector;
 mod sessions;
@@ -58,13 +59,9 @@ pub use message_count::{CountsMessages, Empty, MessageCount, NoCount};
 pub use sessions::{SessionOrder, SessionState};
 pub use unsettled_sends::UnsettledSends;
 
-use failure::Report;
 pub(crate) use failure::left_behind;
 
-/// Says why no client came to receive from a queue, where the record knows it.
-pub(crate) async fn why_no_client_came(client: &SubQueueClient) -> Option<String> {
-    hint::connecting(&Report::of(client).await)
-}
+use failure::Report;
 
 /// By how much a time may differ, unless said otherwise: a busy machine takes a while from the one look at its clock to
 /// the other.

@@ -12,11 +12,7 @@ use servicebus_control_api::{
     Session, Timeline,
 };
 
-use crate::{
-    catalog::Catalog,
-    catalog::EntityKind,
-    control::{Control, ControlError},
-};
+use crate::{catalog::Catalog, catalog::EntityKind, error::control::ControlError};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send + 'a>>;
@@ -41,8 +37,8 @@ pub(crate) struct TimelineQuery<'a> {
 
 /// A namespace, by what can be asked of it and done to it.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
-    /// The control API of the emulator, if it is one of an emulator.
-    fn emulator(&self) -> Option<&Control> {
+    /// The address of the emulator's control API, if it is one of an emulator.
+    fn control_url(&self) -> Option<String> {
         None
     }
 

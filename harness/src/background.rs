@@ -15,6 +15,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{
     runtime::{Builder, Runtime},
+    sync::oneshot,
     task::JoinHandle,
 };
 
@@ -122,6 +123,18 @@ impl<T> Drop for Task<T> {
         if self.aborts {
             self.handle.abort();
         }
+    }
+}
+
+/// Ends when the future of an operation is dropped.
+#[derive(Debug)]
+pub(crate) struct CancelSignal(pub(crate) oneshot::Receiver<()>);
+
+impl CancelSignal {
+    /// Waits for that.
+    pub(crate) async fn wait(&mut self) {
+        // The other end is dropped, never used: its drop is the news.
+        let _ = (&mut self.0).await;
     }
 }
 

@@ -3,13 +3,13 @@
 //! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
 //! messages need it: the names of the entities, and the settings that explain where a message is.
 
-use std::fmt;
+use std::{error::Error, fmt};
 
 use serde_json::Value;
 use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
 use servicebus_emulator::{broker, config::Config};
 
-use crate::{clients::UnknownEntity, text};
+use crate::text;
 
 /// The entities of a namespace.
 #[derive(Debug, Clone, Default)]
@@ -164,6 +164,61 @@ impl Declared {
         }
     }
 }
+
+/// How many entities are named that there are.
+const LISTED: usize = 10;
+
+/// A queue, topic or subscription that the namespace does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownEntity {
+    /// What was asked for.
+    pub(crate) kind: EntityKind,
+    /// The name that was asked for; that of a subscription has its topic in it.
+    pub(crate) name: String,
+    /// What the namespace has instead under this name.
+    pub(crate) instead: Option<EntityKind>,
+    /// Those of this kind that there are, the most similar name first; of a topic's subscriptions, its own.
+    pub(crate) known: Vec<String>,
+}
+
+impl fmt::Display for UnknownEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, .. } = self;
+        let topic = topic_and_name(name).filter(|_| *kind == EntityKind::Subscription);
+        match topic {
+            Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
+            None => write!(f, "there is no {kind} \"{name}\"")?,
+        }
+        let (asked, who) = match topic {
+            Some((_, name)) => (name, "it"),
+            None => (name.as_str(), "the namespace"),
+        };
+        match (self.instead, self.known.as_slice()) {
+            (Some(instead), _) => write!(f, "; it is a {instead}"),
+            (None, []) => write!(f, "; {who} has no {kind}s"),
+            (None, known) => {
+                match text::is_near(asked, &known[0]) {
+                    true => write!(f, "; did you mean {:?}? {} has ", known[0], capital(who))?,
+                    false => write!(f, "; {who} has ")?,
+                }
+                let listed = known.iter().take(LISTED).map(String::as_str);
+                f.write_str(&Vec::from_iter(listed).join(", "))?;
+                match known.len().checked_sub(LISTED) {
+                    Some(more @ 1..) => write!(f, " and {more} more"),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Begins a sentence.
+fn capital(words: &str) -> String {
+    let (first, rest) = words.split_at(1);
+    first.to_uppercase() + rest
+}
+
+impl Error for UnknownEntity {}
 
 /// Between the name of a topic and that of its subscription.
 const SUBSCRIPTIONS: &str = "/Subscriptions/";

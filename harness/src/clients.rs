@@ -20,20 +20,21 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use crate::{
     action::Action,
-    amqp::{AmqpError, IncomingMessage, ReceiveMode, ReceiverLink},
+    amqp::{IncomingMessage, ReceiveMode, ReceiverLink},
     backend::TimelineQuery,
+    background::CancelSignal,
     catalog::EntityKind,
     catalog::{Catalog, Declared},
-    connections::{CancelSignal, Connections},
-    control::ControlError,
+    connections::Connections,
     error::Error,
+    error::amqp::AmqpError,
+    error::control::ControlError,
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
     timeline::{Event, Timeline},
 };
 
 pub use entity_clients::{QueueClient, SubscriptionClient, TopicClient};
-pub(crate) use error::UnknownEntity;
 pub use locked_message::LockedMessage;
 pub use purge::Purged;
 pub use send::ScheduledEnqueueTime;
@@ -111,7 +112,7 @@ impl SubQueueClient {
             .run(|client| async move { client.connections.backend.counts(&client.path).await })
             .await;
         match counted {
-            Ok(counts) if self.connections.backend.emulator().is_some() => Ok(counts),
+            Ok(counts) if self.connections.backend.control_url().is_some() => Ok(counts),
             Ok(mut counts) => {
                 counts.deferred = self.peeked_as_deferred().await?;
                 Ok(counts)

@@ -20,13 +20,14 @@ use tokio::sync::oneshot;
 use crate::{
     amqp::Amqp,
     backend::Backend,
-    background::{Background, Task},
+    background::{Background, CancelSignal, Task},
     catalog::Catalog,
-    control::ControlError,
+    error::control::ControlError,
+    error::start::StartError,
     error::{Error, ErrorKind},
-    faults::Script,
-    start_error::StartError,
+    fault_script::Script,
     text,
+    variables::{UNCHECKED_VARIABLE, WITHIN_VARIABLE},
 };
 
 /// The status by which the emulator says that the time was not enough.
@@ -155,18 +156,6 @@ fn listed(problems: &[String]) -> String {
     String::from_iter(lines)
 }
 
-/// Ends when the future of an operation is dropped.
-#[derive(Debug)]
-pub(crate) struct CancelSignal(oneshot::Receiver<()>);
-
-impl CancelSignal {
-    /// Waits for that.
-    pub(crate) async fn wait(&mut self) {
-        // The other end is dropped, never used: its drop is the news.
-        let _ = (&mut self.0).await;
-    }
-}
-
 impl Cancelled {
     /// Waits until every operation that was cancelled is over.
     async fn over(&self) {
@@ -221,10 +210,6 @@ impl<T> Drop for Operation<T> {
     }
 }
 
-/// The environment variable that says for how many seconds assertions, receives and waits for an idle namespace wait at
-/// most, where the builder does not say it.
-pub const WITHIN_VARIABLE: &str = "SERVICEBUS_HARNESS_WITHIN";
-
 /// How long that is where nothing says otherwise.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
@@ -241,9 +226,6 @@ fn parsed(value: &str) -> Option<Duration> {
     let seconds: f64 = value.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
-
-/// The environment variable that lets tests go on where an assertion cannot be checked: `skip` does, anything else does not.
-pub const UNCHECKED_VARIABLE: &str = "SERVICEBUS_HARNESS_UNCHECKED";
 
 /// The assertions that were skipped; told when the namespace ends.
 #[derive(Debug, Default)]

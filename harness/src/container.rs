@@ -4,7 +4,6 @@
 //! which it is reached. What is shared ends by itself when it is no longer in use ([`shared`]).
 
 mod engine;
-mod error;
 mod forward;
 mod hold;
 mod network;
@@ -17,13 +16,12 @@ use servicebus_emulator::{AMQP_PORT, ControlToken, auth::ConnectionString};
 
 use crate::{
     background::Background,
+    endpoints::{Endpoints, HttpPorts, Namespace},
+    error::start::StartError,
     liveness::Liveness,
-    running::{Endpoints, HttpPorts, Namespace, Running, Started},
+    running::{Running, Started, Stopped},
     shared::{VirtualNamespace, create_namespace},
-    start_error::StartError,
 };
-
-pub(crate) use error::ContainerError;
 
 use forward::Forwards;
 use shared::Shared;
@@ -42,7 +40,7 @@ pub(crate) struct ContainerOptions {
 
 /// A namespace in a container; dropping it removes the namespace, cuts its connections and lets the container go.
 #[derive(Debug)]
-pub(crate) struct ContainerBus {
+struct ContainerBus {
     /// Dropped first: it is removed by way of the others.
     namespace: VirtualNamespace,
     _forwards: Forwards,
@@ -68,7 +66,7 @@ pub(crate) async fn start(
         namespaces: vec![reached_at(endpoints, namespace.info())],
         // The authority is within the container; `ca_certificate_pem` fetches it.
         ca_file: None,
-        running: Running::Container(ContainerBus {
+        running: Box::new(ContainerBus {
             namespace,
             _forwards: forwards,
             shared,
@@ -120,18 +118,17 @@ fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     }
 }
 
-impl ContainerBus {
-    pub(crate) fn liveness(&self) -> Liveness {
+impl Running for ContainerBus {
+    fn liveness(&self) -> Liveness {
         Liveness::Container(self.shared.output.clone())
     }
 
-    /// What the container's control API wants to see of clients beyond its loopback.
-    pub(crate) fn control_token(&self) -> Option<ControlToken> {
+    fn control_token(&self) -> Option<ControlToken> {
         self.shared.token.clone()
     }
 
     /// Removes the namespace and waits until that is done.
-    pub(crate) async fn stop(self) {
-        self.namespace.remove().await;
+    fn stop(self: Box<Self>) -> Stopped {
+        Box::pin(self.namespace.remove())
     }
 }

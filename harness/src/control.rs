@@ -2,8 +2,6 @@
 //!
 //! JSON over HTTP, one connection per request. Every request has a deadline in real time.
 
-mod error;
-
 use std::{io, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
@@ -23,12 +21,11 @@ use tokio::net::TcpStream;
 use crate::{
     backend::{Answer, Backend, Place, TimelineQuery},
     catalog::Catalog,
+    error::control::{ControlError, Refusal},
     liveness::Liveness,
     stream::exchange,
     text,
 };
-
-pub(crate) use error::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -64,11 +61,6 @@ impl Control {
     /// The same with the emulator's control token, if it has one.
     pub(crate) fn showing(self, token: Option<ControlToken>) -> Self {
         Self { token, ..self }
-    }
-
-    /// Returns the address of the API itself, without a namespace.
-    pub(crate) fn url(&self) -> String {
-        control_url(self.address)
     }
 
     /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
@@ -178,8 +170,8 @@ impl Control {
 }
 
 impl Backend for Control {
-    fn emulator(&self) -> Option<&Control> {
-        Some(self)
+    fn control_url(&self) -> Option<String> {
+        Some(control_url(self.address))
     }
 
     fn is_own(&self, _name: &str) -> bool {

@@ -14,7 +14,7 @@ use servicebus_control_api::{Failure, Faults, Operation, ScriptedFault};
 
 use crate::{
     assertion::left_behind, catalog::EntityKind, clients::SubQueueClient, connections::Connections,
-    control::ControlError, error::Error, faults::Set,
+    error::Error, error::control::ControlError, fault_script::Set,
 };
 
 /// What to do about faults that never fired.
@@ -108,7 +108,7 @@ impl Question {
         match self {
             Self::Faults => connections.script.has_faults(),
             Self::Leaks => connections.leak_check,
-            Self::Health => connections.backend.emulator().is_some(),
+            Self::Health => connections.backend.control_url().is_some(),
         }
     }
 

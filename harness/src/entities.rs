@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::{
     action::Action,
     backend::Place,
-    catalog::EntityKind,
-    clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient, UnknownEntity},
+    catalog::{EntityKind, UnknownEntity},
+    clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
     connections::Connections,
-    control::ControlError,
+    error::control::ControlError,
     error::{Error, ErrorKind},
     service_bus::ServiceBus,
     topology::{Queue, Subscription, Topic},

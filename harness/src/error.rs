@@ -2,13 +2,20 @@
 //!
 //! Programs ask for its [`ErrorKind`]; people read it, also where a test unwraps it: its `Debug` is the same sentence.
 
+pub(crate) mod amqp;
+#[cfg(feature = "container")]
+pub(crate) mod container;
+pub(crate) mod control;
+pub(crate) mod remote;
+pub(crate) mod start;
+pub(crate) mod topology;
+
 use std::{borrow::Cow, error, fmt, panic::Location};
 
-use crate::{
+use self::{
     amqp::{AmqpError, Condition},
     control::ControlError,
-    mode::ModeError,
-    start_error::StartError,
+    start::{ModeError, StartError},
     topology::TopologyError,
 };
 

@@ -7,9 +7,7 @@ mod builder;
 mod effect;
 mod random;
 
-use std::{panic::Location, sync::Arc, time::Duration};
-
-use parking_lot::{Mutex, MutexGuard};
+use std::{sync::Arc, time::Duration};
 
 use crate::{action::Action, connections::Connections, error::Error};
 
@@ -123,82 +121,5 @@ impl Fault {
             self.connections.script.forget(self.id);
             Ok(())
         })
-    }
-}
-
-/// What must have fired when the namespace ends.
-#[derive(Debug, Default)]
-pub(crate) struct Script {
-    sets: Mutex<Vec<Set>>,
-    /// The seeds of chance.
-    seeds: Mutex<Vec<u64>>,
-}
-
-/// A fault that was set.
-#[derive(Debug, Clone)]
-pub(crate) struct Set {
-    pub(crate) id: u64,
-    pub(crate) operation: Operation,
-    /// The fault as it is written in a test.
-    pub(crate) source_text: String,
-    /// Where that is.
-    pub(crate) at: &'static Location<'static>,
-}
-
-impl Script {
-    pub(crate) fn add(&self, set: Set) {
-        self.sets().push(set);
-    }
-
-    pub(crate) fn forget(&self, id: u64) {
-        self.sets().retain(|set| set.id != id);
-    }
-
-    pub(crate) fn has_faults(&self) -> bool {
-        !self.sets().is_empty()
-    }
-
-    /// Returns everything and keeps nothing, so that it is judged once.
-    pub(crate) fn take(&self) -> Vec<Set> {
-        std::mem::take(&mut *self.sets())
-    }
-
-    /// Records that random faults fire from now on.
-    pub(crate) fn play_by_chance(&self, seed: u64) {
-        self.seeds().push(seed);
-    }
-
-    /// Returns how to repeat what chance has done, for a test that fails; empty when nothing was left to chance.
-    pub(crate) fn by_chance(&self) -> String {
-        let seeds = self.seeds();
-        let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));
-        let calls = Vec::from_iter(calls);
-        match calls.is_empty() {
-            true => String::new(),
-            false => format!("faults fired by chance: {}", calls.join(", ")),
-        }
-    }
-
-    fn seeds(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.seeds.lock()
-    }
-
-    fn sets(&self) -> MutexGuard<'_, Vec<Set>> {
-        self.sets.lock()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_left_to_chance_can_be_repeated() {
-        let script = Script::default();
-        assert_eq!(script.by_chance(), "");
-        script.play_by_chance(17);
-        script.play_by_chance(4);
-        let rendered = "faults fired by chance: faults().random(17), faults().random(4)";
-        assert_eq!(script.by_chance(), rendered);
     }
 }

@@ -158,7 +158,7 @@ fn own_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{address::random_number, remote::RemoteError, start_error::StartError};
+    use crate::{address::random_number, error::remote::RemoteError, error::start::StartError};
 
     /// For a place of which no other test knows.
     fn waiting() -> PendingLock {

@@ -4,7 +4,7 @@
 //! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
 //! Whose tests use it brings it along, in a version of their choice.
 
-use crate::{Builder, ServiceBus};
+use crate::service_bus::{Builder, ServiceBus};
 
 /// Starts a namespace for one test, as an `rstest` fixture.
 ///
@@ -41,7 +41,7 @@ pub async fn servicebus(builder: impl Into<Builder>) -> ServiceBus {
 
 #[doc(hidden)]
 pub mod servicebus {
-    use crate::{Builder, ServiceBus};
+    use crate::service_bus::{Builder, ServiceBus};
 
     /// What an argument named `servicebus` is given.
     pub async fn default() -> ServiceBus {

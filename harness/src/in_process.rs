@@ -9,8 +9,9 @@ use servicebus_emulator::{Emulator, Options, config::Config};
 use crate::{
     address::{Place, Search},
     background::Background,
-    running::{Endpoints, HttpPorts, Namespace, Running, Started},
-    start_error::StartError,
+    endpoints::{Endpoints, HttpPorts, Namespace},
+    error::start::StartError,
+    running::{Running, Started, Stopped},
 };
 
 /// Starts an emulator on an address of the place.
@@ -47,6 +48,12 @@ pub(crate) async fn start(
     }
 }
 
+impl Running for Emulator {
+    fn stop(self: Box<Self>) -> Stopped {
+        Box::pin((*self).stop())
+    }
+}
+
 fn started(emulator: Emulator) -> Started {
     let own = emulator.endpoints();
     let endpoints = Endpoints {
@@ -61,7 +68,7 @@ fn started(emulator: Emulator) -> Started {
         endpoints,
         namespaces: namespaces.collect(),
         ca_file: emulator.ca_certificate().map(Path::to_owned),
-        running: Running::InProcess(emulator),
+        running: Box::new(emulator),
     }
 }
 

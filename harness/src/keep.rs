@@ -13,10 +13,7 @@ use std::{
     thread,
 };
 
-use crate::running::Namespace;
-
-/// The environment variable that keeps the `ServiceBus` values of failed tests: `1` does, anything else does not.
-pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
+use crate::{endpoints::Namespace, variables::KEEP_VARIABLE};
 
 /// Returns whether `ServiceBus` values of failed tests are kept.
 pub(crate) fn is_asked() -> bool {

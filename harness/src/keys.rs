@@ -6,9 +6,8 @@
 //! has the keys of its owner and none of these. The connection strings over TLS are those of the service: without
 //! `UseDevelopmentEmulator`, which would have a client do without TLS, and without the ports that every client knows.
 
-use std::{fmt, net::SocketAddr, ops::Deref};
+use std::net::SocketAddr;
 
-use serde::Deserialize;
 use servicebus_emulator::{
     AMQPS_PORT,
     auth::{Claim, Claims, ConnectionString, Jwt, Key},
@@ -17,7 +16,7 @@ use servicebus_emulator::{
 
 use crate::{
     address::random_number,
-    running::{Endpoints, Namespace},
+    endpoints::{Endpoints, Namespace, Secret},
 };
 
 /// What the names of these keys begin with.
@@ -128,43 +127,12 @@ fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> String {
     secured.to_string()
 }
 
-/// Such a text. It reads as any other; only `Debug` does not tell it.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Secret(String);
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<Secret> for String {
-    fn from(secret: Secret) -> Self {
-        secret.0
-    }
-}
-
-impl Deref for Secret {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("(hidden)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use servicebus_emulator::config::Config;
 
     use super::*;
-    use crate::Builder;
+    use crate::service_bus::Builder;
 
     #[test]
     fn usual_ports_are_left_out() {

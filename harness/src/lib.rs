@@ -18,10 +18,12 @@ mod connections;
 mod container;
 mod control;
 mod end_check;
+mod endpoints;
 mod entities;
 mod env;
 mod error;
 mod explain;
+mod fault_script;
 mod faults;
 mod file_lock;
 mod fixture;
@@ -40,18 +42,16 @@ mod running;
 mod sdk_client;
 mod service_bus;
 mod shared;
-mod start_error;
 mod stream;
 mod text;
 mod timeline;
 mod topology;
+mod variables;
 
 pub mod assertion;
 pub mod observer;
 
 pub use action::Action;
-pub use address::ADDRESS_VARIABLE;
-pub use amqp::Condition;
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
 pub use catalog::EntityKind;
@@ -60,21 +60,18 @@ pub use clients::{
     SessionReceiver, SubQueueClient, SubscriptionClient, TopicClient,
 };
 pub use clock::Clock;
-pub use connections::WITHIN_VARIABLE;
-pub use error::{Error, ErrorKind};
+pub use endpoints::Endpoints;
+pub use error::{Error, ErrorKind, amqp::Condition};
 pub use explain::{Explanation, NamedValue, Reason, RuleExplanation, RuleOutcome};
 pub use faults::{Effect, Fault, FaultBuilder, Faults, Operation, RandomFaults};
 #[cfg(feature = "macros")]
 pub use fixture::run_test;
 pub use fixture::servicebus;
-pub use keep::KEEP_VARIABLE;
 pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, PropertyValue};
-pub use mode::{MODE_VARIABLE, Mode};
+pub use mode::Mode;
 pub use observer::observe;
 pub use received_message::{MessageState, ReceivedMessage};
-pub use remote::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
-pub use running::Endpoints;
 pub use service_bus::{Builder, ServiceBus};
 pub use servicebus_emulator::{ClientSettings, auth::Claims};
 /// Makes a test of an `async fn` whose one argument is a namespace of its own, which it starts. The feature `macros` has it.
@@ -99,8 +96,10 @@ pub use topology::{
     BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Queue, Rule, Subscription, Tier, Topic, Topology,
 };
-
-pub use connections::UNCHECKED_VARIABLE;
+pub use variables::{
+    ADDRESS_VARIABLE, CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MAX_REAL_WAIT_VARIABLE,
+    MODE_VARIABLE, UNCHECKED_VARIABLE, WITHIN_VARIABLE,
+};
 
 /// Everything a test usually needs.
 pub mod prelude {

@@ -3,13 +3,12 @@
 use std::{
     collections::VecDeque,
     io,
+    process::{Child, ExitStatus},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Mutex, MutexGuard};
-
-use crate::process::ChildView;
 
 /// How long an emulator that closed its connections may take to be seen as ended.
 pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
@@ -51,6 +50,40 @@ impl Liveness {
                 format!("the emulator's container has ended; {output}")
             }),
         }
+    }
+}
+
+/// A look at the child that does not keep it alive.
+#[derive(Debug, Clone)]
+pub(crate) struct ChildView {
+    child: Arc<Mutex<Child>>,
+    output: Output,
+}
+
+impl ChildView {
+    pub(crate) fn new(child: &Arc<Mutex<Child>>, output: &Output) -> Self {
+        Self {
+            child: Arc::clone(child),
+            output: output.clone(),
+        }
+    }
+
+    /// How it ended, once it has and all it wrote has been read.
+    pub(crate) fn end(&self) -> Option<ExitStatus> {
+        self.status().filter(|_| self.output.is_complete())
+    }
+
+    pub(crate) fn last_output(&self) -> String {
+        self.output.text()
+    }
+
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        let mut child = self.child.lock();
+        child.try_wait().ok().flatten()
+    }
+
+    pub(crate) async fn wait_for_end(&self, within: Duration) {
+        until(within, || self.end().is_some()).await;
     }
 }
 

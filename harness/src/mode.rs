@@ -5,10 +5,10 @@
 
 use std::{env, fmt, str::FromStr};
 
-use crate::error::Error;
-
-/// The environment variable that picks a mode without touching the code.
-pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
+use crate::{
+    error::{Error, start::ModeError},
+    variables::MODE_VARIABLE,
+};
 
 /// Where the emulator of a [`ServiceBus`](crate::ServiceBus) runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,28 +85,6 @@ impl Mode {
                 value: value.to_owned(),
             })
     }
-}
-
-/// Why a mode was not chosen.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ModeError {
-    /// The environment names a mode that does not exist.
-    #[error(
-        "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
-    )]
-    Unknown {
-        /// What the variable holds.
-        value: String,
-    },
-    /// The mode was left out when the harness was built.
-    #[cfg(not(feature = "container"))]
-    #[error(
-        "mode \"{mode}\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"container\"] }}"
-    )]
-    FeatureOff {
-        /// The mode that was asked for.
-        mode: Mode,
-    },
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use servicebus_emulator::auth::ConnectionString;
 
 use crate::{
-    keys::Secret,
-    running::{Endpoints, Namespace, Started},
-    start_error::StartError,
+    endpoints::{Endpoints, Namespace, Secret},
+    error::start::StartError,
+    running::Started,
 };
 
 /// The environment variable that names the file in which a test writes down what it observes.

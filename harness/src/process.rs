@@ -14,17 +14,16 @@ use std::{
     time::Duration,
 };
 
-use child::{ExitedEarly, check_version, endpoints, parse};
+use child::{ChildProcess, ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
     address::{Place, Search, random_number},
     background::Background,
+    endpoints::{HttpPorts, Namespace},
+    error::start::{ReadyError, StartError},
     keep,
-    running::{HttpPorts, Namespace, Running, Started},
-    start_error::StartError,
+    running::Started,
 };
-
-pub(crate) use child::{ChildProcess, ChildView, ReadyError};
 
 /// The exit code by which the emulator says that it cannot listen.
 const CANNOT_LISTEN: i32 = 3;
@@ -118,7 +117,7 @@ fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Re
         endpoints: endpoints(&ready),
         namespaces: ready.namespaces.into_iter().map(Namespace::from).collect(),
         ca_file: ready.ca_certificate,
-        running: Running::Process(child),
+        running: Box::new(child),
     })
 }
 

@@ -10,10 +10,8 @@ mod admin;
 mod answers;
 mod config;
 mod description;
-mod error;
 mod namespace;
 mod plan;
-mod trust;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,26 +19,19 @@ use servicebus_emulator::config::Config;
 
 use crate::{
     background::Background,
+    endpoints::{Endpoints, Namespace, Secret},
+    error::remote::RemoteError,
+    error::start::StartError,
     file_lock::PendingLock,
-    keys::Secret,
-    running::{Endpoints, Namespace, Running, Started},
-    start_error::StartError,
+    running::Started,
+    stream::Secure,
 };
 
-pub(crate) use error::RemoteError;
-pub(crate) use namespace::{RemoteNamespace, RemoteRun};
-pub(crate) use trust::Secure;
+pub(crate) use namespace::RemoteNamespace;
 
 use admin::Admin;
 use config::RemoteConfig;
-use namespace::Prefix;
-
-/// The environment variable that names the namespace of mode [`Mode::Namespace`](crate::Mode::Namespace), by its
-/// connection string.
-pub const CONNECTION_STRING_VARIABLE: &str = "SERVICEBUS_CONNECTION_STRING";
-/// The environment variable that says for how many seconds an advance of the clock may really wait in mode
-/// [`Mode::Namespace`](crate::Mode::Namespace), where the builder does not say it.
-pub const MAX_REAL_WAIT_VARIABLE: &str = "SERVICEBUS_HARNESS_MAX_REAL_WAIT";
+use namespace::{Prefix, RemoteRun};
 
 /// The environment variable that names the authorities to trust instead of those of the system, as for SDKs.
 const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
@@ -97,7 +88,7 @@ pub(crate) async fn start(
         endpoints,
         namespaces: vec![namespace],
         ca_file: env::var_os(AUTHORITIES_VARIABLE).map(PathBuf::from),
-        running: Running::Remote(running),
+        running: Box::new(running),
     })
 }
 

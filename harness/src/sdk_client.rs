@@ -3,10 +3,10 @@
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPolicy};
 
 use crate::{
-    ServiceBus,
     action::Action,
     error::{Error, ErrorKind},
     mode::Mode,
+    service_bus::ServiceBus,
 };
 
 impl ServiceBus {

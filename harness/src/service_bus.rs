@@ -4,6 +4,8 @@
 //! without blocking, without a panic during a panic, and with any clients still around.
 
 mod builder;
+mod export;
+mod messages;
 
 use std::{
     fmt,
@@ -14,11 +16,10 @@ use std::{
 
 use servicebus_emulator::{
     ClientSettings,
-    auth::{ConnectionString, Key},
+    auth::{Claims, ConnectionString, Key},
 };
 
 use crate::{
-    Claims,
     action::Action,
     amqp::{Amqp, Login},
     backend::Backend,
@@ -31,16 +32,17 @@ use crate::{
     connections::{Cancelled, Connections},
     control::{Control, control_url},
     end_check::{EndCheck, Question},
+    endpoints::{Endpoints, Namespace},
     error::Error,
-    faults::{Faults, Script},
+    error::start::StartError,
+    fault_script::Script,
+    faults::Faults,
     keep::KeepOnFailure,
     keys::Keys,
     keys::Secured,
     mode::Mode,
     observer::{Entrance, Recording},
-    remote::RemoteRun,
-    running::{Endpoints, Namespace, Running, Started},
-    start_error::StartError,
+    running::{Running, Started},
     timeline::Timeline,
 };
 
@@ -64,7 +66,7 @@ pub struct ServiceBus {
     /// Dropped while the namespace is there, which clients reach by it.
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
-    running: Running,
+    running: Box<dyn Running>,
 }
 
 impl ServiceBus {
@@ -240,8 +242,8 @@ impl ServiceBus {
 
     /// Returns the address of the emulator's control API; in mode [`Mode::Namespace`] nothing answers there.
     pub fn control_url(&self) -> String {
-        let emulator = self.connections.backend.emulator();
-        emulator.map_or_else(|| control_url(self.endpoints.http), Control::url)
+        let url = self.connections.backend.control_url();
+        url.unwrap_or_else(|| control_url(self.endpoints.http))
     }
 
     /// Returns a client of a queue. Nothing is checked before it is used.
@@ -367,15 +369,17 @@ impl ServiceBus {
         let remote = started.running.remote();
         let (http, name) = (started.endpoints.http, &namespace.name);
         let liveness = started.running.liveness();
-        let backend: Arc<dyn Backend> = match remote {
-            Some(remote) => remote.remote(),
+        let is_remote = remote.is_some();
+        let (backend, secure): (Arc<dyn Backend>, _) = match remote {
+            Some((backend, secure)) => (backend, Some(secure)),
             None => {
                 let control = Control::new(http, name, liveness.clone());
-                Arc::new(control.showing(started.running.control_token()))
+                let control = control.showing(started.running.control_token());
+                (Arc::new(control), None)
             }
         };
         let (address, string) = (started.endpoints.amqp, &namespace.connection_string);
-        let login = Login::new(address, string, liveness, remote.map(RemoteRun::secure));
+        let login = Login::new(address, string, liveness, secure);
         let connections = Connections {
             background,
             amqp: Amqp::new(login),
@@ -388,17 +392,17 @@ impl ServiceBus {
             unchecked: Unchecked::default(),
         };
         let connections = Arc::new(connections);
-        let control_url = connections.backend.emulator().map(Control::url);
+        let control_url = connections.backend.control_url();
         Ok(Self {
             keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
             mode,
-            secured: match remote {
-                Some(_) => Secured::already(&entrance.namespace),
-                None => Secured::new(&entrance.namespace, entrance.endpoints),
+            secured: match is_remote {
+                true => Secured::already(&entrance.namespace),
+                false => Secured::new(&entrance.namespace, entrance.endpoints),
             },
             endpoints: entrance.endpoints,
             // In a namespace that runs elsewhere every client uses TLS.
-            tls: options.tls || remote.is_some(),
+            tls: options.tls || is_remote,
             ca_file: started.ca_file,
             keys: options.keys,
             namespace: entrance.namespace,

@@ -17,12 +17,14 @@ use tokio::sync::Mutex;
 use crate::{
     address::{self, Place},
     background::Background,
-    control::{Control, ControlError},
+    control::Control,
+    endpoints::{Endpoints, HttpPorts, Namespace},
+    error::control::ControlError,
+    error::start::StartError,
     file_lock::PAUSE,
     liveness::Liveness,
     mode::Mode,
-    running::{Endpoints, HttpPorts, Namespace, Running, Started},
-    start_error::StartError,
+    running::{Running, Started, Stopped},
 };
 
 static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec::new());
@@ -40,7 +42,7 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct SharedEmulator {
     endpoints: Endpoints,
-    running: Running,
+    running: Box<dyn Running>,
     liveness: Liveness,
     ca_file: Option<PathBuf>,
 }
@@ -69,7 +71,7 @@ pub(crate) async fn join(
         endpoints,
         namespaces: vec![namespace.info().clone()],
         ca_file: emulator.ca_file.clone(),
-        running: Running::Shared(Share {
+        running: Box::new(Share {
             namespace,
             emulator,
         }),
@@ -118,17 +120,19 @@ impl SharedEmulator {
     }
 }
 
-impl Share {
-    pub(crate) fn liveness(&self) -> Liveness {
+impl Running for Share {
+    fn liveness(&self) -> Liveness {
         self.emulator.liveness.clone()
     }
 
     /// Removes the namespace and waits until that is done, and until the emulator has ended where no other namespace uses it.
-    pub(crate) async fn stop(self) {
-        self.namespace.remove().await;
-        if let Some(last) = Arc::into_inner(self.emulator) {
-            Box::pin(last.running.stop()).await;
-        }
+    fn stop(self: Box<Self>) -> Stopped {
+        Box::pin(async move {
+            self.namespace.remove().await;
+            if let Some(last) = Arc::into_inner(self.emulator) {
+                last.running.stop().await;
+            }
+        })
     }
 }
 

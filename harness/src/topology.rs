@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use servicebus_emulator::{
     config::{Config, ConfigError, NamespaceConfig},
-    import::{ImportError, import},
+    import::import,
 };
 
 pub use queue::Queue;
@@ -30,9 +30,12 @@ pub use servicebus_emulator::broker::{
 pub use subscription::Subscription;
 pub use topic::Topic;
 
+pub(crate) use document::NAMESPACE;
+pub(crate) use messages::Declared;
+
 use settings::Settings;
 
-use crate::{keys::Keys, observer};
+use crate::{error::topology::TopologyError, keys::Keys, observer};
 
 /// The entities and settings a namespace starts with.
 ///
@@ -61,7 +64,7 @@ pub struct Topology {
     topics: Vec<Topic>,
     settings: Settings,
     /// Sent when the namespace has started.
-    messages: Vec<messages::Declared>,
+    pub(crate) messages: Vec<Declared>,
 }
 
 impl Topology {
@@ -263,52 +266,4 @@ impl Resolved {
 fn text_of(config: &Config) -> String {
     let namespaces = config.namespaces.iter();
     document::of(namespaces.map(NamespaceConfig::declaration).collect())
-}
-
-/// Why a topology cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TopologyError {
-    /// No file is there.
-    #[error(
-        "no topology file at {}; {}",
-        document::alternatives(tried),
-        document::advice(tried)
-    )]
-    Missing {
-        /// The paths that were tried, in order.
-        tried: Vec<PathBuf>,
-    },
-    /// The file is there and cannot be read.
-    #[error("cannot read the topology file {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A comparison runs, and its recorder does not say what the topology is to be.
-    #[error("cannot ask the comparison for the topology: {0}")]
-    Observer(std::io::Error),
-    /// The text was read and is wrong; every problem is listed.
-    #[error("the topology is invalid:\n{0}")]
-    Invalid(ConfigError),
-    /// A template cannot be understood; every problem is listed.
-    #[error("the template {} cannot be imported:\n{source}", path.display())]
-    Template {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ImportError,
-    },
-    /// The topology of a running namespace was taken, and the builder was to add to it.
-    #[error(
-        "the topology of a running namespace cannot be extended by the builder: change the namespace before it is exported"
-    )]
-    ExtendedExport,
-    /// A file was named, and the builder was to add to it.
-    #[error("the topology file {} cannot be extended by the builder: write it all in one of the two", path.display())]
-    Extended {
-        /// The file.
-        path: PathBuf,
-    },
 }

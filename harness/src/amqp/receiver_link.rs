@@ -19,7 +19,7 @@ use fe2o3_amqp::{
 };
 
 use super::{Amqp, AmqpError, ReceiveMode, within};
-use crate::{connections::CancelSignal, received_message::ReceivedMessage};
+use crate::{background::CancelSignal, received_message::ReceivedMessage};
 
 /// What becomes of a received message.
 #[derive(Debug, Clone, PartialEq)]

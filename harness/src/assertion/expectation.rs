@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::{AssertionFailed, Checking, TOLERANCE, observed, recorded::Number, selector::Selector};
 use crate::{
-    ReceivedMessage,
     clients::{EntityClient, ScheduledEnqueueTime, SubQueueClient},
     matcher::Predicate,
     matcher::Text,
     observer::observe,
+    received_message::ReceivedMessage,
 };
 
 /// An assertion about a queue, subscription or topic. It asserts when it is awaited.

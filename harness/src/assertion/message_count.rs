@@ -3,8 +3,8 @@
 use super::{AssertionFailed, Expectation, Kind, ProbeError, Report, hint};
 use crate::{
     clients::{Counts, EntityClient},
-    control::ControlError,
     error::Error,
+    error::control::ControlError,
     text,
 };
 
@@ -100,7 +100,7 @@ impl Expectation<MessageCount> {
     /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
     fn checkable(&self) -> Result<(), ProbeError> {
         let counts_locks = self.kind.wanted.iter().any(|(name, ..)| *name == "locked");
-        if counts_locks && self.client.connections.backend.emulator().is_none() {
+        if counts_locks && self.client.connections.backend.control_url().is_none() {
             let what = format!(
                 "how many messages of {} are locked, which only an emulator counts",
                 self.client

@@ -175,7 +175,7 @@ impl Expectation<SessionState> {
     }
 
     async fn look(&self) -> Result<Option<Bytes>, ProbeError> {
-        if self.client.connections.backend.emulator().is_none() {
+        if self.client.connections.backend.control_url().is_none() {
             return Ok(self.state_of_a_free_session().await?);
         }
         let sessions = self.client.try_sessions().await?;

@@ -3,7 +3,8 @@
 use super::{LockedMessage, SubQueueClient, error::listed};
 use crate::{
     action::Action,
-    amqp::{AmqpError, LockToken, ReceiveMode},
+    amqp::{LockToken, ReceiveMode},
+    error::amqp::AmqpError,
     error::{Error, ErrorKind},
     received_message::{MessageState, ReceivedMessage},
 };

@@ -1,73 +1,18 @@
 //! What the errors of operations on queues, topics and subscriptions have in common.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use super::SubQueueClient;
 use crate::{
-    amqp::{AmqpError, Condition},
-    catalog::{EntityKind, topic_and_name},
-    control::ControlError,
+    catalog::UnknownEntity,
+    error::amqp::{AmqpError, Condition},
+    error::control::ControlError,
     error::{Error, ErrorKind},
     text,
 };
 
 /// The condition by which the emulator says that an entity does not exist.
 const NOT_FOUND: &str = "amqp:not-found";
-
-/// How many entities are named that there are.
-const LISTED: usize = 10;
-
-/// A queue, topic or subscription that the namespace does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnknownEntity {
-    /// What was asked for.
-    pub(crate) kind: EntityKind,
-    /// The name that was asked for; that of a subscription has its topic in it.
-    pub(crate) name: String,
-    /// What the namespace has instead under this name.
-    pub(crate) instead: Option<EntityKind>,
-    /// Those of this kind that there are, the most similar name first; of a topic's subscriptions, its own.
-    pub(crate) known: Vec<String>,
-}
-
-impl fmt::Display for UnknownEntity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, .. } = self;
-        let topic = topic_and_name(name).filter(|_| *kind == EntityKind::Subscription);
-        match topic {
-            Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
-            None => write!(f, "there is no {kind} \"{name}\"")?,
-        }
-        let (asked, who) = match topic {
-            Some((_, name)) => (name, "it"),
-            None => (name.as_str(), "the namespace"),
-        };
-        match (self.instead, self.known.as_slice()) {
-            (Some(instead), _) => write!(f, "; it is a {instead}"),
-            (None, []) => write!(f, "; {who} has no {kind}s"),
-            (None, known) => {
-                match text::is_near(asked, &known[0]) {
-                    true => write!(f, "; did you mean {:?}? {} has ", known[0], capital(who))?,
-                    false => write!(f, "; {who} has ")?,
-                }
-                let listed = known.iter().take(LISTED).map(String::as_str);
-                f.write_str(&Vec::from_iter(listed).join(", "))?;
-                match known.len().checked_sub(LISTED) {
-                    Some(more @ 1..) => write!(f, " and {more} more"),
-                    _ => Ok(()),
-                }
-            }
-        }
-    }
-}
-
-/// Begins a sentence.
-fn capital(words: &str) -> String {
-    let (first, rest) = words.split_at(1);
-    first.to_uppercase() + rest
-}
-
-impl std::error::Error for UnknownEntity {}
 
 impl From<UnknownEntity> for Error {
     fn from(unknown: UnknownEntity) -> Self {
@@ -102,7 +47,7 @@ impl SubQueueClient {
     }
 
     /// An error of a sentence about this entity.
-    pub(super) fn error(&self, kind: ErrorKind, sentence: String) -> Error {
+    pub(crate) fn error(&self, kind: ErrorKind, sentence: String) -> Error {
         Error::new(kind, self.path.clone(), sentence)
     }
 

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     action::Action,
-    amqp::{AmqpError, CONTAINER, IncomingMessage, LockToken, ReceiverLink, SettleAs},
+    amqp::{CONTAINER, IncomingMessage, LockToken, ReceiverLink, SettleAs},
+    error::amqp::AmqpError,
     error::{Error, ErrorKind},
     received_message::ReceivedMessage,
     timeline::{EventKind, is_at},

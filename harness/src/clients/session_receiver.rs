@@ -12,8 +12,10 @@ use tokio::sync::Mutex;
 use super::{LockedMessage, SubQueueClient};
 use crate::{
     action::Action,
-    amqp::{Accepted, AmqpError, ReceiverLink, SettleAs},
-    connections::{CancelSignal, Connections},
+    amqp::{Accepted, ReceiverLink, SettleAs},
+    background::CancelSignal,
+    connections::Connections,
+    error::amqp::AmqpError,
     error::{Error, ErrorKind},
     text,
 };

@@ -16,14 +16,13 @@ use testcontainers::{
     runners::AsyncRunner,
 };
 
-use super::ContainerError;
+use crate::{
+    error::{container::ContainerError, start::VERSION},
+    variables::IMAGE_VARIABLE,
+};
 
-/// The environment variable that names another image.
-pub(crate) const IMAGE_VARIABLE: &str = "SERVICEBUS_EMULATOR_IMAGE";
-/// The version an image must have: the harness speaks to no other.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where an image says its version (OCI image specification, annotations).
-pub(crate) const VERSION_LABEL: &str = "org.opencontainers.image.version";
+const VERSION_LABEL: &str = "org.opencontainers.image.version";
 
 /// The variable that gives an image its control token.
 const TOKEN_VARIABLE: &str = "SERVICEBUS_EMULATOR_CONTROL_TOKEN";
@@ -131,6 +130,7 @@ impl Image {
             }),
             None => Err(ContainerError::Foreign {
                 image: self.to_string(),
+                label: VERSION_LABEL,
             }),
         }
     }

@@ -14,8 +14,8 @@ use tokio::{
 use super::{network::Network, run::Mapped};
 use crate::{
     background::{Background, Task},
-    running::{Endpoints, HttpPorts},
-    start_error::StartError,
+    endpoints::{Endpoints, HttpPorts},
+    error::start::StartError,
 };
 
 /// Listeners that pass on what they hear; dropping them cuts every connection that came by them.

@@ -13,7 +13,6 @@ use tokio::{
 };
 
 use super::{
-    ContainerError,
     engine::{Container, Image, is_passing, reason},
     hold::Hold,
     network::Network,
@@ -21,6 +20,7 @@ use super::{
 };
 use crate::{
     background::{Background, Task},
+    error::container::ContainerError,
     liveness::Output,
 };
 

@@ -13,7 +13,6 @@ use servicebus_emulator::ControlToken;
 use tokio::sync::Mutex;
 
 use super::{
-    ContainerError,
     engine::Container,
     hold::Hold,
     network::Network,
@@ -22,6 +21,7 @@ use super::{
 use crate::{
     address::random_number,
     background::{Background, Task},
+    error::container::ContainerError,
     liveness::Output,
 };
 

@@ -5,8 +5,9 @@ use std::{panic::Location, sync::Arc, time::Duration};
 use serde_json::Value;
 use servicebus_control_api::{self as api, Filter, Pick, Property};
 
-use super::{Effect, Fault, Operation, Set};
-use crate::{action::Action, connections::Connections, control::ControlError, error::Error};
+use super::{Effect, Fault, Operation};
+use crate::fault_script::Set;
+use crate::{action::Action, connections::Connections, error::Error, error::control::ControlError};
 
 /// Which operation a fault is for.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@
 use std::{
     future::Future,
     io::{self, BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -20,10 +20,10 @@ use servicebus_control_api::Ready;
 use tokio::sync::oneshot;
 
 use crate::{
-    liveness::{DYING_WITHIN, Liveness, until},
-    liveness::{Output, described},
-    running::Endpoints,
-    text,
+    endpoints::Endpoints,
+    error::start::{ReadyError, VERSION},
+    liveness::{ChildView, DYING_WITHIN, Liveness, Output},
+    running::{Running, Stopped},
 };
 
 /// How long a child may take to end before it is killed.
@@ -45,13 +45,6 @@ pub(crate) struct ChildProcess {
 pub(crate) enum ExitedEarly {
     Deadline,
     Ended,
-}
-
-/// A look at the child that does not keep it alive.
-#[derive(Debug, Clone)]
-pub(crate) struct ChildView {
-    child: Arc<Mutex<Child>>,
-    output: Output,
 }
 
 impl ChildProcess {
@@ -101,25 +94,6 @@ impl ChildProcess {
         }
     }
 
-    /// Orders the child to end and waits until it has ended.
-    pub(crate) async fn stop(self) {
-        let view = self.view();
-        drop(self);
-        // A little longer than it takes to lose patience.
-        view.wait_for_end(TIMEOUT * 2).await;
-    }
-
-    /// Returns the id of the process.
-    pub(crate) fn id(&self) -> u32 {
-        let child = self.child.lock();
-        child.id()
-    }
-
-    /// Lets others see whether the child lives.
-    pub(crate) fn liveness(&self) -> Liveness {
-        Liveness::Child(self.view())
-    }
-
     pub(crate) fn exit_code(&self) -> Option<i32> {
         self.view().status()?.code()
     }
@@ -136,10 +110,24 @@ impl ChildProcess {
     }
 
     fn view(&self) -> ChildView {
-        ChildView {
-            child: Arc::clone(&self.child),
-            output: self.output.clone(),
-        }
+        ChildView::new(&self.child, &self.output)
+    }
+}
+
+impl Running for ChildProcess {
+    fn process(&self) -> Option<u32> {
+        Some(self.child.lock().id())
+    }
+
+    fn liveness(&self) -> Liveness {
+        Liveness::Child(self.view())
+    }
+
+    fn stop(self: Box<Self>) -> Stopped {
+        let view = self.view();
+        drop(self);
+        // A little longer than it takes to lose patience.
+        Box::pin(async move { view.wait_for_end(TIMEOUT * 2).await })
     }
 }
 
@@ -156,26 +144,6 @@ impl Drop for ChildProcess {
         }
         // Without a thread the child still ends by itself and is only collected later.
         let _ = thread::Builder::new().spawn(move || collect(&child));
-    }
-}
-
-impl ChildView {
-    /// How it ended, once it has and all it wrote has been read.
-    pub(crate) fn end(&self) -> Option<ExitStatus> {
-        self.status().filter(|_| self.output.is_complete())
-    }
-
-    pub(crate) fn last_output(&self) -> String {
-        self.output.text()
-    }
-
-    fn status(&self) -> Option<ExitStatus> {
-        let mut child = self.child.lock();
-        child.try_wait().ok().flatten()
-    }
-
-    async fn wait_for_end(&self, within: Duration) {
-        until(within, || self.end().is_some()).await;
     }
 }
 
@@ -213,9 +181,6 @@ fn collect(child: &Mutex<Child>) {
     }
 }
 
-/// The version an emulator must have: the harness speaks to no other.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Where the emulator listens.
 pub(crate) fn endpoints(ready: &Ready) -> Endpoints {
     Endpoints {
@@ -225,50 +190,6 @@ pub(crate) fn endpoints(ready: &Ready) -> Endpoints {
         http: ready.http,
         https: ready.https,
     }
-}
-
-/// Why a child did not become a namespace.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadyError {
-    /// It said nothing in time.
-    #[error("{} did not become ready within {}; {}", binary.display(), text::seconds(*within), described(output))]
-    Late {
-        /// The binary.
-        binary: PathBuf,
-        /// How long it had.
-        within: Duration,
-        /// The last lines of its standard error.
-        output: String,
-    },
-    /// It ended first.
-    #[error("{} ended before it was ready ({status}); {}", binary.display(), described(output))]
-    Ended {
-        /// The binary.
-        binary: PathBuf,
-        /// How it ended.
-        status: String,
-        /// The last lines of its standard error.
-        output: String,
-    },
-    /// It said something else.
-    #[error("the emulator's first line is not a ready line ({reason}): {line}")]
-    Malformed {
-        /// What it printed.
-        line: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// It is of another version.
-    #[error(
-        "{} is version {found}, this harness needs {VERSION}; run `cargo build -p servicebus-emulator` in the workspace, or `cargo install servicebus-emulator --version {VERSION}`",
-        binary.display()
-    )]
-    Version {
-        /// The binary.
-        binary: PathBuf,
-        /// The version it says it has.
-        found: String,
-    },
 }
 
 pub(crate) fn parse(line: &str) -> Result<Ready, ReadyError> {

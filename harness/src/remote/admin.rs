@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     catalog::EntityKind,
-    control::{ControlError, Refusal},
+    error::control::{ControlError, Refusal},
     stream::exchange,
     text,
 };

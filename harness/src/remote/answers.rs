@@ -17,7 +17,7 @@ use crate::{
     backend::{Answer, Backend, Place},
     catalog::{Catalog, Declared},
     catalog::{EntityKind, subscription_path},
-    control::{ControlError, Refusal},
+    error::control::{ControlError, Refusal},
     text,
 };
 

@@ -4,7 +4,10 @@ use std::{env, net::SocketAddr, time::Duration};
 
 use servicebus_emulator::auth::{Claims, ConnectionString, Key};
 
-use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE, RemoteError};
+use crate::{
+    error::remote::RemoteError,
+    variables::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE},
+};
 
 /// AMQP over TLS.
 pub(crate) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;

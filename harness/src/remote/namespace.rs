@@ -11,12 +11,15 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::{Secure, admin::Admin};
+use super::admin::Admin;
 use crate::{
     address::random_number,
+    backend::Backend,
     background::Background,
     catalog::{EntityKind, topic_and_name},
     file_lock::FileLock,
+    running::{Running, Stopped},
+    stream::Secure,
 };
 
 /// A namespace while a `ServiceBus` works in it.
@@ -137,18 +140,16 @@ impl RemoteRun {
             file_lock,
         }
     }
+}
 
-    pub(crate) fn remote(&self) -> Arc<RemoteNamespace> {
-        Arc::clone(&self.remote)
-    }
-
-    pub(crate) fn secure(&self) -> Secure {
-        self.secure.clone()
+impl Running for RemoteRun {
+    fn remote(&self) -> Option<(Arc<dyn Backend>, Secure)> {
+        Some((Arc::clone(&self.remote) as _, self.secure.clone()))
     }
 
     /// Removes what the `ServiceBus` made where it is possible to wait.
-    pub(crate) async fn stop(self) {
-        self.remote.clean().await;
+    fn stop(self: Box<Self>) -> Stopped {
+        Box::pin(async move { self.remote.clean().await })
     }
 }
 
@@ -159,7 +160,7 @@ impl Drop for RemoteRun {
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let remote = self.remote();
+        let remote = Arc::clone(&self.remote);
         let _cleaning = self.background.spawn(async move {
             remote.clean().await;
             // The send fails only when the test thread has ended.

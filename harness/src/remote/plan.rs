@@ -6,10 +6,11 @@ use servicebus_emulator::{
     config::{Config, NamespaceConfig, properties_json},
 };
 
-use super::{RemoteError, RemoteNamespace, description::Description, namespace::Prefix};
+use super::{RemoteNamespace, description::Description, namespace::Prefix};
+use crate::error::remote::RemoteError;
 use crate::{
     catalog::{EntityKind, subscription_path},
-    control::ControlError,
+    error::control::ControlError,
 };
 
 /// One entity that is to be made, and what has to be there before.

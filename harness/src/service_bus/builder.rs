@@ -12,16 +12,17 @@ use crate::{
     address::Place,
     background::Background,
     catalog::Catalog,
-    connections, in_process,
+    connections,
+    endpoints::{HttpPorts, Secret},
+    error::start::StartError,
+    in_process,
     keys::Keys,
-    keys::Secret,
     mode::Mode,
     observer,
     process::{self, ProcessOptions},
     remote::{self, RemoteOptions},
-    running::{HttpPorts, Started},
+    running::Started,
     shared::{self, Terms},
-    start_error::StartError,
     topology::{Resolved, Topology},
 };
 
@@ -189,7 +190,7 @@ impl Builder {
         let entrance = observer::entrance(&started)?;
         let servicebus = ServiceBus::new(mode, background, started, entrance, declared, options)?;
         if let Some(topology) = &self.topology {
-            topology.put_messages(&servicebus).await?;
+            servicebus.put_messages(topology).await?;
         }
         Ok(servicebus)
     }
@@ -250,7 +251,7 @@ impl Builder {
                 container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => Err(crate::mode::ModeError::FeatureOff { mode }.into()),
+            Mode::Container => Err(crate::error::start::ModeError::FeatureOff.into()),
             Mode::Namespace => {
                 let options = RemoteOptions {
                     connection_string: self.connection_string.clone(),

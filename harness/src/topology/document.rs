@@ -7,20 +7,15 @@
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use serde_json::{Value, json};
 
-use super::{Queue, Topic, Topology, TopologyError};
-
-use crate::{
-    action::Action, connections::Connections, control::ControlError, error::Error, keys,
-    service_bus::ServiceBus, shared::is_made_up,
-};
+use super::{Queue, Topic, Topology};
+use crate::error::{Error, topology::TopologyError};
 
 /// The namespace of the official emulator, which some clients take for granted.
-pub(super) const NAMESPACE: &str = "sbemulatorns";
+pub(crate) const NAMESPACE: &str = "sbemulatorns";
 
 /// Writes the topology as a configuration file.
 pub(super) fn text(topology: &Topology) -> String {
@@ -56,17 +51,14 @@ pub(super) fn read(path: &Path) -> Result<(PathBuf, String), TopologyError> {
             Err(source) => return Err(TopologyError::Unreadable { path, source }),
         }
     }
-    Err(TopologyError::Missing { tried })
-}
-
-/// Names the paths that were tried.
-pub(super) fn alternatives(tried: &[PathBuf]) -> String {
-    let tried = tried.iter().map(|path| path.display().to_string());
-    tried.collect::<Vec<_>>().join(" nor at ")
+    Err(TopologyError::Missing {
+        advice: advice(&tried),
+        tried: Vec::from_iter(tried.iter().map(|path| path.display().to_string())),
+    })
 }
 
 /// Says what is there instead, or where files are looked for.
-pub(super) fn advice(tried: &[PathBuf]) -> String {
+fn advice(tried: &[PathBuf]) -> String {
     let mut directories = tried.iter().filter_map(|path| path.parent());
     let found = directories.find_map(|directory| {
         let mut names = json_files(directory);
@@ -108,58 +100,10 @@ fn candidates(path: &Path, manifest: Option<PathBuf>) -> Vec<PathBuf> {
     tried
 }
 
-impl ServiceBus {
-    /// Returns what the namespace holds now, as it would be declared: to start another namespace with, or to keep in a file.
-    ///
-    /// How this namespace is reached is not part of it: its key, its address, and its name where that was made up. Keys that
-    /// its own topology declared beside that are.
-    ///
-    /// # Panics
-    ///
-    /// When the emulator does not answer.
-    #[track_caller]
-    pub fn topology(&self) -> Action<'_, Topology> {
-        Action::new(async move {
-            let ask = |connections: Arc<Connections>| async move {
-                let mut document = connections.backend.topology().await?;
-                let own = connections.amqp.key_name().to_owned();
-                forget_entrance(&mut document, &own);
-                Ok::<_, ControlError>(document)
-            };
-            let document = self.connections.run(ask).await?;
-            Ok(Topology::exported(format!("{document:#}")))
-        })
-    }
-}
-
 impl Topology {
     /// Returns the topology in the official emulator's JSON: what a file holds, or what the builder and an export write.
     pub fn json(&self) -> Result<String, Error> {
         Ok(self.resolve()?.text)
-    }
-}
-
-/// Leaves out how the namespace is reached, which another one would have to share.
-fn forget_entrance(document: &mut Value, own: &str) {
-    let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
-        return;
-    };
-    if namespace["Name"].as_str().is_some_and(is_made_up) {
-        namespace["Name"] = NAMESPACE.into();
-    }
-    let Some(block) = namespace["Emulator"].as_object_mut() else {
-        return;
-    };
-    block.remove("Address");
-    let Some(Value::Array(mut declared)) = block.remove("Keys") else {
-        return;
-    };
-    declared.retain(|key| {
-        let name = key["Name"].as_str().unwrap_or_default();
-        name != own && !keys::is_own(name)
-    });
-    if !declared.is_empty() {
-        block.insert("Keys".to_owned(), declared.into());
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::PropertyValue;
+use crate::message::PropertyValue;
 
 /// A rule of a subscription to start with.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use servicebus_emulator::broker::{EntityKind, Property};
 use servicebus_emulator::config::Config;
 
 use super::*;
-use crate::PropertyValue;
+use crate::message::PropertyValue;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -16,7 +16,7 @@ use serde_amqp::read::SliceReader;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use crate::{
-    amqp::AmqpError,
+    error::amqp::AmqpError,
     message::{PropertyValue, from_encoded},
     received_message::ReceivedMessage,
 };

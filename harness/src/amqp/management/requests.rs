@@ -293,8 +293,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        address::Place, amqp::Login, background::Background, in_process, liveness::Liveness,
-        running::HttpPorts,
+        address::Place, amqp::Login, background::Background, endpoints::HttpPorts, in_process,
+        liveness::Liveness,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.

@@ -4,8 +4,12 @@ use std::io;
 
 use servicebus_emulator::auth::ConnectionStringError;
 
-use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
-use crate::{catalog::EntityKind, control::ControlError, file_lock::FileLockError};
+use super::control::ControlError;
+use crate::{
+    catalog::EntityKind,
+    file_lock::FileLockError,
+    variables::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE},
+};
 
 /// Where the right connection string is found.
 const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";

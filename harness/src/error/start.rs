@@ -2,11 +2,16 @@
 
 use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
 
+use super::{Error, control::ControlError, remote::RemoteError, topology::TopologyError};
 use crate::{
-    address::ADDRESS_VARIABLE, connections::WITHIN_VARIABLE, control::ControlError,
-    file_lock::FileLockError, mode::ModeError, process::ReadyError, remote::RemoteError, text,
-    topology::TopologyError,
+    file_lock::FileLockError,
+    liveness::described,
+    text,
+    variables::{ADDRESS_VARIABLE, MODE_VARIABLE, WITHIN_VARIABLE},
 };
+
+/// The version an emulator must have: the harness speaks to no other.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +30,7 @@ pub(crate) enum StartError {
     },
     /// A message that the topology declares could not be put where it belongs.
     #[error("cannot put the messages of the topology into the namespace: {0}")]
-    Messages(#[source] Box<crate::error::Error>),
+    Messages(#[source] Box<Error>),
     /// The background runtime did not start.
     #[error("cannot start the harness's runtime: {0}")]
     Runtime(io::Error),
@@ -124,7 +129,7 @@ pub(crate) enum StartError {
     /// There is no container.
     #[cfg(feature = "container")]
     #[error(transparent)]
-    Container(#[from] crate::container::ContainerError),
+    Container(#[from] super::container::ContainerError),
     /// An address cannot be listened on from which a container is to be reached.
     #[cfg(feature = "container")]
     #[error("cannot listen on {address}: {source}")]
@@ -148,4 +153,67 @@ pub(crate) enum StartError {
     /// The emulator serves no namespace.
     #[error("the emulator serves no namespace")]
     NoNamespace,
+}
+
+/// Why a mode was not chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ModeError {
+    /// The environment names a mode that does not exist.
+    #[error(
+        "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
+    )]
+    Unknown {
+        /// What the variable holds.
+        value: String,
+    },
+    /// The mode was left out when the harness was built.
+    #[cfg(not(feature = "container"))]
+    #[error(
+        "mode \"container\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"container\"] }}"
+    )]
+    FeatureOff,
+}
+
+/// Why a child did not become a namespace.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadyError {
+    /// It said nothing in time.
+    #[error("{} did not become ready within {}; {}", binary.display(), text::seconds(*within), described(output))]
+    Late {
+        /// The binary.
+        binary: PathBuf,
+        /// How long it had.
+        within: Duration,
+        /// The last lines of its standard error.
+        output: String,
+    },
+    /// It ended first.
+    #[error("{} ended before it was ready ({status}); {}", binary.display(), described(output))]
+    Ended {
+        /// The binary.
+        binary: PathBuf,
+        /// How it ended.
+        status: String,
+        /// The last lines of its standard error.
+        output: String,
+    },
+    /// It said something else.
+    #[error("the emulator's first line is not a ready line ({reason}): {line}")]
+    Malformed {
+        /// What it printed.
+        line: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is of another version.
+    #[error(
+        "{} is version {found}, this harness needs {VERSION}; run `cargo build -p servicebus-emulator` in the workspace, or `cargo install servicebus-emulator --version {VERSION}`",
+        binary.display()
+    )]
+    Version {
+        /// The binary.
+        binary: PathBuf,
+        /// The version it says it has.
+        found: String,
+    },
 }

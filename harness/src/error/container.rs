@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::engine::{IMAGE_VARIABLE, VERSION, VERSION_LABEL};
-use crate::text;
+use super::start::VERSION;
+use crate::{text, variables::IMAGE_VARIABLE};
 
 /// Why the emulator does not run as a container.
 #[derive(Debug, thiserror::Error)]
@@ -48,11 +48,13 @@ pub(crate) enum ContainerError {
     },
     /// The image is of something else.
     #[error(
-        "{image} is no image of this emulator: it has no label {VERSION_LABEL}; name another one in {IMAGE_VARIABLE}"
+        "{image} is no image of this emulator: it has no label {label}; name another one in {IMAGE_VARIABLE}"
     )]
     Foreign {
         /// The image.
         image: String,
+        /// The label with its version.
+        label: &'static str,
     },
     /// The container was started and cannot be used.
     #[error("the container of {image} does not run: {reason}")]

@@ -1,0 +1,68 @@
+//! Waiting for a client of the code under test.
+
+use std::time::{Duration, Instant};
+
+use super::{failure::Report, hint};
+use crate::{
+    action::Action,
+    clients::SubQueueClient,
+    error::{Error, ErrorKind},
+    text,
+};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+impl SubQueueClient {
+    /// Waits until a client of the code under test receives here: a receiver is attached and has asked for messages, or
+    /// waits for a session. The test's own receives do not count.
+    ///
+    /// A test that starts a worker in a task of its own waits for it before it moves the clock or waits for an idle
+    /// namespace: until then neither knows that there will be a worker.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus, work: impl Future<Output = ()> + Send + 'static) {
+    /// let orders = servicebus.queue("orders");
+    /// tokio::spawn(work);
+    /// orders.wait_for_receiver().await;
+    /// orders.send("12").await;
+    /// servicebus.wait_idle().await;
+    /// assert_completed!(orders).await;
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When none comes in time: within 5 s, or what [`Builder::within`](crate::Builder::within) says.
+    #[track_caller]
+    pub fn wait_for_receiver(&self) -> Action<'_, ()> {
+        self.wait_for_receiver_within(self.connections.within)
+    }
+
+    /// Waits until a client of the code under test receives here, up to a deadline in real time.
+    ///
+    /// # Panics
+    ///
+    /// When none comes in time.
+    #[track_caller]
+    pub fn wait_for_receiver_within(&self, within: Duration) -> Action<'_, ()> {
+        Action::new(self.run(move |client| async move { client.found_receiver(within).await }))
+    }
+
+    async fn found_receiver(self, within: Duration) -> Result<(), Error> {
+        let started = Instant::now();
+        while self.try_receivers().await?.is_empty() {
+            if started.elapsed() >= within {
+                let within = text::seconds(within);
+                let mut sentence = format!("{self}: no client came to receive within {within}");
+                if let Some(why) = hint::connecting(&Report::of(&self).await) {
+                    sentence += &format!("\n\nhint: {why}");
+                }
+                return Err(self.error(ErrorKind::Timeout, sentence));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a namespace listens, and the strings that open it.
+
+use std::{fmt, net::SocketAddr, ops::Deref};
+
+use serde::Deserialize;
+use servicebus_emulator::{HTTP_PORT, NamespaceInfo};
+
+/// Where a namespace listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoints {
+    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every port wants it.
+    pub amqp: SocketAddr,
+    /// AMQP over TLS.
+    pub amqps: SocketAddr,
+    /// HTTP: the control API, and AMQP over WebSocket.
+    pub http: SocketAddr,
+    /// HTTP over TLS, where [`Builder::ports`](crate::Builder::ports) asked for it. Every other port takes TLS
+    /// too.
+    pub https: Option<SocketAddr>,
+}
+
+/// The ports that a namespace listens on beside those of AMQP.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct HttpPorts {
+    pub(crate) http: u16,
+    pub(crate) https: Option<u16>,
+}
+
+impl Default for HttpPorts {
+    fn default() -> Self {
+        Self {
+            http: HTTP_PORT,
+            https: None,
+        }
+    }
+}
+
+/// A namespace and the strings that open it.
+#[derive(Debug, Clone)]
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    pub(crate) connection_string: Secret,
+    pub(crate) admin_connection_string: Secret,
+}
+
+impl From<NamespaceInfo> for Namespace {
+    fn from(info: NamespaceInfo) -> Self {
+        Self {
+            name: info.name,
+            connection_string: info.connection_string.into(),
+            admin_connection_string: info.admin_connection_string.into(),
+        }
+    }
+}
+
+/// A text with a key in it. It reads as any other; only `Debug` does not tell it.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Secret(String);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<Secret> for String {
+    fn from(secret: Secret) -> Self {
+        secret.0
+    }
+}
+
+impl Deref for Secret {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("(hidden)")
+    }
+}
