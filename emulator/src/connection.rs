@@ -66,6 +66,7 @@ pub(crate) async fn serve<W: Wire>(
     let bell = Arc::clone(&peer.client.bell);
     let (mut stopping, mut more, mut written) = (false, false, true);
     while let Some(unwritten) = peer.turn_or_end(&mut input) {
+        shared.count_activity();
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;

@@ -162,8 +162,9 @@ fn share(
     let places = Places::new(options.connections);
     let place = Place::new(&options.host, endpoints);
     let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
+    let activity = options.activity;
     Ok(Shared::new(
-        switches, real, namespaces, listeners, tls, memory, places, access,
+        switches, real, namespaces, listeners, tls, memory, places, access, activity,
     ))
 }
 

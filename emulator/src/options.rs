@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use servicebus_broker::Tier;
@@ -66,6 +67,9 @@ pub struct Options {
     pub access: AccessOptions,
     /// Where wall time is read; by default from the operating system.
     pub wall_clock: WallClock,
+    /// Counts what connections do, for one who drives the runtime and must know when nothing moves any more: it grows with
+    /// every turn of a connection and every request.
+    pub activity: Option<Arc<AtomicU64>>,
     /// Most bytes that a connection may make the emulator keep in unfinished messages, unread output, links and other state;
     /// more closes it with `amqp:resource-limit-exceeded`. At least twice the largest message of its namespace; 1 MiB until
     /// a token was accepted. 64 MiB unless set. Messages that entities hold do not count.
@@ -95,6 +99,7 @@ impl Default for Options {
             waiting_requests: WAITING_REQUESTS,
             access: AccessOptions::default(),
             wall_clock: WallClock::default(),
+            activity: None,
             connection_memory: CONNECTION_MEMORY,
             process_memory: PROCESS_MEMORY,
             connections: CONNECTIONS,

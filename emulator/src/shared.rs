@@ -1,7 +1,7 @@
 //! What all connections of a process share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use servicebus_broker::{IdSource, Tier};
@@ -31,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) places: Arc<Places>,
     pub(crate) access: Access,
     pub(crate) arm: arm::State,
+    activity: Option<Arc<AtomicU64>>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
 }
@@ -67,6 +68,7 @@ impl Shared {
         memory: Arc<Memory>,
         places: Arc<Places>,
         access: Access,
+        activity: Option<Arc<AtomicU64>>,
     ) -> Self {
         Self {
             options,
@@ -78,6 +80,7 @@ impl Shared {
             places,
             access,
             arm: arm::State::default(),
+            activity,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
         }
@@ -86,6 +89,13 @@ impl Shared {
     /// How many peers are connected, and word of every change.
     pub(crate) fn connections(&self) -> watch::Receiver<usize> {
         self.connections.subscribe()
+    }
+
+    /// Counts a turn of a connection or a part of a request, where that is asked for.
+    pub(crate) fn count_activity(&self) {
+        if let Some(activity) = &self.activity {
+            activity.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts a connection until the guard is dropped, however it ends.

@@ -35,13 +35,9 @@ mod sessions;
 mod stored;
 mod unsettled_sends;
 
-use std::{
-    future::Future,
-    pin::Pin,
-    time::{Duration, Instant},
-};
+use std::{future::Future, pin::Pin, time::Duration};
 
-use crate::{clients::SubQueueClient, error::Error};
+use crate::{background::Stopwatch, clients::SubQueueClient, error::Error};
 
 /// The text by which the harness says that only an emulator could tell.
 const UNCHECKABLE: &str = "could not check: ";
@@ -271,7 +267,7 @@ async fn poll<T, F>(
 where
     F: Future<Output = Result<T, ProbeError>>,
 {
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let [mut pause, longest] = PAUSES;
     loop {
         let found = look().await?;

@@ -5,16 +5,18 @@
 //! weakly; the last namespace or client that is dropped ends it, without blocking.
 
 use std::{
+    cell::Cell,
     future::Future,
     io, panic,
     pin::Pin,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::AtomicU64},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
 use tokio::{
-    runtime::{Builder, Runtime},
+    runtime::{Builder, Handle, Runtime},
     sync::oneshot,
     task::JoinHandle,
 };
@@ -24,7 +26,11 @@ static SHARED: Mutex<Weak<Background>> = Mutex::new(Weak::new());
 /// A runtime that shuts down in the background when its last user is dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
+    /// None where it is another's.
     runtime: Option<Runtime>,
+    handle: Handle,
+    /// What emulators count there, where time is driven by one who must know when nothing moves any more.
+    activity: Option<Arc<AtomicU64>>,
 }
 
 impl Background {
@@ -47,8 +53,25 @@ impl Background {
             .enable_all()
             .build()?;
         Ok(Self {
+            handle: runtime.handle().clone(),
             runtime: Some(runtime),
+            activity: None,
         })
+    }
+
+    /// Takes the runtime that this is called on, whose time is paused and driven by who gives the counter.
+    #[cfg(feature = "explore")]
+    pub(crate) fn conducted(activity: Arc<AtomicU64>) -> Self {
+        Self {
+            runtime: None,
+            handle: Handle::current(),
+            activity: Some(activity),
+        }
+    }
+
+    /// Returns what emulators are to count what they do in, where time is driven.
+    pub(crate) fn activity(&self) -> Option<Arc<AtomicU64>> {
+        self.activity.clone()
     }
 
     /// Runs a future there; dropping the task cancels it.
@@ -66,16 +89,10 @@ impl Background {
             *returned.lock() = Some(value);
         });
         Task {
-            handle: self.runtime().spawn(running),
+            handle: self.handle.spawn(running),
             value,
             aborts: true,
         }
-    }
-
-    fn runtime(&self) -> &Runtime {
-        self.runtime
-            .as_ref()
-            .expect("the runtime is taken only when the last user drops it")
     }
 }
 
@@ -135,6 +152,40 @@ impl CancelSignal {
     pub(crate) async fn wait(&mut self) {
         // The other end is dropped, never used: its drop is the news.
         let _ = (&mut self.0).await;
+    }
+}
+
+/// How long something has taken: in real time, which goes on where the test's runtime is paused; by the time of the runtime
+/// on a thread whose time is driven.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stopwatch {
+    Real(std::time::Instant),
+    Driven(tokio::time::Instant),
+}
+
+thread_local! {
+    static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        match IS_DRIVEN.get() {
+            true => Self::Driven(tokio::time::Instant::now()),
+            false => Self::Real(std::time::Instant::now()),
+        }
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        match self {
+            Self::Real(started) => started.elapsed(),
+            Self::Driven(started) => started.elapsed(),
+        }
+    }
+
+    /// Says that the time of this thread's runtime is driven.
+    #[cfg(feature = "explore")]
+    pub(crate) fn drive_this_thread() {
+        IS_DRIVEN.set(true);
     }
 }
 

@@ -7,14 +7,14 @@
 use std::{
     sync::{Arc, mpsc},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use servicebus_control_api::{Failure, Faults, Operation, ScriptedFault};
 
 use crate::{
-    assertion::left_behind, catalog::EntityKind, clients::SubQueueClient, connections::Connections,
-    error::Error, error::control::ControlError, fault_script::Set,
+    assertion::left_behind, background::Stopwatch, catalog::EntityKind, clients::SubQueueClient,
+    connections::Connections, error::Error, error::control::ControlError, fault_script::Set,
 };
 
 /// What to do about faults that never fired.
@@ -184,7 +184,7 @@ fn near(operation: Operation, met: &ScriptedFault) -> String {
 
 /// Looks until nothing is left: what is still on its way is waited for, as every assertion does.
 async fn left_over(connections: &Arc<Connections>) -> Option<String> {
-    let started = Instant::now();
+    let started = Stopwatch::start();
     loop {
         let left = match left(connections).await {
             Ok(left) => left,

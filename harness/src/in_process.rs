@@ -2,9 +2,9 @@
 //!
 //! Its tasks run on the background runtime, so the test's own may have one thread or be paused.
 
-use std::{io::ErrorKind, path::Path, sync::Arc};
+use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
 
-use servicebus_emulator::{Emulator, Options, config::Config};
+use servicebus_emulator::{Emulator, Options, WallClock, config::Config};
 
 use crate::{
     address::{Place, Search},
@@ -25,7 +25,14 @@ pub(crate) async fn start(
     let mut search = Search::new(place);
     loop {
         let address = search.next(background).await?;
+        let activity = background.activity();
+        let wall_clock = match activity {
+            Some(_) => WallClock::starting_at(SystemTime::now()),
+            None => WallClock::default(),
+        };
         let options = Options {
+            activity,
+            wall_clock,
             host: address.to_string(),
             http_port: ports.http,
             https_port: ports.https,
@@ -49,6 +56,11 @@ pub(crate) async fn start(
 }
 
 impl Running for Emulator {
+    #[cfg(feature = "explore")]
+    fn explored(&self) -> Option<servicebus_emulator::Explored> {
+        Some(self.explored())
+    }
+
     fn stop(self: Box<Self>) -> Stopped {
         Box::pin((*self).stop())
     }

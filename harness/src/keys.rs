@@ -24,7 +24,11 @@ const PREFIX: &str = "harness-";
 
 /// The keys of one namespace, by what they give.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Vec<Key>);
+pub(crate) struct Keys {
+    limited: Vec<Key>,
+    /// For clients that are told apart by them.
+    parties: Vec<Key>,
+}
 
 impl Keys {
     /// Declares them in the first namespace of a configuration. One that shares its emulator, and declared no keys, is
@@ -47,7 +51,36 @@ impl Keys {
             made("send-listen", Claims::SEND | Claims::LISTEN),
         ];
         namespace.keys.extend(limited.iter().cloned());
-        Self(limited)
+        Self {
+            limited,
+            parties: Vec::new(),
+        }
+    }
+
+    /// Declares so many keys more, all with all rights, for clients that are told apart by them.
+    pub(crate) fn with_parties(mut self, config: &mut Config, count: usize) -> Self {
+        // The same in each run, which has an emulator of its own.
+        let parties = (1..=count).map(|number| Key {
+            name: format!("{PREFIX}party-{number}"),
+            ..made("party", Claims::ALL)
+        });
+        self.parties = parties.collect();
+        if let Some(namespace) = config.namespaces.first_mut() {
+            namespace.keys.extend(self.parties.iter().cloned());
+        }
+        self
+    }
+
+    /// Puts the key of a party, counted from 0, into a connection string, and returns it with the key's name; none where
+    /// there are not so many.
+    #[cfg(feature = "explore")]
+    pub(crate) fn of_party(
+        &self,
+        connection_string: &str,
+        party: usize,
+    ) -> Option<(String, String)> {
+        let key = self.parties.get(party)?;
+        Some((key.name.clone(), with_key(connection_string, key)?))
     }
 
     /// Puts the key that gives these rights into a connection string. Managing comes with every other right, as in the
@@ -56,15 +89,19 @@ impl Keys {
         if claims.contains(Claim::Manage) {
             return Some(connection_string.to_owned());
         }
-        let key = self.0.iter().find(|key| key.claims == claims)?;
-        let read: ConnectionString = connection_string.parse().ok()?;
-        let limited = ConnectionString {
-            key_name: Some(key.name.clone()),
-            key: Some(key.key.clone()),
-            ..read
-        };
-        Some(limited.to_string())
+        let key = self.limited.iter().find(|key| key.claims == claims)?;
+        with_key(connection_string, key)
     }
+}
+
+fn with_key(connection_string: &str, key: &Key) -> Option<String> {
+    let read: ConnectionString = connection_string.parse().ok()?;
+    let keyed = ConnectionString {
+        key_name: Some(key.name.clone()),
+        key: Some(key.key.clone()),
+        ..read
+    };
+    Some(keyed.to_string())
 }
 
 /// Returns whether a key was declared by the harness, by its name.

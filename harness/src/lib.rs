@@ -23,6 +23,8 @@ mod entities;
 mod env;
 mod error;
 mod explain;
+#[cfg(feature = "explore")]
+pub mod explore;
 mod fault_script;
 mod faults;
 mod file_lock;

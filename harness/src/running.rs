@@ -63,6 +63,12 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The emulator of this process, as an exploration sees it.
+    #[cfg(feature = "explore")]
+    fn explored(&self) -> Option<servicebus_emulator::Explored> {
+        None
+    }
+
     /// Ends the emulator in good order and waits until it has ended.
     fn stop(self: Box<Self>) -> Stopped;
 }

@@ -356,6 +356,19 @@ impl ServiceBus {
         connections.run(|_| running.stop()).await;
     }
 
+    /// Returns the emulator of this process, as an exploration sees it, and the connection string of a party with the name of
+    /// its key.
+    #[cfg(feature = "explore")]
+    pub(crate) fn explored(&self) -> Option<servicebus_emulator::Explored> {
+        self.running.explored()
+    }
+
+    /// Returns the name of the key of a party, counted from 0, and its connection string.
+    #[cfg(feature = "explore")]
+    pub(crate) fn of_party(&self, party: usize) -> Option<(String, String)> {
+        self.keys.of_party(&self.namespace.connection_string, party)
+    }
+
     fn new(
         mode: Mode,
         background: Arc<Background>,

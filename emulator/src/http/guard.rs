@@ -29,6 +29,7 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
+    shared.count_activity();
     let mut response = match judge(&shared, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
@@ -41,6 +42,7 @@ pub(crate) async fn guard(
             response
         }
     };
+    shared.count_activity();
     let nosniff = HeaderValue::from_static("nosniff");
     response
         .headers_mut()

@@ -1,10 +1,11 @@
 //! Waiting for a client of the code under test.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{failure::Report, hint};
 use crate::{
     action::Action,
+    background::Stopwatch,
     clients::SubQueueClient,
     error::{Error, ErrorKind},
     text,
@@ -51,7 +52,7 @@ impl SubQueueClient {
     }
 
     async fn found_receiver(self, within: Duration) -> Result<(), Error> {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         while self.try_receivers().await?.is_empty() {
             if started.elapsed() >= within {
                 let within = text::seconds(within);

@@ -48,6 +48,10 @@ pub struct Builder {
     connection_string: Option<Secret>,
     max_real_wait: Option<Duration>,
     is_prefixed: bool,
+    /// Where it runs, unless on the runtime of the process.
+    background: Option<Arc<Background>>,
+    /// How many keys it has for clients that are told apart by them.
+    party_keys: usize,
 }
 
 impl Builder {
@@ -137,6 +141,14 @@ impl Builder {
         self
     }
 
+    /// Runs the namespace on a runtime that is driven, with so many keys for the parties of an exploration.
+    #[cfg(feature = "explore")]
+    pub(crate) fn explored(mut self, background: Arc<Background>, party_keys: usize) -> Self {
+        self.background = Some(background);
+        self.party_keys = party_keys;
+        self
+    }
+
     /// Starts the namespace.
     ///
     /// # Panics
@@ -168,7 +180,11 @@ impl Builder {
             Mode::Container => resolved.declare_keys(true),
             Mode::InProcess | Mode::Process => resolved.declare_keys(is_shared),
         };
-        let background = Background::shared().map_err(StartError::Runtime)?;
+        let keys = keys.with_parties(&mut resolved.config, self.party_keys);
+        let background = match &self.background {
+            Some(background) => Arc::clone(background),
+            None => Background::shared().map_err(StartError::Runtime)?,
+        };
         let started = match is_shared && mode != Mode::Container {
             true => self.join(&background, mode, place, &resolved.text).await?,
             false => {

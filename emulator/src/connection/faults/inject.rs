@@ -77,23 +77,15 @@ impl ClientConnection {
                 }
                 self.detach_with(link, error);
             }
-            Effect::Close { when, error } => {
+            Effect::Close { when, .. } | Effect::Drop { when } | Effect::Crash { when } => {
                 if *when == When::After {
                     self.carry_out_unheard(event, now, work);
                 }
-                self.close_with(error);
-            }
-            Effect::Drop { when } => {
-                if *when == When::After {
-                    self.carry_out_unheard(event, now, work);
+                match effect {
+                    Effect::Close { error, .. } => self.close_with(error),
+                    Effect::Crash { .. } => self.crash(),
+                    _ => self.vanish(),
                 }
-                self.vanish();
-            }
-            Effect::Crash { when } => {
-                if *when == When::After {
-                    self.carry_out_unheard(event, now, work);
-                }
-                self.crash();
             }
             Effect::Failover { when: When::After } => {
                 self.carry_out_unheard(event, now, work);

@@ -1,0 +1,242 @@
+//! What an exploration has found, for people and for programs.
+
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
+
+use serde::Serialize;
+use servicebus_control_api::Operation;
+
+use crate::{Effect, Plan};
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// What was said.
+    pub message: String,
+    /// File, line and column, where that is known.
+    pub location: Option<String>,
+}
+
+/// Failures that are one: of the run that tells it best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The run.
+    pub plan: Plan,
+    /// Why it failed.
+    pub failure: Failure,
+    /// Other runs that failed so.
+    pub also: Vec<Plan>,
+    /// Weaker effects at the same operation that passed.
+    pub passed: Vec<Effect>,
+    /// In how many of how many repetitions it failed again.
+    pub again: (u32, u32),
+    /// What happened to the messages that were struck.
+    pub timelines: Vec<String>,
+}
+
+/// How much was tried of an effect at an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<Effect, BTreeMap<&'static str, (u32, u32)>>);
+
+/// The result of an exploration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The name of the test.
+    pub name: String,
+    /// How many runs there were, those without a fault included.
+    pub runs: u32,
+    /// How long it took.
+    pub took: Duration,
+    /// What was found, the most certain first.
+    pub findings: Vec<Finding>,
+    /// What was tried.
+    pub coverage: Coverage,
+    /// Faults that never struck.
+    pub not_reached: u32,
+    /// Runs that were planned and not made.
+    pub cut: u32,
+    /// Operations of the run without faults.
+    pub operations: usize,
+    /// What is to be said beside.
+    pub warnings: Vec<String>,
+}
+
+impl Coverage {
+    /// Counts a planned run.
+    pub fn add(&mut self, plan: &Plan, was_run: bool) {
+        let Some((site, effect)) = plan.faults.first().filter(|_| plan.faults.len() == 1) else {
+            return;
+        };
+        let by_operation = self.0.entry(*effect).or_default();
+        let counts = by_operation
+            .entry(site.operation.operation.name())
+            .or_default();
+        counts.0 += u32::from(was_run);
+        counts.1 += 1;
+    }
+
+    fn table(&self) -> String {
+        let names = Operation::all().map(Operation::name);
+        let columns: Vec<&str> = names
+            .filter(|name| self.0.values().any(|counts| counts.contains_key(name)))
+            .collect();
+        let mut table = format!("{:<26}", "coverage (ran/applicable)");
+        for name in &columns {
+            let _ = write!(table, "{name:>12}");
+        }
+        for (effect, counts) in &self.0 {
+            let _ = write!(table, "\n  {:<24}", effect.name());
+            for name in &columns {
+                let cell = match counts.get(name) {
+                    Some((ran, of)) => format!("{ran}/{of}"),
+                    None => "–".to_owned(),
+                };
+                let _ = write!(table, "{cell:>12}");
+            }
+        }
+        table
+    }
+}
+
+impl Report {
+    /// Returns it for people.
+    pub fn text(&self) -> String {
+        let seconds = self.took.as_secs_f64();
+        let found: usize = self
+            .findings
+            .iter()
+            .map(|finding| 1 + finding.also.len())
+            .sum();
+        let failures = match self.findings.len() {
+            1 => "1 failure".to_owned(),
+            number => format!("{number} failures"),
+        };
+        let mut text = format!(
+            "{}: {failures} in {} runs ({seconds:.1} s)",
+            self.name, self.runs
+        );
+        if found > 0 {
+            let _ = write!(text, ", found by {found} of them");
+        }
+        for (index, finding) in self.findings.iter().enumerate() {
+            let _ = write!(text, "\n\n{}", finding.text(index + 1, &self.name));
+        }
+        let _ = write!(text, "\n\n{}\n", self.coverage.table());
+        let _ = write!(
+            text,
+            "  not reached {}; cut by budget {}; {} operations without faults",
+            self.not_reached, self.cut, self.operations
+        );
+        for warning in &self.warnings {
+            let _ = write!(text, "\nwarning: {warning}");
+        }
+        text
+    }
+
+    /// Returns it for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        let findings = self.findings.iter().map(|finding| {
+            serde_json::json!({
+                "token": finding.plan.token().to_string(),
+                "message": finding.failure.message,
+                "location": finding.failure.location,
+                "again": finding.again.0,
+                "repetitions": finding.again.1,
+                "also": Vec::from_iter(finding.also.iter().map(|plan| plan.token().to_string())),
+                "passed": Vec::from_iter(finding.passed.iter().map(|effect| effect.name())),
+                "timelines": finding.timelines,
+            })
+        });
+        serde_json::json!({
+            "name": self.name,
+            "runs": self.runs,
+            "seconds": self.took.as_secs_f64(),
+            "findings": Vec::from_iter(findings),
+            "notReached": self.not_reached,
+            "cutByBudget": self.cut,
+            "operations": self.operations,
+            "warnings": self.warnings,
+        })
+    }
+}
+
+impl Finding {
+    fn text(&self, number: usize, test: &str) -> String {
+        let mut titles = self
+            .plan
+            .faults
+            .iter()
+            .map(|(site, effect)| format!("{}: {}", site.title(), effect.sentence()));
+        let mut text = format!("{number}  {}", titles.next().unwrap_or_default());
+        for second in titles {
+            let _ = write!(text, "\n   and {second}");
+        }
+        let location = self.failure.location.as_ref();
+        let location = location.map_or_else(String::new, |at| format!("  ({at})"));
+        let mut lines = self.failure.message.lines();
+        let _ = write!(text, "\n   {}{location}", lines.next().unwrap_or_default());
+        for line in lines {
+            let _ = write!(text, "\n   {line}");
+        }
+        let (again, of) = self.again;
+        let _ = write!(text, "\n   again in {again} of {of} runs");
+        if again < of {
+            text += ", so it is flaky";
+        }
+        if !self.also.is_empty() {
+            let _ = write!(text, "; also found by: {}", listed(&self.also));
+        }
+        if !self.passed.is_empty() {
+            let passed: Vec<&str> = self.passed.iter().map(|effect| effect.name()).collect();
+            let _ = write!(
+                text,
+                "\n   weaker faults that passed: {}",
+                passed.join(", ")
+            );
+        }
+        text.push('\n');
+        for timeline in &self.timelines {
+            let _ = write!(text, "\n   {}", timeline.replace('\n', "\n   "));
+        }
+        let token = self.plan.token();
+        let filter = test.rsplit("::").next().unwrap_or(test);
+        let _ = write!(
+            text,
+            "\n   replay: SERVICEBUS_EXPLORE='{token}' cargo test {filter}"
+        );
+        let _ = write!(text, "\n   keep:   .always(\"{token}\")");
+        text
+    }
+}
+
+/// Tells the first of other runs, by effect and operation.
+fn listed(plans: &[Plan]) -> String {
+    const SHOWN: usize = 4;
+    let told = plans.iter().take(SHOWN).filter_map(|plan| {
+        let (site, effect) = plan.faults.last()?;
+        Some(format!("{effect} at {}", site.key))
+    });
+    let mut told = Vec::from_iter(told).join(", ");
+    if plans.len() > SHOWN {
+        let _ = write!(told, " and {} more", plans.len() - SHOWN);
+    }
+    told
+}
+
+/// What failures have in common that are one: where they happened and what they say, without numbers and ids.
+pub fn cluster_key(failure: &Failure) -> (Option<String>, String) {
+    let plain = failure
+        .message
+        .chars()
+        .filter(|character| !character.is_ascii_digit());
+    (failure.location.clone(), plain.collect())
+}
+
+/// Orders plans by how much they explain: fewer faults, weaker effects; the earlier stays in front.
+pub fn weaker(plan: &Plan) -> (usize, u32) {
+    let strength = plan
+        .faults
+        .iter()
+        .map(|(_, effect)| effect.strength())
+        .sum();
+    (plan.faults.len(), strength)
+}

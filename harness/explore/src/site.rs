@@ -1,0 +1,213 @@
+//! The operations of a run by keys that are the same in every run.
+//!
+//! A key is `party.operation@entity/subject#n`. The subject is what tells operations of a kind apart and is the same in both
+//! runs without faults: the message id, the session, the hash of the body, or nothing. `n` counts the operations of a key.
+
+use std::collections::BTreeMap;
+
+use servicebus_control_api::{Filter, LoggedOperation, Operation};
+
+/// What keys are made of beside party, operation and entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// The id of the message.
+    pub message_id: bool,
+    /// The session.
+    pub session_id: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            message_id: true,
+            session_id: true,
+        }
+    }
+}
+
+/// An operation at which something can go wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Its key.
+    pub key: String,
+    /// The name of its party.
+    pub party: String,
+    /// What was logged of it.
+    pub operation: LoggedOperation,
+    /// By what a fault finds it, with its number among those.
+    pub filter: Filter,
+    /// Its number, counted from 1.
+    pub nth: u64,
+    /// What the party did before.
+    pub previous: Option<Operation>,
+}
+
+impl Site {
+    /// Returns what it is, as a person says it: `worker's completion of o-2, delivery 1`.
+    pub fn title(&self) -> String {
+        let operation = &self.operation;
+        let (noun, _) = operation.operation.nouns();
+        let mut title = format!("{}'s {noun}", self.party);
+        if let Some(name) = &operation.name {
+            title += &format!(" ({})", short(name));
+        }
+        match (
+            &operation.message_id,
+            &operation.session_id,
+            &operation.entity,
+        ) {
+            (Some(id), ..) => title += &format!(" of {id}"),
+            (None, Some(session), _) => title += &format!(" in session {session}"),
+            (None, None, Some(entity)) => title += &format!(" at {entity}"),
+            (None, None, None) => {}
+        }
+        match operation.delivery {
+            Some(delivery) => title + &format!(", delivery {delivery}"),
+            None if self.nth > 1 => title + &format!(", number {}", self.nth),
+            None => title,
+        }
+    }
+}
+
+/// Returns the operations of parties, in their order. `parties` names the parties by the names of their keys; what others do is
+/// the test's own.
+pub fn sites(
+    log: &[LoggedOperation],
+    parties: &BTreeMap<String, String>,
+    features: Features,
+) -> Vec<Site> {
+    let mut counts = BTreeMap::<String, u64>::new();
+    let mut previous = BTreeMap::<&str, Operation>::new();
+    let mut sites = Vec::new();
+    for operation in log {
+        let Some((key_name, party)) = operation
+            .party
+            .as_ref()
+            .and_then(|key| parties.get_key_value(key))
+        else {
+            continue;
+        };
+        let subject = subject(operation, features);
+        let stem = stem(
+            party,
+            operation,
+            subject.as_ref().map(|(text, _)| text.as_str()),
+        );
+        let count = counts.entry(stem.clone()).or_default();
+        *count += 1;
+        let mut filter = Filter {
+            entity: operation
+                .entity
+                .clone()
+                .filter(|_| operation.operation != Operation::Connect),
+            name: operation.name.clone(),
+            party: Some(key_name.clone()),
+            ..Filter::default()
+        };
+        match subject {
+            Some((id, Kind::Message)) => filter.message_id = Some(id),
+            Some((id, Kind::Session)) => filter.session_id = Some(id),
+            None => {}
+        }
+        sites.push(Site {
+            key: format!("{stem}#{count}"),
+            party: party.clone(),
+            operation: operation.clone(),
+            filter,
+            nth: *count,
+            previous: previous.insert(party, operation.operation),
+        });
+    }
+    sites
+}
+
+/// Returns the features by which the operations of two runs of the same thing differ: those are left out of keys.
+pub fn unstable_features(
+    first: &[LoggedOperation],
+    second: &[LoggedOperation],
+    parties: &BTreeMap<String, String>,
+) -> Features {
+    let keys = |log: &[LoggedOperation], features| {
+        let mut keys: Vec<String> = sites(log, parties, features)
+            .into_iter()
+            .map(|site| site.key)
+            .collect();
+        keys.sort();
+        keys
+    };
+    let all = Features::default();
+    let without_message = Features {
+        message_id: false,
+        ..all
+    };
+    let none = Features {
+        session_id: false,
+        ..without_message
+    };
+    [
+        all,
+        Features {
+            session_id: false,
+            ..all
+        },
+        without_message,
+    ]
+    .into_iter()
+    .find(|&features| keys(first, features) == keys(second, features))
+    .unwrap_or(none)
+}
+
+enum Kind {
+    Message,
+    Session,
+}
+
+fn subject(operation: &LoggedOperation, features: Features) -> Option<(String, Kind)> {
+    if !operation.operation.is_about_messages() {
+        return None;
+    }
+    if features.message_id
+        && let Some(id) = &operation.message_id
+    {
+        return Some((id.clone(), Kind::Message));
+    }
+    if features.session_id
+        && let Some(id) = &operation.session_id
+    {
+        return Some((id.clone(), Kind::Session));
+    }
+    None
+}
+
+fn stem(party: &str, operation: &LoggedOperation, subject: Option<&str>) -> String {
+    let mut stem = format!("{}.{}", escaped(party), operation.operation.name());
+    if let Some(name) = &operation.name {
+        stem += &format!("({})", escaped(short(name)));
+    }
+    if let Some(entity) = &operation.entity {
+        stem += &format!("@{}", escaped(entity));
+    }
+    if let Some(subject) = subject {
+        stem += &format!("/{}", escaped(subject).replace('/', "%2F"));
+    }
+    stem
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("com.microsoft:").unwrap_or(name)
+}
+
+/// Writes what has a meaning in tokens and shells as its number.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '%' | '#' | '+' | ';' | '=' | '@' | '\'' | '"' | ' ' => {
+                escaped += &format!("%{:02X}", u32::from(character));
+            }
+            control if control.is_control() => escaped += &format!("%{:02X}", u32::from(control)),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

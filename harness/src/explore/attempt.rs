@@ -1,0 +1,191 @@
+//! One run from its beginning to its end, on a thread of its own.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use servicebus_control_api::{Fault, LoggedOperation, Pick};
+use servicebus_explore::{Failure, Plan};
+use tokio::{task::LocalSet, time::timeout};
+
+use super::{
+    Passes,
+    conductor::Conductor,
+    panics,
+    run::{HANG, PARTIES, Run},
+};
+use crate::{Builder, Topology, background::Background, background::Stopwatch};
+
+/// What came of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) failure: Option<Failure>,
+    pub(crate) operations: Vec<LoggedOperation>,
+    /// The names of the parties by those of their keys.
+    pub(crate) parties: BTreeMap<String, String>,
+    /// Whether all faults struck.
+    pub(crate) is_reached: bool,
+    pub(crate) timelines: Vec<String>,
+    /// Whether it could not be ended.
+    pub(crate) is_stuck: bool,
+}
+
+/// Runs a test once with these faults.
+pub(crate) fn run<F, R>(topology: &Topology, test: &F, plan: &Plan) -> Outcome
+where
+    F: AsyncFn(&Run) -> R,
+    R: Passes,
+{
+    panics::collect();
+    Stopwatch::drive_this_thread();
+    let conductor = Arc::new(Conductor::default());
+    let runtime = match conductor.runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return Outcome::failed(format!("no runtime could be made: {error}")),
+    };
+    let local = LocalSet::new();
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(local.run_until(lived(&conductor, topology, test, plan)))
+    }));
+    drop(catch_unwind(AssertUnwindSafe(|| drop(local))));
+    runtime.shutdown_background();
+    let mut outcome = lived.unwrap_or_default();
+    if let Some(first) = panics::take().into_iter().next() {
+        outcome.failure = Some(first);
+    }
+    outcome
+}
+
+async fn lived<F, R>(
+    conductor: &Arc<Conductor>,
+    topology: &Topology,
+    test: &F,
+    plan: &Plan,
+) -> Outcome
+where
+    F: AsyncFn(&Run) -> R,
+    R: Passes,
+{
+    let background = Arc::new(Background::conducted(conductor.activity()));
+    let builder = Builder::default().topology(topology.clone()).seed(1);
+    let servicebus = builder.explored(background, PARTIES).start().await;
+    let Some(explored) = servicebus.explored() else {
+        return Outcome::failed(
+            "an exploration runs in the process of its test: take SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS out of its environment".to_owned(),
+        );
+    };
+    explored.record();
+    let run = Run::new(servicebus, explored.clone());
+    script(&run, plan);
+    let crash = plan.faults.iter().position(|(_, effect)| effect.is_crash());
+    if let Some(index) = crash {
+        let party = plan.faults[index].0.party.clone();
+        conductor.watch(move || explored.strikes().get(index).is_some_and(|hits| *hits > 0));
+        let (crashed, conductor) = (std::rc::Rc::clone(&run.crashed), Arc::clone(conductor));
+        tokio::task::spawn_local(async move {
+            conductor.struck().await;
+            *crashed.party.borrow_mut() = Some(party);
+            crashed.notify.notify_waiters();
+        });
+    }
+    let tested = AssertUnwindSafe(timeout(HANG, test(&run)));
+    let tested = CatchUnwind(Box::pin(tested)).await;
+    let mut outcome = Outcome {
+        operations: run.explored.operations(0),
+        is_reached: run.explored.strikes().iter().all(|hits| *hits > 0),
+        ..Outcome::default()
+    };
+    for (name, key) in run.parties.borrow().iter() {
+        outcome.parties.insert(key.key_name.clone(), name.clone());
+    }
+    let failure = match tested {
+        Ok(Ok(passed)) => passed.check().err(),
+        Ok(Err(_elapsed)) => Some(
+            "the test hangs: after 2 h of virtual time it still waits for something that does not happen".to_owned(),
+        ),
+        // What was said has been collected.
+        Err(_panic) => Some("the test panicked".to_owned()),
+    };
+    outcome.failure = failure.map(|message| Failure {
+        message,
+        location: None,
+    });
+    if outcome.failure.is_none() {
+        outcome.failure = run.failures.borrow().first().cloned();
+    }
+    outcome.timelines = timelines(&run, plan, &outcome).await;
+    run.end_parties();
+    // A drop would wait for the runtime on its own thread.
+    run.servicebus.stop().await;
+    outcome
+}
+
+/// Sets the faults of a plan.
+fn script(run: &Run, plan: &Plan) {
+    for (site, effect) in &plan.faults {
+        run.explored.add_fault(Fault {
+            operation: site.operation.operation,
+            filter: site.filter.clone(),
+            pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),
+        });
+    }
+}
+
+/// Returns what happened to the messages that were struck, with parties in place of the names of connections.
+async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    let mut timelines = Vec::new();
+    for (site, _) in &plan.faults {
+        let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
+            continue;
+        };
+        let client = run.queue(entity.split("/$").next().unwrap_or(entity));
+        let asked = timeout(Duration::from_secs(60), run.timeline(&client).result()).await;
+        let Ok(Ok(timeline)) = asked else { continue };
+        let mut text = timeline.of_message(id).titled(id).to_string();
+        for operation in &outcome.operations {
+            let party = operation
+                .party
+                .as_ref()
+                .and_then(|key| outcome.parties.get(key));
+            if let (Some(client), Some(party)) = (&operation.client, party) {
+                text = text.replace(client.as_str(), party);
+            }
+        }
+        timelines.push(text);
+    }
+    timelines.dedup();
+    timelines
+}
+
+impl Outcome {
+    pub(crate) fn failed(message: String) -> Self {
+        let failure = Failure {
+            message,
+            location: None,
+        };
+        Self {
+            failure: Some(failure),
+            ..Self::default()
+        }
+    }
+}
+
+/// Catches the panic of a future.
+struct CatchUnwind<F>(std::pin::Pin<Box<F>>);
+
+impl<F: Future> Future for CatchUnwind<F> {
+    type Output = std::thread::Result<F::Output>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err(panic)),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Time that only goes on when nothing else can happen.
+//!
+//! A run has one thread with a runtime whose time is paused, and the emulator, its clients and the test are all on it. Tokio
+//! moves paused time to the next timer when it parks, though an answer may lie in a socket; so the conductor lets it park
+//! only when nothing is under way. Each time no task can run it has the sockets polled once more; when that has been done
+//! [`ROUNDS`] times and the emulator's count of what it did has not grown, no bytes are on their way: what one end of a
+//! loopback connection has written, the other can read at once, and an exchange of any length goes through the emulator in
+//! every second round. A blocking task of the code under test keeps tokio from moving time, as ever.
+
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Notify,
+};
+
+/// How often sockets are polled without news before time goes on.
+const ROUNDS: u32 = 6;
+
+/// What lets time go on.
+#[derive(Default)]
+pub(crate) struct Conductor {
+    /// Grows with what the emulator does.
+    activity: Arc<AtomicU64>,
+    seen: AtomicU64,
+    quiet_rounds: AtomicU32,
+    /// Says whether a fault has struck that ends a process.
+    watch: OnceLock<Watch>,
+    struck: Notify,
+    has_struck: AtomicBool,
+}
+
+type Watch = Box<dyn Fn() -> bool + Send + Sync>;
+
+impl Conductor {
+    /// Makes a runtime whose time it conducts.
+    pub(crate) fn runtime(self: &Arc<Self>) -> io::Result<Runtime> {
+        let conductor = Arc::clone(self);
+        Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .on_thread_park(move || conductor.before_park())
+            .build()
+    }
+
+    /// Returns what the emulator is to count in.
+    pub(crate) fn activity(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.activity)
+    }
+
+    /// Asks from now on whether a fault has struck that ends a process, before any socket is polled again.
+    pub(crate) fn watch(&self, has_struck: impl Fn() -> bool + Send + Sync + 'static) {
+        // A run has one such fault.
+        let _ = self.watch.set(Box::new(has_struck));
+    }
+
+    /// Waits until it has.
+    pub(crate) async fn struck(&self) {
+        self.struck.notified().await;
+    }
+
+    /// No task can run. Either the sockets are polled again, by a task that does nothing, or the thread parks.
+    fn before_park(&self) {
+        if self.watch.get().is_some_and(|has_struck| has_struck())
+            && !self.has_struck.swap(true, Ordering::Relaxed)
+        {
+            self.struck.notify_one();
+            return;
+        }
+        let activity = self.activity.load(Ordering::Relaxed);
+        if self.seen.swap(activity, Ordering::Relaxed) != activity {
+            self.quiet_rounds.store(0, Ordering::Relaxed);
+        }
+        if self.quiet_rounds.fetch_add(1, Ordering::Relaxed) < ROUNDS {
+            drop(tokio::spawn(async {}));
+            return;
+        }
+        self.quiet_rounds.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,53 @@
+//! Panics on the threads of runs: they are collected, and not printed each time.
+
+use std::{
+    any::Any,
+    cell::RefCell,
+    panic::{self, PanicHookInfo},
+    sync::Once,
+};
+
+use servicebus_explore::Failure;
+
+thread_local! {
+    static COLLECTED: RefCell<Option<Vec<Failure>>> = const { RefCell::new(None) };
+}
+
+/// Collects the panics of this thread from now on.
+pub(crate) fn collect() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !put(info) {
+                usual(info);
+            }
+        }));
+    });
+    COLLECTED.set(Some(Vec::new()));
+}
+
+/// Returns the panics since they were asked for, oldest first.
+pub(crate) fn take() -> Vec<Failure> {
+    COLLECTED
+        .with_borrow_mut(|collected| collected.as_mut().map(std::mem::take).unwrap_or_default())
+}
+
+fn put(info: &PanicHookInfo<'_>) -> bool {
+    COLLECTED.with_borrow_mut(|collected| {
+        let Some(collected) = collected else {
+            return false;
+        };
+        collected.push(Failure {
+            message: text(info.payload()),
+            location: info.location().map(ToString::to_string),
+        });
+        true
+    })
+}
+
+fn text(payload: &dyn Any) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without a text".to_owned())
+}

@@ -1,0 +1,6 @@
+//! Consumers and producers with one bug each, beside the same without it: exploration finds each bug by the fault that its
+//! author did not think of, and nothing in the twin.
+
+#![expect(clippy::large_futures, reason = "the futures of the SDK are")]
+
+mod bugs;
