@@ -14,6 +14,10 @@ pub use token::ControlToken;
 
 use thiserror::Error;
 
+/// The address of the client of a request: an extension of every one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// Who may use the control API beside clients on this machine that ask for it by one of its own names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessOptions {

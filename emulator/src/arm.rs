@@ -8,6 +8,7 @@ mod authorization;
 mod call;
 mod entities;
 mod identity;
+mod locks;
 mod namespaces;
 pub(crate) mod properties;
 mod refusal;
@@ -15,7 +16,6 @@ mod resources;
 mod route;
 pub(crate) mod rule;
 mod rules;
-mod state;
 
 use std::sync::Arc;
 
@@ -26,12 +26,11 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use crate::http::Peer;
+use crate::access::Peer;
 use crate::shared::Shared;
 use route::Route;
 
 pub(crate) use route::is_for;
-pub(crate) use state::State;
 
 /// Answers a request that [`is_for`] this API.
 pub(crate) async fn serve(shared: &Arc<Shared>, request: Request) -> Response {

@@ -39,7 +39,7 @@ use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
-pub(crate) use guard::{Peer, refused_websocket};
+pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
 pub(crate) use process::Stopping;
 use request::Chosen;

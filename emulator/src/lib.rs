@@ -25,6 +25,7 @@ mod namespaces;
 mod nodes;
 mod options;
 mod places;
+mod resource_state;
 mod rest;
 mod router;
 mod server;

@@ -9,13 +9,13 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::access::Access;
-use crate::arm;
 use crate::clock::RealClock;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespace::Ids;
 use crate::namespaces::Namespaces;
 use crate::places::Places;
+use crate::resource_state::ResourceState;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     pub(crate) places: Arc<Places>,
     pub(crate) access: Access,
-    pub(crate) arm: arm::State,
+    pub(crate) resources: ResourceState,
     activity: Option<Arc<AtomicU64>>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
@@ -79,7 +79,7 @@ impl Shared {
             memory,
             places,
             access,
-            arm: arm::State::default(),
+            resources: ResourceState::default(),
             activity,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),

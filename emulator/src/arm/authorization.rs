@@ -47,11 +47,11 @@ impl Call<'_> {
         match (method, rest) {
             ("GET", [_]) => Ok(Answer::ok(show(&self.id(), existing()?))),
             ("PUT", [_]) => {
-                self.shared.arm.check(&self.id(), false)?;
+                self.shared.resources.check(&self.id(), false)?;
                 self.put(namespace, entity, name, found)
             }
             ("DELETE", [_]) => {
-                self.shared.arm.check(&self.id(), true)?;
+                self.shared.resources.check(&self.id(), true)?;
                 let Some(rule) = found else {
                     return Ok(Answer::deleted(false));
                 };

@@ -97,12 +97,12 @@ impl Call<'_> {
                 Ok(Answer::ok(show(namespace, &entity, &self.id())))
             }
             "PUT" => {
-                self.shared.arm.check(&self.id(), false)?;
+                self.shared.resources.check(&self.id(), false)?;
                 let _alone = namespace.administer();
                 self.put_entity(namespace)
             }
             "DELETE" => {
-                self.shared.arm.check(&self.id(), true)?;
+                self.shared.resources.check(&self.id(), true)?;
                 let (kind, path) = self.entity_at(self.path.len())?;
                 let _alone = namespace.administer();
                 let is_there = namespace

@@ -41,7 +41,7 @@ impl Call<'_> {
         match self.head.method.as_str() {
             "GET" => Ok(show(&*self.namespace()?)),
             "PUT" | "PATCH" => {
-                self.shared.arm.check(&self.id(), false)?;
+                self.shared.resources.check(&self.id(), false)?;
                 let tier = self.tier()?;
                 if self.head.method == "PUT" && self.shared.namespaces.named(name).is_none() {
                     self.create(name, tier.unwrap_or_default()).await?;
@@ -58,14 +58,14 @@ impl Call<'_> {
                 Ok(show(&namespace))
             }
             "DELETE" => {
-                self.shared.arm.check(&self.id(), true)?;
+                self.shared.resources.check(&self.id(), true)?;
                 match self.shared.namespaces.remove(name) {
                     Ok(listening) => {
                         if let Some(listening) = listening {
                             listening.close().await;
                         }
                         self.shared
-                            .arm
+                            .resources
                             .described
                             .lock()
                             .remove(&name.to_ascii_lowercase());
@@ -125,7 +125,7 @@ impl Call<'_> {
 
     /// Keeps location and tags.
     fn describe(&self, name: &str) {
-        let mut described = self.shared.arm.described.lock();
+        let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
             .or_insert_with(|| json!({}));
@@ -138,7 +138,7 @@ impl Call<'_> {
 
     fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {
         let name = namespace.name();
-        let described = self.shared.arm.described.lock();
+        let described = self.shared.resources.described.lock();
         let own = described
             .get(&name.to_ascii_lowercase())
             .cloned()

@@ -156,7 +156,7 @@ impl Call<'_> {
 
     /// Management locks of a scope, which the parts before `at` name.
     fn locks(&self, at: usize) -> Result<Answer, Refusal> {
-        let (scope, state) = (self.id_of(at), &self.shared.arm);
+        let (scope, state) = (self.id_of(at), &self.shared.resources);
         let method = self.head.method.as_str();
         match (method, &self.path[at + 3..]) {
             ("GET", []) => Ok(list(state.locks(&scope))),

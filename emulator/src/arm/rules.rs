@@ -43,13 +43,13 @@ impl Call<'_> {
                 Ok(Answer::ok(show(&self.id(), found)))
             }
             "PUT" => {
-                self.shared.arm.check(&self.id(), false)?;
+                self.shared.resources.check(&self.id(), false)?;
                 let _alone = namespace.administer();
                 namespace.operate_as_broker(&subscription, Entity::touch);
                 self.put_rule(namespace, &topic, path, name, &all())
             }
             "DELETE" => {
-                self.shared.arm.check(&self.id(), true)?;
+                self.shared.resources.check(&self.id(), true)?;
                 let _alone = namespace.administer();
                 let removal = RuleChange::Remove(name.clone());
                 Ok(Answer::deleted(

@@ -11,17 +11,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
-use crate::access::{Access, Origin, authority};
+use crate::access::{Access, Origin, Peer, authority};
 use crate::arm;
 use crate::shared::Shared;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest part of a client's text that is repeated to it.
 const MAX_QUOTE: usize = 300;
-
-/// The address of the client of a request: an extension of every one.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Answers what is not to be served, and keeps browsers from guessing what an answer is.
 pub(crate) async fn guard(

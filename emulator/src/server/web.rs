@@ -19,8 +19,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::peers::AcceptedConnection;
+use crate::access::Peer;
 use crate::connection::{self, Unread, WebSocket};
-use crate::http::{Abort, Peer, Stopping, internal_error, malformed, too_much};
+use crate::http::{Abort, Stopping, internal_error, malformed, too_much};
 use crate::kept::Kept;
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::quote;

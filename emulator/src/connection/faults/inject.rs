@@ -81,10 +81,12 @@ impl ClientConnection {
                 if *when == When::After {
                     self.carry_out_unheard(event, now, work);
                 }
-                match effect {
-                    Effect::Close { error, .. } => self.close_with(error),
-                    Effect::Crash { .. } => self.crash(),
-                    _ => self.vanish(),
+                if let Effect::Close { error, .. } = effect {
+                    self.close_with(error);
+                } else if matches!(effect, Effect::Crash { .. }) {
+                    self.crash();
+                } else {
+                    self.vanish();
                 }
             }
             Effect::Failover { when: When::After } => {

@@ -1,12 +1,10 @@
-//! What is kept of Azure Resource Manager beyond namespaces, entities and rules: management locks, and tags.
+//! Management locks: made, shown, deleted and heeded.
 
-use std::collections::BTreeMap;
-
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::rule::member;
+use crate::resource_state::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
 /// Most locks.
@@ -14,27 +12,7 @@ const MAX_LOCKS: usize = 1_000;
 /// Longest notes of a lock, in characters.
 const MAX_NOTES: usize = 512;
 
-/// Of all namespaces.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    /// By their ids in lower case.
-    locks: Mutex<BTreeMap<String, Lock>>,
-    /// Location and tags of namespaces, by their names in lower case.
-    pub(crate) described: Mutex<BTreeMap<String, Value>>,
-}
-
-/// A management lock.
-#[derive(Debug, Clone)]
-struct Lock {
-    id: String,
-    /// What it is on, in lower case.
-    scope: String,
-    name: String,
-    is_read_only: bool,
-    notes: Option<String>,
-}
-
-impl Lock {
+impl ManagementLock {
     fn json(&self) -> Value {
         let level = if self.is_read_only {
             "ReadOnly"
@@ -50,7 +28,7 @@ impl Lock {
     }
 }
 
-impl State {
+impl ResourceState {
     /// Makes a lock, or changes it.
     pub(crate) fn put_lock(&self, scope: &str, name: &str, body: &Value) -> Result<Value, Refusal> {
         let properties = member(body, "properties").unwrap_or(&Value::Null);
@@ -68,7 +46,7 @@ impl State {
             }
         };
         let notes = member(properties, "notes").and_then(Value::as_str);
-        let lock = Lock {
+        let lock = ManagementLock {
             id: lock_id(scope, name),
             scope: scope.to_ascii_lowercase(),
             name: name.to_owned(),
@@ -91,7 +69,7 @@ impl State {
 
     pub(crate) fn lock(&self, scope: &str, name: &str) -> Option<Value> {
         let id = lock_id(scope, name).to_ascii_lowercase();
-        self.locks.lock().get(&id).map(Lock::json)
+        self.locks.lock().get(&id).map(ManagementLock::json)
     }
 
     /// Whether there was one.
@@ -105,7 +83,7 @@ impl State {
         let scope = scope.to_ascii_lowercase();
         let locks = self.locks.lock();
         let within = locks.values().filter(|lock| is_within(&lock.scope, &scope));
-        within.map(Lock::json).collect()
+        within.map(ManagementLock::json).collect()
     }
 
     /// Refused where a lock on the resource, on what it belongs to or, where it would be deleted, on what belongs to it
