@@ -57,8 +57,9 @@ pub(crate) async fn start(
 
 impl Running for Emulator {
     #[cfg(feature = "explore")]
-    fn explored(&self) -> Option<servicebus_emulator::Explored> {
-        Some(self.explored())
+    fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
+        let first = self.namespaces().into_iter().next()?;
+        Self::conducted(self, &first.name)
     }
 
     fn stop(self: Box<Self>) -> Stopped {

@@ -63,9 +63,9 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The emulator of this process, as an exploration sees it.
+    /// The first namespace of an emulator of this process, as an exploration conducts it.
     #[cfg(feature = "explore")]
-    fn explored(&self) -> Option<servicebus_emulator::Explored> {
+    fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         None
     }
 

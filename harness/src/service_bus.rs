@@ -356,11 +356,10 @@ impl ServiceBus {
         connections.run(|_| running.stop()).await;
     }
 
-    /// Returns the emulator of this process, as an exploration sees it, and the connection string of a party with the name of
-    /// its key.
+    /// Returns the first namespace of the emulator in this process, as an exploration conducts it.
     #[cfg(feature = "explore")]
-    pub(crate) fn explored(&self) -> Option<servicebus_emulator::Explored> {
-        self.running.explored()
+    pub(crate) fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
+        self.running.conducted()
     }
 
     /// Returns the name of the key of a party, counted from 0, and its connection string.

@@ -13,6 +13,7 @@ use super::identity::parameter;
 use super::refusal::Refusal;
 use super::route::segments;
 use super::{Answer, is_local};
+use crate::access::ControlToken;
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_minted};
 use crate::config::Arm;
 use crate::namespace::Namespace;
@@ -128,7 +129,7 @@ impl Call<'_> {
             _ => {}
         }
         if !is_local(self.shared, self.head) {
-            let is_shown = |control: &crate::ControlToken| control.is_shown_by(header);
+            let is_shown = |control: &ControlToken| control.is_shown_by(header);
             return match &self.shared.access.token {
                 Some(control) if is_shown(control) => Ok(()),
                 Some(_) => Err(failed("Beyond loopback the token must be the control token, or one that was given for it.".to_owned())),

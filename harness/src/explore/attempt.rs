@@ -72,18 +72,23 @@ where
     let background = Arc::new(Background::conducted(conductor.activity()));
     let builder = Builder::default().topology(topology.clone()).seed(1);
     let servicebus = builder.explored(background, PARTIES).start().await;
-    let Some(explored) = servicebus.explored() else {
+    let Some(namespace) = servicebus.conducted() else {
         return Outcome::failed(
             "an exploration runs in the process of its test: take SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS out of its environment".to_owned(),
         );
     };
-    explored.record();
-    let run = Run::new(servicebus, explored.clone());
+    namespace.record_operations(true);
+    let run = Run::new(servicebus, namespace.clone());
     script(&run, plan);
     let crash = plan.faults.iter().position(|(_, effect)| effect.is_crash());
     if let Some(index) = crash {
         let party = plan.faults[index].0.party.clone();
-        conductor.watch(move || explored.strikes().get(index).is_some_and(|hits| *hits > 0));
+        conductor.watch(move || {
+            namespace
+                .faults()
+                .get(index)
+                .is_some_and(|fault| fault.hits > 0)
+        });
         let (crashed, conductor) = (std::rc::Rc::clone(&run.crashed), Arc::clone(conductor));
         tokio::task::spawn_local(async move {
             conductor.struck().await;
@@ -94,8 +99,8 @@ where
     let tested = AssertUnwindSafe(timeout(HANG, test(&run)));
     let tested = CatchUnwind(Box::pin(tested)).await;
     let mut outcome = Outcome {
-        operations: run.explored.operations(0),
-        is_reached: run.explored.strikes().iter().all(|hits| *hits > 0),
+        operations: run.namespace.operations(0, usize::MAX).operations,
+        is_reached: run.namespace.faults().iter().all(|fault| fault.hits > 0),
         ..Outcome::default()
     };
     for (name, key) in run.parties.borrow().iter() {
@@ -126,7 +131,7 @@ where
 /// Sets the faults of a plan.
 fn script(run: &Run, plan: &Plan) {
     for (site, effect) in &plan.faults {
-        run.explored.add_fault(Fault {
+        run.namespace.add_fault(Fault {
             operation: site.operation.operation,
             filter: site.filter.clone(),
             pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),

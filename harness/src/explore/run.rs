@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, fmt, ops::Deref, rc::Rc, time::Duration};
 
 use servicebus_control_api::Operation;
-use servicebus_emulator::Explored;
+use servicebus_emulator::ConductedNamespace;
 use servicebus_explore::Failure;
 use tokio::{
     sync::Notify,
@@ -30,7 +30,7 @@ const LASTING: Duration = Duration::from_secs(120);
 /// A run of an exploration: a namespace of its own, which it derefs to, and the parties whose operations are struck.
 pub struct Run {
     pub(crate) servicebus: ServiceBus,
-    pub(crate) explored: Explored,
+    pub(crate) namespace: ConductedNamespace,
     pub(crate) parties: RefCell<BTreeMap<String, PartyKey>>,
     pub(crate) failures: Rc<RefCell<Vec<Failure>>>,
     /// The party that crashes next.
@@ -60,10 +60,10 @@ pub struct Party {
 }
 
 impl Run {
-    pub(crate) fn new(servicebus: ServiceBus, explored: Explored) -> Self {
+    pub(crate) fn new(servicebus: ServiceBus, namespace: ConductedNamespace) -> Self {
         Self {
             servicebus,
-            explored,
+            namespace,
             parties: RefCell::default(),
             failures: Rc::default(),
             crashed: Rc::default(),
@@ -112,7 +112,7 @@ impl Run {
         let started = Instant::now();
         let (mut seen, mut since) = (0, started);
         loop {
-            let news = self.explored.operations(seen);
+            let news = self.namespace.operations(seen, usize::MAX).operations;
             seen = news.last().map_or(seen, |last| last.number);
             if news.iter().any(|news| news.operation != Operation::Token) {
                 since = Instant::now();
