@@ -361,3 +361,26 @@ async fn tokens_are_minted_for_this_machine_and_for_who_shows_the_control_token(
     let accepted = policy.accept_token(token, "", open.now()).unwrap();
     assert_eq!(answer["expires_on"], accepted.expires_at.to_string());
 }
+
+#[tokio::test]
+async fn resources_are_served_to_this_machine_and_to_who_shows_the_control_token() {
+    let line = "GET /subscriptions?api-version=2022-12-01";
+    let closed = Asked::start(AccessOptions::default()).await;
+    let open = Asked::start(AccessOptions {
+        control_token: Some("secret".parse().unwrap()),
+        ..AccessOptions::default()
+    })
+    .await;
+    for (emulator, from, authorization, status) in [
+        (&closed, "127.0.0.1", "", 401),
+        (&closed, "127.0.0.1", "Bearer any", 200),
+        (&closed, NEIGHBOUR, "Bearer any", 403),
+        (&open, "127.0.0.1", "Bearer any", 200),
+        (&open, NEIGHBOUR, "Bearer any", 401),
+        (&open, NEIGHBOUR, "Bearer secret", 200),
+    ] {
+        let headers = [("Host", "localhost:5300"), ("Authorization", authorization)];
+        let seen = emulator.status(line, from, &headers).await;
+        assert_eq!(seen, status, "{from} {authorization}");
+    }
+}
