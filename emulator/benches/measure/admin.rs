@@ -1,10 +1,10 @@
 //! Queues made one by one through the administration API, by one client on one connection: what each costs the server, the
-//! last as the first.
+//! last as the first. Then one of them is shown through Azure Resource Manager, as `az servicebus queue show` does.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use servicebus_emulator::auth::{Key, sas};
 
@@ -29,8 +29,8 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     // One beside them is declared.
     let queues = effort.pick(200, 9_990);
     let part = effort.pick(50, 1_000);
-    let (mut each, mut growth, mut memory) =
-        (Rounds::default(), Rounds::default(), Rounds::default());
+    let (mut each, mut growth) = (Rounds::default(), Rounds::default());
+    let (mut memory, mut shown) = (Rounds::default(), Rounds::default());
     for _ in 0..effort.rounds() {
         let emulator = Emulator::start()?;
         let mut client = Client::connect(&emulator)?;
@@ -44,6 +44,11 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         each.push((first + middle + last) / f64::from(queues));
         growth.push(last / first);
         memory.push(grown as f64 / f64::from(queues));
+        let started = Instant::now();
+        for _ in 0..part {
+            client.show("queue-00000")?;
+        }
+        shown.push(started.elapsed().as_secs_f64() * 1e6 / f64::from(part));
     }
     report.judge("make a queue", &each, " µs", Limit::AtMost(100.0));
     let what = "the last thousand ÷ the first";
@@ -54,6 +59,8 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         " bytes",
         Limit::AtMost(2048.0),
     );
+    let what = "show one over Azure Resource Manager";
+    report.judge(what, &shown, " µs", Limit::AtMost(2000.0));
     Ok(())
 }
 
@@ -88,18 +95,47 @@ impl Client {
             "PUT /{name}?api-version=2021-05 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
              Content-Type: application/atom+xml\r\nContent-Length: {length}\r\n\r\n{BODY}"
         );
+        self.exchange(&request, "HTTP/1.1 201")
+    }
+
+    fn show(&mut self, name: &str) -> io::Result<()> {
+        let request = format!(
+            "GET /subscriptions/s/resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/sbemulatorns/queues/{name}\
+             ?api-version=2021-11-01 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer any\r\n\r\n"
+        );
+        self.exchange(&request, "HTTP/1.1 200")
+    }
+
+    /// Sends a request and reads its answer, which must begin so.
+    fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
         self.stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         let mut block = [0; 8 * 1024];
-        while !answer.ends_with(b"</entry>") && !answer.ends_with(b"</Error>") {
+        while !is_whole(&answer) {
             match self.stream.read(&mut block)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => answer.extend_from_slice(&block[..read]),
             }
         }
-        match answer.starts_with(b"HTTP/1.1 201") {
+        match answer.starts_with(expected.as_bytes()) {
             true => Ok(()),
-            false => Err(io::Error::other(String::from_utf8_lossy(&answer))),
+            false => Err(io::Error::other(
+                String::from_utf8_lossy(&answer).into_owned(),
+            )),
         }
     }
+}
+
+/// Whether an answer has its head and as many bytes of body as that says.
+fn is_whole(answer: &[u8]) -> bool {
+    let answer = String::from_utf8_lossy(answer);
+    let Some((head, body)) = answer.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse().ok())?
+    });
+    length.is_some_and(|length: usize| body.len() >= length)
 }
