@@ -48,7 +48,7 @@ impl Alarm {
     }
 
     /// Resolves when it was armed for an earlier deadline or notified.
-    pub(crate) async fn rang(&self) {
+    pub(crate) async fn notified(&self) {
         self.notify.notified().await;
     }
 }

@@ -63,10 +63,9 @@ pub(crate) async fn serve<W: Wire>(
 ) -> io::Result<()> {
     let (mut wire, mut input) = (Line::new(wire), BytesMut::new());
     let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
-    let bell = Arc::clone(&peer.client.bell);
+    let wake_handle = Arc::clone(&peer.client.wake_handle);
     let (mut stopping, mut more, mut written) = (false, false, true);
     while let Some(unwritten) = peer.turn_or_end(&mut input) {
-        shared.count_activity();
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;
@@ -113,7 +112,7 @@ pub(crate) async fn serve<W: Wire>(
                     return Err(error);
                 }
             },
-            () = bell.rang() => {}
+            () = wake_handle.woken() => {}
             // The socket has taken it: there is room for what was postponed, and nothing else says so.
             () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}

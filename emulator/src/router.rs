@@ -31,7 +31,7 @@ pub(crate) struct Router {
 
 #[derive(Debug, Default)]
 struct Members {
-    bells: BTreeMap<ConnectionId, Arc<WakeHandle>>,
+    wake_handles: BTreeMap<ConnectionId, Arc<WakeHandle>>,
     /// Whether the namespace is gone: a connection that comes now is told to go.
     dismissed: bool,
 }
@@ -39,7 +39,7 @@ struct Members {
 /// How other tasks reach a connection.
 #[derive(Debug, Default)]
 pub(crate) struct WakeHandle {
-    state: Mutex<Rung>,
+    state: Mutex<WakeState>,
     notify: Notify,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum BroadcastEvent {
 }
 
 #[derive(Debug, Default)]
-struct Rung {
+struct WakeState {
     woken: Vec<ReceiverId>,
     /// Receivers whose sessions are not theirs any more.
     lost: Vec<ReceiverId>,
@@ -90,55 +90,55 @@ impl ConnectionId {
 
 impl Router {
     /// Adds a connection; one that comes after [`Router::dismiss`] is told at once.
-    pub(crate) fn enter(&self, id: ConnectionId, bell: &Arc<WakeHandle>) {
+    pub(crate) fn enter(&self, id: ConnectionId, wake_handle: &Arc<WakeHandle>) {
         let mut members = self.members_mut();
-        members.bells.insert(id, Arc::clone(bell));
+        members.wake_handles.insert(id, Arc::clone(wake_handle));
         if members.dismissed {
-            bell.tell(BroadcastEvent::Dismissed);
+            wake_handle.tell(BroadcastEvent::Dismissed);
         }
     }
 
     pub(crate) fn leave(&self, id: ConnectionId) {
-        self.members_mut().bells.remove(&id);
+        self.members_mut().wake_handles.remove(&id);
     }
 
     /// Tells the owner of a receiver to take what is reserved to it.
     pub(crate) fn wake(&self, consumer: ReceiverId) {
-        if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
-            bell.ring(consumer);
+        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
+            wake_handle.wake(consumer);
         }
     }
 
     /// Tells the owner of a receiver that its session is not its any more.
     pub(crate) fn lose_session(&self, consumer: ReceiverId) {
-        if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
-            let mut rung = bell.rung();
-            rung.lost.push(consumer);
-            rung.busy = true;
-            drop(rung);
-            bell.notify.notify_one();
+        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
+            let mut state = wake_handle.state();
+            state.lost.push(consumer);
+            state.busy = true;
+            drop(state);
+            wake_handle.notify.notify_one();
         }
     }
 
     /// Tells all connections that entities were changed or deleted.
     pub(crate) fn entities_changed(&self) {
-        for bell in self.members().bells.values() {
-            bell.tell(BroadcastEvent::EntitiesChanged);
+        for wake_handle in self.members().wake_handles.values() {
+            wake_handle.tell(BroadcastEvent::EntitiesChanged);
         }
     }
 
     /// Tells all connections that the service is updated: their links have to go.
     pub(crate) fn service_updated(&self) {
-        for bell in self.members().bells.values() {
-            bell.tell(BroadcastEvent::ServiceUpdated);
+        for wake_handle in self.members().wake_handles.values() {
+            wake_handle.tell(BroadcastEvent::ServiceUpdated);
         }
     }
 
     /// Ends all connections of a party.
     pub(crate) fn crash(&self, party: &str) {
-        for bell in self.members().bells.values() {
-            if bell.rung().party.as_deref() == Some(party) {
-                bell.tell(BroadcastEvent::Crashed);
+        for wake_handle in self.members().wake_handles.values() {
+            if wake_handle.state().party.as_deref() == Some(party) {
+                wake_handle.tell(BroadcastEvent::Crashed);
             }
         }
     }
@@ -147,48 +147,51 @@ impl Router {
     pub(crate) fn dismiss(&self) {
         let mut members = self.members_mut();
         members.dismissed = true;
-        for bell in members.bells.values() {
-            bell.tell(BroadcastEvent::Dismissed);
+        for wake_handle in members.wake_handles.values() {
+            wake_handle.tell(BroadcastEvent::Dismissed);
         }
     }
 
     /// Tells a connection that something it waits for has come.
     pub(crate) fn nudge(&self, id: ConnectionId) {
-        if let Some(bell) = self.members().bells.get(&id) {
-            bell.nudge();
+        if let Some(wake_handle) = self.members().wake_handles.get(&id) {
+            wake_handle.nudge();
         }
     }
 
     /// Makes all connections read what their peers have written; they are busy until they have.
     pub(crate) fn read_all(&self) {
-        for bell in self.members().bells.values() {
-            let mut rung = bell.rung();
-            rung.to_read = true;
-            rung.busy = true;
-            drop(rung);
-            bell.notify.notify_one();
+        for wake_handle in self.members().wake_handles.values() {
+            let mut state = wake_handle.state();
+            state.to_read = true;
+            state.busy = true;
+            drop(state);
+            wake_handle.notify.notify_one();
         }
     }
 
     /// The connections that have something to do, to read or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
-        self.those_that(|rung| rung.busy)
+        self.those_that(|state| state.busy)
     }
 
     /// The connections whose clients have not said yet what they want, and are not too late with it.
     pub(crate) fn connecting(&self) -> Vec<ConnectionId> {
         let now = Instant::now();
-        self.those_that(|rung| rung.connecting_until.is_some_and(|until| now < until))
+        self.those_that(|state| state.connecting_until.is_some_and(|until| now < until))
     }
 
     /// The connections that have not yet written what they had to say of changes of entities.
     pub(crate) fn following(&self) -> Vec<ConnectionId> {
-        self.those_that(|rung| rung.following)
+        self.those_that(|state| state.following)
     }
 
-    fn those_that(&self, are: impl Fn(&Rung) -> bool) -> Vec<ConnectionId> {
+    fn those_that(&self, are: impl Fn(&WakeState) -> bool) -> Vec<ConnectionId> {
         let members = self.members();
-        let found = members.bells.iter().filter(|(_, bell)| are(&bell.rung()));
+        let found = members
+            .wake_handles
+            .iter()
+            .filter(|(_, wake_handle)| are(&wake_handle.state()));
         found.map(|(&id, _)| id).collect()
     }
 
@@ -204,75 +207,75 @@ impl Router {
 impl WakeHandle {
     /// A client begins to connect.
     pub(crate) fn connecting(&self) {
-        self.rung().connecting_until = Some(Instant::now() + CONNECTING);
+        self.state().connecting_until = Some(Instant::now() + CONNECTING);
     }
 
     /// It is known whose the connection is.
     pub(crate) fn belong_to(&self, party: &Arc<str>) {
-        self.rung().party = Some(Arc::clone(party));
+        self.state().party = Some(Arc::clone(party));
     }
 
     /// A client has said what it wants.
     pub(crate) fn connected(&self) {
-        self.rung().connecting_until = None;
+        self.state().connecting_until = None;
     }
 
     /// Resolves when it was notified since the last time.
-    pub(crate) async fn rang(&self) {
+    pub(crate) async fn woken(&self) {
         self.notify.notified().await;
     }
 
-    /// The receivers that were rung for, each as often as it was, and those that have lost their sessions.
+    /// The receivers that were state for, each as often as it was, and those that have lost their sessions.
     pub(crate) fn answer(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
-        let mut rung = self.rung();
-        woken.append(&mut rung.woken);
-        lost.append(&mut rung.lost);
+        let mut state = self.state();
+        woken.append(&mut state.woken);
+        lost.append(&mut state.lost);
     }
 
     /// The gravest of what happened to the namespace since this was last asked.
     pub(crate) fn news(&self) -> Option<BroadcastEvent> {
-        let mut rung = self.rung();
-        rung.nudged = false;
-        rung.news.take()
+        let mut state = self.state();
+        state.nudged = false;
+        state.news.take()
     }
 
     fn nudge(&self) {
-        let mut rung = self.rung();
-        rung.nudged = true;
-        rung.busy = true;
-        drop(rung);
+        let mut state = self.state();
+        state.nudged = true;
+        state.busy = true;
+        drop(state);
         self.notify.notify_one();
     }
 
     /// Says at the end of a turn whether something is left to write, and, where that matters, to read.
     pub(crate) fn turn_ended(&self, unwritten: bool, is_unread: impl FnOnce() -> bool) {
-        let mut rung = self.rung();
-        rung.to_read = rung.to_read && is_unread();
-        let called = !rung.woken.is_empty() || !rung.lost.is_empty();
-        let called = called || rung.news.is_some() || rung.nudged;
-        rung.busy = unwritten || called || rung.to_read;
-        rung.following = rung.news.is_some() || (rung.following && unwritten);
+        let mut state = self.state();
+        state.to_read = state.to_read && is_unread();
+        let called = !state.woken.is_empty() || !state.lost.is_empty();
+        let called = called || state.news.is_some() || state.nudged;
+        state.busy = unwritten || called || state.to_read;
+        state.following = state.news.is_some() || (state.following && unwritten);
     }
 
     fn tell(&self, news: BroadcastEvent) {
-        let mut rung = self.rung();
-        rung.news = rung.news.max(Some(news));
-        rung.following = true;
-        rung.busy = true;
-        drop(rung);
+        let mut state = self.state();
+        state.news = state.news.max(Some(news));
+        state.following = true;
+        state.busy = true;
+        drop(state);
         self.notify.notify_one();
     }
 
-    fn ring(&self, consumer: ReceiverId) {
-        let mut rung = self.rung();
-        rung.woken.push(consumer);
-        if !mem::replace(&mut rung.busy, true) || rung.woken.len() == 1 {
-            drop(rung);
+    fn wake(&self, consumer: ReceiverId) {
+        let mut state = self.state();
+        state.woken.push(consumer);
+        if !mem::replace(&mut state.busy, true) || state.woken.len() == 1 {
+            drop(state);
             self.notify.notify_one();
         }
     }
 
-    fn rung(&self) -> MutexGuard<'_, Rung> {
+    fn state(&self) -> MutexGuard<'_, WakeState> {
         self.state.lock()
     }
 }
@@ -285,18 +288,18 @@ mod tests {
     fn a_change_is_followed_when_what_comes_of_it_is_written() {
         let router = Router::default();
         let id = ConnectionId(1);
-        let bell = Arc::default();
-        router.enter(id, &bell);
+        let wake_handle = Arc::default();
+        router.enter(id, &wake_handle);
         let follows = || router.following() == [id];
         assert!(!follows());
         router.entities_changed();
         assert!(follows());
-        bell.turn_ended(false, || false);
+        wake_handle.turn_ended(false, || false);
         assert!(follows(), "a turn that began before");
-        assert_eq!(bell.news(), Some(BroadcastEvent::EntitiesChanged));
-        bell.turn_ended(true, || false);
+        assert_eq!(wake_handle.news(), Some(BroadcastEvent::EntitiesChanged));
+        wake_handle.turn_ended(true, || false);
         assert!(follows(), "not written yet");
-        bell.turn_ended(false, || false);
+        wake_handle.turn_ended(false, || false);
         assert!(!follows());
         router.entities_changed();
         router.leave(id);
@@ -306,15 +309,15 @@ mod tests {
     #[test]
     fn a_connection_that_is_to_read_is_busy_until_nothing_is_left() {
         let router = Router::default();
-        let bell = Arc::default();
-        router.enter(ConnectionId(1), &bell);
-        bell.turn_ended(false, || panic!("it was not asked"));
+        let wake_handle = Arc::default();
+        router.enter(ConnectionId(1), &wake_handle);
+        wake_handle.turn_ended(false, || panic!("it was not asked"));
         router.read_all();
-        bell.turn_ended(false, || true);
+        wake_handle.turn_ended(false, || true);
         assert_eq!(router.busy(), [ConnectionId(1)]);
-        bell.turn_ended(false, || false);
+        wake_handle.turn_ended(false, || false);
         assert_eq!(router.busy(), []);
-        bell.turn_ended(false, || panic!("it was asked once"));
+        wake_handle.turn_ended(false, || panic!("it was asked once"));
     }
 
     #[test]
@@ -326,13 +329,13 @@ mod tests {
         router.dismiss();
         router.enter(ConnectionId(2), &late);
         router.entities_changed();
-        for bell in [early, late] {
+        for wake_handle in [early, late] {
             assert_eq!(
-                bell.news(),
+                wake_handle.news(),
                 Some(BroadcastEvent::Dismissed),
                 "graver than a change"
             );
-            assert_eq!(bell.news(), None, "told once");
+            assert_eq!(wake_handle.news(), None, "told once");
         }
         assert_eq!(router.busy(), [ConnectionId(1), ConnectionId(2)]);
     }
@@ -340,14 +343,14 @@ mod tests {
     #[test]
     fn who_has_left_is_not_called() {
         let router = Router::default();
-        let bell = Arc::<WakeHandle>::default();
+        let wake_handle = Arc::<WakeHandle>::default();
         let id = ConnectionId(7);
-        router.enter(id, &bell);
+        router.enter(id, &wake_handle);
         router.wake(id.receiver_id(1));
         router.leave(id);
         router.wake(id.receiver_id(2));
         let (mut woken, mut lost) = (Vec::new(), Vec::new());
-        bell.answer(&mut woken, &mut lost);
+        wake_handle.answer(&mut woken, &mut lost);
         assert_eq!((woken, lost), (vec![id.receiver_id(1)], Vec::new()));
     }
 }

@@ -40,9 +40,9 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
             }
             Some(rest) => {
                 // The wall clock may jump meanwhile, which wakes no timer.
-                let _ = timeout(rest.min(RECHECK), alarm.rang()).await;
+                let _ = timeout(rest.min(RECHECK), alarm.notified()).await;
             }
-            None => alarm.rang().await,
+            None => alarm.notified().await,
         }
     }
 }

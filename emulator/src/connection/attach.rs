@@ -31,7 +31,7 @@ impl ClientConnection {
         }
         match self.resolve(attach) {
             Ok(Link::Waiting(waiting)) => {
-                self.client.bell.connected();
+                self.client.wake_handle.connected();
                 self.name_receiver(link, waiting.receiver.receiver_id);
                 self.links.insert(link, Link::Waiting(waiting));
                 self.answer_waiting(link);
@@ -40,7 +40,7 @@ impl ClientConnection {
                 if let Link::Receiver(receiver) = &resolved {
                     self.name_receiver(link, receiver.receiver_id);
                 } else if !resolved.is_cbs() {
-                    self.client.bell.connected();
+                    self.client.wake_handle.connected();
                 }
                 let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);

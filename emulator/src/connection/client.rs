@@ -26,7 +26,7 @@ const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: ConnectionId,
-    pub(crate) bell: Arc<WakeHandle>,
+    pub(crate) wake_handle: Arc<WakeHandle>,
     /// Chosen once (interfaces.md); until then only `$cbs` may be attached.
     pub(crate) namespace: Option<Arc<Namespace>>,
     pub(crate) caller: Caller,
@@ -52,7 +52,7 @@ impl Client {
             caller: Caller::new(id, shared.options.seed),
             proof: Proof::Owed(shared.real.elapsed() + shared.options.patience),
             id,
-            bell: Arc::default(),
+            wake_handle: Arc::default(),
             namespace: None,
             grants: Grants::default(),
             host: String::from("localhost"),
@@ -67,8 +67,8 @@ impl Client {
 
     /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
     pub(crate) fn belong_to(&mut self, namespace: Arc<Namespace>) {
-        namespace.router.enter(self.id, &self.bell);
-        self.bell.connecting();
+        namespace.router.enter(self.id, &self.wake_handle);
+        self.wake_handle.connecting();
         if !self.container_id.is_empty() {
             namespace.name_client(self.caller.client, &self.container_id);
         }

@@ -54,7 +54,7 @@ impl ClientConnection {
     /// session, and parts with those who have lost theirs.
     pub(crate) fn acquire_reserved(&mut self) {
         self.client
-            .bell
+            .wake_handle
             .answer(&mut self.client.caller.woken, &mut self.client.caller.lost);
         self.detach_lost();
         if self.engine.output().len() < OUTPUT_HIGH {
@@ -112,7 +112,7 @@ impl ClientConnection {
             let is_paused = link.is_some_and(|link| self.is_paused(link));
             let credit = if is_paused { 0 } else { credit };
             if credit > 0 {
-                self.client.bell.connected();
+                self.client.wake_handle.connected();
             }
             namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
                 entity.set_credit(cx, kind, receiver_id, credit);

@@ -78,6 +78,7 @@ impl ClientConnection {
 
     /// One turn, as [`Self::turn`]; none when it panicked. What the client is told then waits to be written.
     pub(crate) fn turn_or_end(&mut self, input: &mut BytesMut) -> Option<usize> {
+        self.client.shared.count_activity();
         match catch_unwind(AssertUnwindSafe(|| self.turn(input))) {
             Ok(unwritten) => Some(unwritten),
             Err(payload) => {
@@ -113,7 +114,7 @@ impl ClientConnection {
         let now = self.client.shared.real.elapsed();
         self.turn.handled = 0;
         self.engine.handle_timeout(now);
-        match self.client.bell.news() {
+        match self.client.wake_handle.news() {
             None => {}
             Some(BroadcastEvent::EntitiesChanged) => self.follow_changes(),
             Some(BroadcastEvent::ServiceUpdated) => self.detach_all(),
@@ -322,7 +323,7 @@ impl ClientConnection {
             self.outcomes_written();
         }
         self.client
-            .bell
+            .wake_handle
             .turn_ended(is_unwritten || untaken, is_unread);
         if let Some(namespace) = &self.client.namespace {
             namespace.turns.notify_waiters();

@@ -103,7 +103,7 @@ impl ClientConnection {
 
     fn set_party(&mut self, name: &str) {
         let party = Arc::from(name);
-        self.client.bell.belong_to(&party);
+        self.client.wake_handle.belong_to(&party);
         self.client.party = Some(party);
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct Carrier {
 pub(crate) struct RequestContext {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: ConnectionId,
-    pub(crate) bell: Arc<WakeHandle>,
+    pub(crate) wake_handle: Arc<WakeHandle>,
     pub(crate) caller: Caller,
     /// What the client calls the namespace.
     pub(crate) host: String,
@@ -64,7 +64,7 @@ impl RequestContext {
             caller: Caller::new(id, shared.options.seed),
             shared,
             id,
-            bell: Arc::default(),
+            wake_handle: Arc::default(),
             host: service_http::host(parts).to_owned(),
             names: carrier.heads.names(),
             carrier,

@@ -92,8 +92,8 @@ impl RequestContext {
         let deadline = Instant::now() + timeout(parts)?;
         check_receiving(self, place)?;
         let _turn = waiting.enter(place.namespace.name(), &place.entity.path)?;
-        place.namespace.router.enter(self.id, &self.bell);
-        let bell = Arc::clone(&self.bell);
+        place.namespace.router.enter(self.id, &self.wake_handle);
+        let wake_handle = Arc::clone(&self.wake_handle);
         let mut stop = self.carrier.stop.clone();
         let mut consumer = Consumer::open(self, place, mode);
         loop {
@@ -101,11 +101,11 @@ impl RequestContext {
                 return Ok(Some(delivery));
             }
             tokio::select! {
-                () = bell.rang() => {}
+                () = wake_handle.woken() => {}
                 () = sleep_until(deadline) => return Ok(consumer.take()),
                 _ = stop.changed() => return Err(Rejection::stopping()),
             }
-            if bell.news().is_some() {
+            if wake_handle.news().is_some() {
                 check_receiving(consumer.context, place)?;
             }
         }
@@ -167,10 +167,10 @@ impl<'a> Consumer<'a> {
         namespace.operate(entity, &mut self.context.caller, |entity, cx| {
             entity.acquire(cx, *kind, self.id, 1, usize::MAX, &mut taken);
         });
-        let (caller, bell) = (&mut self.context.caller, &self.context.bell);
-        bell.answer(&mut caller.woken, &mut caller.lost);
+        let (caller, wake_handle) = (&mut self.context.caller, &self.context.wake_handle);
+        wake_handle.answer(&mut caller.woken, &mut caller.lost);
         caller.woken.clear();
-        bell.turn_ended(false, || false);
+        wake_handle.turn_ended(false, || false);
         namespace.turns.notify_waiters();
         taken.pop()
     }

@@ -94,12 +94,8 @@ where
         }
         let mut unexpected = self.not_failed(expected, &mut failed);
         let mut warnings = base.warnings;
-        let after = self.once(&Plan { faults: Vec::new() });
-        if let Some(failure) = after.failure.filter(|_| !failed.is_empty()) {
-            return Err(format!(
-                "{name}: state leaks between runs: without a fault the test passed before the others and fails after them; make in the closure what a run changes, and keep nothing in statics, files or databases\n{}",
-                failure.message
-            ));
+        if !failed.is_empty() {
+            self.check_base_again(name)?;
         }
         let planned = self.runs.saturating_sub(3).max(1);
         if not_reached * 5 > planned {
@@ -126,6 +122,18 @@ where
         unexpected.extend((!report.findings.is_empty()).then(|| report.text()));
         let failure = (!unexpected.is_empty()).then(|| unexpected.join("\n"));
         Ok((report, failure))
+    }
+
+    /// Runs without a fault once more, and fails where that fails by now.
+    fn check_base_again(&mut self, name: &str) -> Result<(), String> {
+        let after = self.once(&Plan { faults: Vec::new() });
+        let Some(failure) = after.failure else {
+            return Ok(());
+        };
+        Err(format!(
+            "{name}: state leaks between runs: without a fault the test passed before the others and fails after them; make in the closure what a run changes, and keep nothing in statics, files or databases\n{}",
+            failure.message
+        ))
     }
 
     /// Returns the runs of tokens that are always made, and of those that are expected to fail with the reason.
