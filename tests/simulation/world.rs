@@ -70,29 +70,14 @@ async fn run(seed: u64, is_loud: bool) -> Report {
     ledger.say(|| format!("seed {seed}: {weather:?} {failures:?}"));
     let world = Arc::new(World::new(seed, random.random(), weather, ledger));
     let mut clients = JoinSet::new();
-    for number in 0..random.random_range(2..4) {
-        clients.spawn(work(
-            Arc::clone(&world),
-            Work::Send,
-            number,
-            random.random(),
-        ));
-    }
-    for number in 0..random.random_range(2..5) {
-        clients.spawn(work(
-            Arc::clone(&world),
-            Work::Receive,
-            number,
-            random.random(),
-        ));
-    }
-    for number in 0..random.random_range(1..3) {
-        clients.spawn(work(
-            Arc::clone(&world),
-            Work::HoldSessions,
-            number,
-            random.random(),
-        ));
+    for (kind, how_many) in [
+        (Work::Send, 2..4),
+        (Work::Receive, 2..5),
+        (Work::HoldSessions, 1..3),
+    ] {
+        for number in 0..random.random_range(how_many) {
+            clients.spawn(work(Arc::clone(&world), kind, number, random.random()));
+        }
     }
     let failing = tokio::spawn(fail(world.network.clone(), failures, random.random()));
     if timeout(WORK, clients.join_all()).await.is_err() {

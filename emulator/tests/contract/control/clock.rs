@@ -261,8 +261,7 @@ fn freezing_during_an_advance_comes_after_it() {
 
 #[test]
 fn what_is_due_by_itself_needs_no_advance() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let start = Instant::now();
     peer.send(&sender, &Message::new("m").ttl(50));
     eventually("the end of a short life", || {

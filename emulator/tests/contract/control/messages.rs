@@ -25,8 +25,7 @@ fn referred(timeline: &Value) -> Vec<(&str, Option<u64>)> {
 
 #[test]
 fn messages_are_told_once_and_only_to_those_who_ask() {
-    let (bus, mut peer) = keeping(&queues("", &[("q", "")])).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = keeping(&queues("", &[("q", "")])).with_sender("q");
     peer.send(&sender, &Message::new("first"));
     peer.send(&sender, &Message::new("second"));
     let delivery = peer.receive_from("q");

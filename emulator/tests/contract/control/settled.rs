@@ -118,8 +118,7 @@ const COUNTS: &str = "/$emulator/v1/namespaces/sbemulatorns/counts";
 
 #[test]
 fn they_count_as_the_service_does() {
-    let (bus, mut peer) = Bus::with_queues(&["orders"]).with_client();
-    let sender = peer.sender("orders");
+    let (bus, mut peer, sender) = Bus::with_queues(&["orders"]).with_sender("orders");
     let mut bytes = 0;
     for id in ["a", "b", "c"] {
         let message = Message::new(id);

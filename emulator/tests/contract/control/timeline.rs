@@ -78,9 +78,7 @@ fn an_event_has_every_field_whether_it_means_something_or_not() {
 
 #[test]
 fn times_and_offsets_go_up_together() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
+    let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     peer.send(&sender, &Message::new("m"));
     let held = peer.receive_one(&receiver);
     bus.http.advance(30.0);
@@ -254,8 +252,7 @@ fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
 
 #[test]
 fn what_a_deleted_queue_counted_still_counts_in_all() {
-    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q", "other"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     bus.http.queue("DELETE", "q", None).ok();
     peer.detached(&sender);
@@ -274,8 +271,7 @@ fn what_a_deleted_queue_counted_still_counts_in_all() {
 
 #[test]
 fn it_is_bounded_and_says_how_much_was_dropped() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let mut batch = Vec::new();
     let mut writer = servicebus_codec::Writer::new(&mut batch);
     for _ in 0..2000 {

@@ -67,8 +67,7 @@ fn a_timeline_tells_who_got_a_message_and_by_which_rule() {
 
 #[test]
 fn an_advance_goes_through_everything_that_follows_from_it() {
-    let (bus, mut peer) = coloured().with_client();
-    let sender = peer.sender("t");
+    let (bus, mut peer, sender) = coloured().with_sender("t");
     let at = |seconds: i64| client_now() + seconds * 1000;
     for (id, seconds) in [("late", 120), ("soon", 60)] {
         peer.send(

@@ -108,9 +108,7 @@ fn the_list_is_that_of_the_ready_line() {
 
 #[test]
 fn a_reset_leaves_entities_as_declared_and_nothing_in_them() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
+    let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     for id in ["dead", "locked", "ready"] {
         peer.send(&sender, &Message::new(id));
     }

@@ -305,8 +305,8 @@ const DESCRIBED_DESCRIPTOR: [u8; 36] = [
 
 #[test]
 fn a_message_with_a_described_descriptor_is_published_scheduled_and_taken() {
-    let (bus, mut peer) = Bus::configured(&topic(&json!({}), &[("s", json!({}))])).with_client();
-    let sender = peer.sender("t");
+    let (bus, mut peer, sender) =
+        Bus::configured(&topic(&json!({}), &[("s", json!({}))])).with_sender("t");
     let id = peer.transfer(&sender, 0, false, &DESCRIBED_DESCRIPTOR);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
     let at = encoded_schedule(client_now() + 60_000);
@@ -340,8 +340,7 @@ fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
         let content = [&[2], &*value, &[0x40]].concat();
         value = [&[0xc1, content.len() as u8], &*content].concat();
     }
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let id = peer.transfer(&sender, 0, false, &[&[0, 0x53, 0x77], &*value].concat());
     assert_eq!(peer.outcome(&sender, id), Ok(()));
     let taken = bus.rest().take("q");

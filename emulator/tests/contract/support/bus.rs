@@ -11,6 +11,7 @@ use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
 use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
+use super::link::Link;
 use super::peer::{Open, Peer};
 use super::stream::Stream;
 
@@ -82,6 +83,20 @@ impl Bus {
     pub(crate) fn with_client(self) -> (Self, Peer) {
         let peer = self.client();
         (self, peer)
+    }
+
+    /// The same, and its link to send to an address.
+    pub(crate) fn with_sender(self, address: &str) -> (Self, Peer, Link) {
+        let (bus, mut peer) = self.with_client();
+        let sender = peer.sender(address);
+        (bus, peer, sender)
+    }
+
+    /// The same, and its links to send to an address and to receive from it.
+    pub(crate) fn with_links(self, address: &str) -> (Self, Peer, Link, Link) {
+        let (bus, mut peer, sender) = self.with_sender(address);
+        let receiver = peer.receiver(address);
+        (bus, peer, sender, receiver)
     }
 
     /// A client that may do everything, under a name.

@@ -58,8 +58,8 @@ fn a_sender_gets_credit_and_the_limit_of_its_tier() {
         ("premium", 1_048_576),
     ] {
         let setting = format!(r#""Tier":"{tier}""#);
-        let (_bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();
-        let sender = peer.sender("q");
+        let (_bus, mut peer, sender) =
+            Bus::configured(&queues(&setting, &[("q", "")])).with_sender("q");
         assert_eq!(sender.answer.field(10), &ulong(limit));
         let flow = peer.take("credit", |frame| {
             frame.code == FLOW && frame.field(4) == &uint(sender.handle)
@@ -174,8 +174,7 @@ fn long_names_are_understood_or_refused_within_the_frame_size() {
 
 #[test]
 fn the_same_name_again_takes_the_link_over() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     let first = peer.receiver("q");
     peer.credit(&first, 10);

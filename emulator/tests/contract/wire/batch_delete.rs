@@ -7,8 +7,8 @@ use crate::support::*;
 const HOUR: i64 = 3_600_000;
 
 fn filled(emulator: &str, properties: &str, ids: &[&str]) -> (Bus, Peer, Node) {
-    let (bus, mut peer) = Bus::configured(&queues(emulator, &[("q", properties)])).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) =
+        Bus::configured(&queues(emulator, &[("q", properties)])).with_sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
     }

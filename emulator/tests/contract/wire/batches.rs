@@ -20,8 +20,7 @@ fn send_batch(peer: &mut Peer, sender: &Link, messages: &[Message]) -> Result<()
 
 #[test]
 fn one_message_beyond_the_limits_takes_the_others_with_it() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let good = || Message::new("good");
     for (bad, condition) in [
         (
@@ -110,8 +109,7 @@ fn what_was_sent_settled_and_is_refused_is_dropped_and_recorded() {
 
 #[test]
 fn a_disabled_queue_refuses_the_whole_batch_once() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     bus.http.set_status("q", "Disabled");
     let refusal = send_batch(&mut peer, &sender, &[Message::new("a"), Message::new("b")]);
     let refusal = refusal.expect_err("nothing is sent");

@@ -7,8 +7,7 @@ use crate::support::*;
 
 #[test]
 fn a_session_for_every_token_costs_nothing_that_stays() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let token = sas::sign("sb://localhost/q", &Key::well_known(), in_an_hour());
     for _ in 0..100 {
         // Go does this whenever it refreshes.
@@ -28,8 +27,7 @@ fn a_session_for_every_token_costs_nothing_that_stays() {
 
 #[test]
 fn a_link_that_is_to_be_resumed_begins_anew() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     let receiver = peer.receiver("q");
     let held = peer.receive_one(&receiver);

@@ -6,8 +6,7 @@ use crate::support::*;
 
 /// A queue with this many messages of this size, their ids their numbers from 0.
 fn filled(count: usize, size: usize) -> Bus {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let ids = (0..count).map(|number| {
         let message = Message::new(&number.to_string()).body(vec![b'x'; size]);
         peer.transfer(&sender, 0, false, &message.encode())

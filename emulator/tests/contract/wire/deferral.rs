@@ -8,8 +8,7 @@ const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 /// A queue with these messages, the first of them deferred over a link.
 fn deferring(ids: &[&str]) -> (Bus, Peer, Node) {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
     }
@@ -123,8 +122,7 @@ fn what_was_fetched_is_settled_by_its_token() {
 
 #[test]
 fn deferring_by_token_may_change_properties() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(
         &sender,
         &Message::new("a").application("step", Value::Int(1)),

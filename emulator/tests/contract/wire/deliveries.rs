@@ -6,8 +6,7 @@ use crate::support::*;
 
 #[test]
 fn a_locked_delivery_has_its_token_twice() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for number in 0..20 {
         peer.send(&sender, &Message::new(&number.to_string()));
     }
@@ -24,8 +23,7 @@ fn a_locked_delivery_has_its_token_twice() {
 
 #[test]
 fn receive_and_delete_has_a_tag_and_no_lock() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("a"));
     peer.send(&sender, &Message::new("b"));
     let receiver = peer.attached(&Attach::deleting("q"));
@@ -49,12 +47,11 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
 
 #[test]
 fn the_broker_writes_what_sdks_read() {
-    let (_bus, mut peer) = Bus::configured(&queues(
+    let (_bus, mut peer, sender) = Bus::configured(&queues(
         "",
         &[("q", r#""DefaultMessageTimeToLive":"PT1H""#)],
     ))
-    .with_client();
-    let sender = peer.sender("q");
+    .with_sender("q");
     let sent = Message::new("m")
         .ttl(600_000)
         .property(9, timestamp(1_000))
@@ -92,8 +89,7 @@ fn annotations(message: &Received) -> (Vec<String>, Option<usize>) {
 
 #[test]
 fn o3_o4_a_message_where_it_was_sent_has_these_annotations_and_no_others() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let keyed = |id: &str| Message::new(id).annotation("x-opt-partition-key", text("key"));
     for id in ["locked", "removed"] {
         peer.send(&sender, &keyed(id));
@@ -130,8 +126,7 @@ fn enqueued_lock(message: &Received, enqueued: i64) -> i64 {
 
 #[test]
 fn a_message_without_id_is_given_one() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::default().body(*b"plain"));
     let inner = Message::default().body(*b"in a batch").encode();
     let mut batch = Vec::new();
@@ -153,9 +148,7 @@ fn a_message_without_id_is_given_one() {
 
 #[test]
 fn ids_of_every_type_are_kept() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
+    let (_bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     for id in [
         text("t"),
         ulong(5),

@@ -4,8 +4,7 @@ use crate::support::*;
 
 fn detecting(properties: &str) -> (Bus, Peer, Link) {
     let properties = format!(r#""RequiresDuplicateDetection":true{properties}"#);
-    let (bus, mut peer) = Bus::configured(&queues("", &[("q", &properties)])).with_client();
-    let sender = peer.sender("q");
+    let (bus, peer, sender) = Bus::configured(&queues("", &[("q", &properties)])).with_sender("q");
     (bus, peer, sender)
 }
 

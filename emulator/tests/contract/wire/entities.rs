@@ -17,10 +17,8 @@ struct Attached {
 }
 
 fn attached(properties: &str) -> Attached {
-    let (bus, mut peer) =
-        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
+    let (bus, mut peer, sender, receiver) =
+        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_links("q");
     let node = peer.node("q/$management");
     peer.send(&sender, &Message::new("m"));
     let held = peer.receive_one(&receiver);

@@ -18,9 +18,7 @@ struct Bystander {
 
 impl Bystander {
     fn new() -> Self {
-        let (bus, mut peer) = Bus::with_queues(&["q", "theirs"]).with_client();
-        let sender = peer.sender("q");
-        let receiver = peer.receiver("q");
+        let (bus, peer, sender, receiver) = Bus::with_queues(&["q", "theirs"]).with_links("q");
         Self {
             bus,
             peer,

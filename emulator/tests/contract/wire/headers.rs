@@ -63,8 +63,7 @@ fn empty_list(out: &mut Writer<'_>) {
 
 #[test]
 fn what_is_within_the_limits_is_accepted() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let ids = "i".repeat(128);
     let fitting = [
         large(0x72, 32 * KIB),
@@ -82,8 +81,7 @@ fn what_is_within_the_limits_is_accepted() {
 
 #[test]
 fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let payloads = [
         large(0x71, 32 * KIB + 1),
         large(0x72, 32 * KIB + 1),
@@ -100,8 +98,7 @@ fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
 
 #[test]
 fn ids_and_types_that_the_service_does_not_take_are_named() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let long = "i".repeat(129);
     let schedule = "x-opt-scheduled-enqueue-time";
     let payloads = [

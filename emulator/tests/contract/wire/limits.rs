@@ -18,8 +18,7 @@ fn large(id: &str, size: usize) -> Message {
 
 #[test]
 fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
-    let (_bus, mut peer) = premium(r#""MaxMessageSizeInKilobytes":2048"#).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = premium(r#""MaxMessageSizeInKilobytes":2048"#).with_sender("q");
     assert_eq!(sender.answer.field(10), &ulong(2 << 20));
     assert_eq!(sender.answer.field(13), &batch_limit(1 << 20));
     peer.send(&sender, &large("single", 2 * MIB - 1000));
@@ -84,8 +83,7 @@ fn otherwise_the_tier_decides_and_there_is_one_limit() {
 
 #[test]
 fn headers_have_limits_of_their_own() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let property = |name: &str, size: usize| (name.to_owned(), text(&"x".repeat(size)));
     let with = |properties: &[(String, Value)]| {
         let message = Message::new("m");
@@ -118,8 +116,7 @@ fn headers_have_limits_of_their_own() {
 
 #[test]
 fn ids_have_at_most_128_characters() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let with = |id: &str| {
         [
             Message::new(id),
@@ -145,8 +142,7 @@ fn ids_have_at_most_128_characters() {
 #[test]
 fn a_message_that_outgrows_the_limits_is_dead_lettered_whatever_the_settings() {
     for outcome in [0, 1] {
-        let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-        let sender = peer.sender("q");
+        let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
         let message = Message::new("m").application("a", text(&"x".repeat(32_000)));
         peer.send(
             &sender,

@@ -138,8 +138,7 @@ fn a_batch_that_is_too_large_is_not_taken_apart() {
 #[test]
 fn peeking_in_a_session_does_not_read_the_others() {
     const REQUESTS: usize = 400;
-    let (bus, mut peer) = Bus::with_sessions().with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     for session in ["large", "small"] {
         let message = Message::new("m").session(session).encode();
         let count = if session == "large" { MANY } else { 1 };

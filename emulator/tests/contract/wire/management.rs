@@ -8,8 +8,7 @@ use crate::support::*;
 
 /// A queue with messages of these ids, and a client with a node.
 fn bus_with(ids: &[&str]) -> (Bus, Peer, Node) {
-    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q", "other"]).with_sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
     }

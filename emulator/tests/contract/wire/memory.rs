@@ -171,8 +171,7 @@ fn links_with_long_names() {
 
 #[test]
 fn replies_and_deliveries_that_nobody_reads() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for _ in 0..5 {
         peer.send(&sender, &Message::new("large").body(vec![b'x'; 100_000]));
     }

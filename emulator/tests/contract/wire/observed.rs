@@ -11,10 +11,8 @@ const MINUTE: i64 = 60_000;
 
 /// A queue `q` with these properties, a client, and its links there.
 fn with_queue(properties: &str) -> (Bus, Peer, Link, Link) {
-    let (bus, mut peer) =
-        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
+    let (bus, peer, sender, receiver) =
+        Bus::configured(&queues("", &[("q", properties), ("other", "")])).with_links("q");
     (bus, peer, sender, receiver)
 }
 
@@ -173,8 +171,7 @@ fn assert_lock_lost_by(peer: &mut Peer, delivery: &Delivery) {
 
 #[test]
 fn o14_the_empty_session_id_is_a_session() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     peer.send(&sender, &Message::new("now").session(""));
     let node = peer.node("q/$management");
     let later = Message::new("later")
@@ -362,8 +359,7 @@ fn o64_copies_are_shown_in_premium_namespaces_and_refused_elsewhere() {
     assert_eq!(refusal.condition, NOT_IMPLEMENTED);
 
     let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
-    let (bus, mut peer) = Bus::configured(&premium).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::configured(&premium).with_sender("q");
     let names: Vec<String> = (0..150).map(|number| number.to_string()).collect();
     names
         .iter()
@@ -402,9 +398,8 @@ fn o9_a_batch_has_a_limit_of_messages_only_where_the_namespace_is_set_so() {
     assert_eq!(peer.outcome(&sender, id), Ok(()));
     assert_eq!(bus.http.held("q"), (4501, 0));
 
-    let (bus, mut peer) =
-        Bus::configured(&queues(r#""BatchLimit":"messages""#, &[("q", "")])).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) =
+        Bus::configured(&queues(r#""BatchLimit":"messages""#, &[("q", "")])).with_sender("q");
     let id = peer.transfer(&sender, 0x8001_3700, false, &long);
     let refusal = peer.outcome(&sender, id).expect_err("it is too long");
     assert_eq!(refusal.condition, "amqp:internal-error");

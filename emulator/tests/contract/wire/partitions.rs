@@ -9,9 +9,8 @@ use crate::support::*;
 const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 fn partitioned() -> (Bus, Peer, Link, Node) {
-    let (bus, mut peer) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) =
+        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_sender("q");
     let node = peer.node("q/$management");
     (bus, peer, sender, node)
 }

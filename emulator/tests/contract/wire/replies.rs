@@ -65,8 +65,7 @@ fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
 
 #[test]
 fn a_request_without_a_receiver_is_rejected() {
-    let (_bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
-    let requests = peer.sender("q/$management");
+    let (_bus, mut peer, requests) = Bus::with_queues(&["q", "other"]).with_sender("q/$management");
     let other = peer.node("other/$management");
     for reply_to in [
         Value::Null,
@@ -115,8 +114,7 @@ fn the_outcome_of_a_request_comes_before_its_reply() {
 
 #[test]
 fn replies_are_settled_when_their_reader_asked_for_it() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let requests = peer.sender("q/$management");
+    let (_bus, mut peer, requests) = Bus::with_queues(&["q"]).with_sender("q/$management");
     for (mode, settled) in [(0, false), (1, true)] {
         let reply_to = format!("mode {mode}");
         let attach = Attach {

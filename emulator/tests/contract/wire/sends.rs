@@ -5,8 +5,7 @@ use serde_amqp::Value;
 use crate::support::*;
 
 fn sending() -> (Bus, Peer, Link) {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     (bus, peer, sender)
 }
 

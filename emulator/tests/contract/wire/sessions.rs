@@ -1,7 +1,6 @@
 //! Sessions: accepted, waited for, held, lost, and asked about (semantics §6, wire.md §5).
 
 mod accept;
-mod crowd;
 mod lost;
 mod management;
 mod non_exclusive;

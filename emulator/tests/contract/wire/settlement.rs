@@ -8,8 +8,7 @@ const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 
 /// A queue with one message for each id, and a client that receives from it.
 fn receiving(ids: &[&str]) -> (Bus, Peer, Link) {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
     }

@@ -186,9 +186,9 @@ fn a_token_covers_what_is_below_it() {
 
 #[test]
 fn the_configuration_of_the_official_emulator_does_what_it_says() {
-    let (_bus, mut peer) =
-        Bus::configured(include_str!("../../../../fixtures/config/topics.json")).with_client();
-    let sender = peer.sender("topic.1");
+    let (_bus, mut peer, sender) =
+        Bus::configured(include_str!("../../../../fixtures/config/topics.json"))
+            .with_sender("topic.1");
     for message in [
         Message::new("json").property(6, symbol("application/json")),
         Message::new("prop").application("prop1", text("value1")),

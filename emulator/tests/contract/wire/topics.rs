@@ -274,8 +274,7 @@ fn a_topic_drops_what_it_has_seen() {
 
 #[test]
 fn a_batch_is_published_in_its_order() {
-    let (_bus, mut peer) = subscribed(&["s"]).with_client();
-    let sender = peer.sender("t");
+    let (_bus, mut peer, sender) = subscribed(&["s"]).with_sender("t");
     let messages = ["a", "b", "c"].map(|id| Message::new(id).encode());
     let id = peer.transfer(&sender, BATCH, false, &batch(&messages));
     peer.outcome(&sender, id).expect("the batch is accepted");

@@ -10,8 +10,7 @@ use crate::support::*;
 
 /// A queue with these messages, a client, and links to send and to receive.
 fn bus_with(ids: &[&str]) -> (Bus, Peer, Link, Link) {
-    let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_queues(&["q", "other"]).with_sender("q");
     for id in ids {
         peer.send(&sender, &Message::new(id));
     }

@@ -132,8 +132,7 @@ fn receive_mode() -> (serde_amqp::Value, serde_amqp::Value) {
 
 #[test]
 fn the_session_to_answer_to_goes_with_the_message() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     // reply-to-group-id.
     let message = Message::new("m").session("s").property(12, text("answers"));
     peer.send(&sender, &message);

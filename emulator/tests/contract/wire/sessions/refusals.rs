@@ -127,8 +127,7 @@ fn a_time_to_wait_must_be_one() {
 
 #[test]
 fn a_message_without_a_session_is_refused_at_a_queue() {
-    let (bus, mut peer) = Bus::with_sessions().with_client();
-    let sender = peer.sender("q");
+    let (bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     let words = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                  session support enabled can only receive messages that have the SessionId set to a valid value.";
     let refusal = peer.send_in_vain(&sender, &Message::new("m").encode());

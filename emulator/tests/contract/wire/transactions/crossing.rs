@@ -48,8 +48,7 @@ fn a_destination_must_be_there_and_be_sent_to() {
 
 #[test]
 fn on_one_session_the_first_entity_is_the_way_to_all_others() {
-    let (bus, mut setup) = Bus::with_queues(&["q", "other", "third"]).with_client();
-    let sender = setup.sender("q");
+    let (bus, mut setup, sender) = Bus::with_queues(&["q", "other", "third"]).with_sender("q");
     setup.send(&sender, &Message::new("in"));
     setup.close();
     // As NServiceBus does: receive, send elsewhere, complete.
@@ -112,8 +111,7 @@ fn only_the_first_entity_can_be_received_from() {
 fn a_topic_and_its_subscriptions_are_one_entity() {
     let subscriptions = ["one", "two"].map(|name| (name, json!({})));
     let config = topic(&json!({}), &subscriptions);
-    let (_bus, mut peer) = Bus::configured(&config).with_client();
-    let sender = peer.sender("t");
+    let (_bus, mut peer, sender) = Bus::configured(&config).with_sender("t");
     peer.send(&sender, &Message::new("a"));
     peer.begin(1);
     let coordinator = peer.attached(&Attach::coordinator().on(1));

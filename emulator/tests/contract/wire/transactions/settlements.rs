@@ -98,9 +98,8 @@ fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
 
 #[test]
 fn o42_what_belongs_to_another_partition_comes_back() {
-    let (_bus, mut peer) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_client();
-    let sender = peer.sender("q");
+    let (_bus, mut peer, sender) =
+        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_sender("q");
     for key in ["one", "two"] {
         let message = Message::new(key).annotation("x-opt-partition-key", text(key));
         peer.send(&sender, &message);
