@@ -17,7 +17,6 @@ mod entities;
 mod environment;
 mod examples;
 mod exported;
-mod failed_sentences;
 mod failure_texts;
 mod failures;
 mod faults;
@@ -47,7 +46,7 @@ mod transactions;
 mod unsettled_sends;
 mod wire;
 
-use servicebus_harness::prelude::*;
+use servicebus_harness::{Action, prelude::*};
 
 /// A queue that gives up on a message after three deliveries.
 fn orders() -> Topology {
@@ -58,4 +57,17 @@ fn orders() -> Topology {
 /// A namespace with that queue.
 async fn namespace_with_orders() -> ServiceBus {
     ServiceBus::builder().topology(orders()).start().await
+}
+
+/// That namespace with the message `o-17` in its queue.
+async fn namespace_with_order() -> (ServiceBus, QueueClient) {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    (servicebus, orders)
+}
+
+/// The sentence by which an operation fails.
+async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
+    action.result().await.unwrap_err().to_string()
 }

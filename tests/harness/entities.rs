@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::harness::namespace_with_orders;
+use crate::harness::{error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn a_queue_is_made_and_used_and_deleted() {
@@ -78,7 +78,7 @@ async fn an_update_changes_what_it_says_and_nothing_else() {
     orders
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
-    let error = orders.send("hello").result().await.unwrap_err().to_string();
+    let error = error_of(orders.send("hello")).await;
     assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
     orders
         .update(|queue| queue.status(EntityStatus::Active))

@@ -6,8 +6,11 @@ use std::time::Duration;
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusRetryOptions};
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
-use crate::harness::{failures::SHORT, namespace_with_orders, orders};
+use crate::harness::{namespace_with_order, namespace_with_orders, orders};
 use servicebus_test_support::normalised::normalised;
+
+/// Long enough for everything that has happened before the assertion.
+pub(crate) const SHORT: Duration = Duration::from_millis(10);
 
 /// Compares a text with its file, without what differs between runs.
 #[track_caller]
@@ -24,8 +27,9 @@ fn without_offset(text: &str) -> String {
     format!("{before}ended at +…{rest}")
 }
 
+/// Compares the text of an assertion that fails with its file.
 #[track_caller]
-fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
+pub(crate) fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
     assert_reads(name, &result.expect_err("it should fail").to_string());
 }
 
@@ -81,9 +85,7 @@ async fn a_client_that_asked_for_another_name_is_quoted() {
 
 #[tokio::test]
 async fn a_settlement_that_came_too_late_says_by_how_much() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (servicebus, orders) = namespace_with_order().await;
     let locked = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let error = locked.complete().result().await.unwrap_err();
@@ -116,9 +118,7 @@ async fn bodies_that_differ_say_where() {
 
 #[tokio::test]
 async fn nothing_is_said_of_consumers_where_that_is_not_the_question() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     let expectation = orders.expect_message_count().active(2).within(SHORT);
     assert_fails("a_count", expectation.await);
     let due = Duration::from_secs(600);
@@ -128,9 +128,7 @@ async fn nothing_is_said_of_consumers_where_that_is_not_the_question() {
 
 #[tokio::test]
 async fn a_message_that_no_client_receives_says_that_none_is_attached() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     let expectation = orders.expect_dead_lettered().within(SHORT);
     assert_fails("no_receiver", expectation.await);
 }

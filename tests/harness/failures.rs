@@ -2,28 +2,15 @@
 
 use std::time::Duration;
 
-use servicebus_harness::{assertion::AssertionFailed, prelude::*};
+use servicebus_harness::prelude::*;
 
-use crate::harness::namespace_with_orders;
-use servicebus_test_support::{child, normalised::normalised};
+use crate::harness::{
+    failure_texts::{SHORT, assert_fails},
+    namespace_with_order, namespace_with_orders,
+};
+use servicebus_test_support::child;
 
-/// Long enough for everything that has happened before the assertion.
-pub(crate) const SHORT: Duration = Duration::from_millis(10);
-
-/// Compares a failure with the text it is to have, without what differs between runs.
-#[track_caller]
-pub(crate) fn assert_text(result: Result<(), AssertionFailed>, expected: &str) {
-    let text = result.expect_err("the assertion should fail").to_string();
-    pretty_equal(&normalised(&text), expected);
-}
-
-#[track_caller]
-fn pretty_equal(found: &str, expected: &str) {
-    assert!(
-        found == expected,
-        "found:\n{found}\n\nexpected:\n{expected}\n"
-    );
-}
+const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_message_that_expired_under_its_lock() {
@@ -42,24 +29,7 @@ async fn a_message_that_expired_under_its_lock() {
         .reason("MaxDeliveryCountExceeded")
         .within(SHORT)
         .await;
-    assert_text(
-        failed,
-        r#"orders: expected 1 message dead-lettered with reason "MaxDeliveryCountExceeded", found none within 0.01 s
-
-orders/$DeadLetterQueue holds 1 message
-  #1 "not json" (message-id o-17): reason "TTLExpiredException" — differs
-
-timeline of o-17 in orders                                    (virtual time)
-  +… sent            by the test, 38 bytes, time to live 30 s
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… abandoned       by the test
-  +… delivered       to the test (lock 60 s, delivery 2 of 3)
-            clock advanced  by the test, 61 s
-  +… lock expired    delivery 2 counted
-  +… dead-lettered   TTLExpiredException: The message expired and was dead lettered.
-
-hint: the message expired under its lock, before its third delivery; raise its time to live or advance less"#,
-    );
+    assert_fails("a_message_that_expired_under_its_lock", failed);
 }
 
 #[tokio::test]
@@ -73,129 +43,53 @@ async fn a_message_that_is_still_waiting() {
     orders.receive().await.abandon().await;
 
     let failed = orders.expect_dead_lettered().within(SHORT).await;
-    assert_text(
-        failed,
-        r#"orders: expected 1 message dead-lettered, found none within 0.01 s
-
-orders/$DeadLetterQueue is empty
-
-orders holds 1 message
-  #1 "not json" (message-id o-17): active, 2 of 3 deliveries counted
-
-timeline of o-17 in orders
-  +… sent            by the test, 32 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… abandoned       by the test
-  +… delivered       to the test (lock 60 s, delivery 2 of 3)
-  +… abandoned       by the test
-
-hint: o-17 is still active after 2 of 3 deliveries, 2 of them counted; it waits to be received again"#,
-    );
+    assert_fails("a_message_that_is_still_waiting", failed);
 }
 
 #[tokio::test]
 async fn a_message_that_somebody_holds() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
 
     let failed = orders.expect_empty().within(SHORT).await;
-    assert_text(
-        failed,
-        r#"orders: expected to be empty, found 1 message after 0.01 s
-
-orders holds 1 message
-  #1 "{}" (message-id o-17): locked
-
-timeline of o-17 in orders
-  +… sent            by the test, 26 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-
-hint: o-17 is still active after 1 of 3 deliveries, 0 of them counted; it is locked now: settle it, or advance the clock past its lock"#,
-    );
+    assert_fails("a_message_that_somebody_holds", failed);
 }
 
 #[tokio::test]
 async fn a_dead_letter_with_another_reason() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     let received = orders.receive().await;
     received.dead_letter("Rejected", "total is negative").await;
 
     let expectation = orders.expect_dead_lettered().reason("Refused");
     let expectation = expectation.description(contains("total")).count(2);
-    assert_text(
+    assert_fails(
+        "a_dead_letter_with_another_reason",
         expectation.within(SHORT).await,
-        r#"orders: expected 2 messages dead-lettered with reason "Refused" and description containing "total", found none within 0.01 s
-
-orders/$DeadLetterQueue holds 1 message
-  #1 "{}" (message-id o-17): reason "Rejected" — differs, description "total is negative"
-
-timeline of o-17 in orders
-  +… sent            by the test, 26 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… dead-lettered   by the test, Rejected: total is negative
-
-hint: a message was dead-lettered with reason "Rejected" ("total is negative"), not with "Refused""#,
     );
 }
 
 #[tokio::test]
 async fn a_dead_letter_that_should_not_be() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.dead_letter("Rejected", "no").await;
 
     let failed = orders.expect_not_dead_lettered().within(SHORT).await;
-    assert_text(
-        failed,
-        r#"orders: expected no message dead-lettered, found 1
-
-orders/$DeadLetterQueue holds 1 message
-  #1 "{}" (message-id o-17): reason "Rejected"
-
-timeline of o-17 in orders
-  +… sent            by the test, 26 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… dead-lettered   by the test, Rejected: no"#,
-    );
+    assert_fails("a_dead_letter_that_should_not_be", failed);
 }
 
 #[tokio::test]
 async fn nothing_was_ever_sent() {
     let servicebus = namespace_with_orders().await;
     let failed = servicebus.queue("orders").expect_completed();
-    assert_text(
-        failed.count(3).within(SHORT).await,
-        "orders: expected 3 messages completed, found none within 0.01 s
-
-orders is empty
-
-hint: nothing was ever sent to orders",
-    );
+    assert_fails("nothing_was_ever_sent", failed.count(3).within(SHORT).await);
 }
 
 #[tokio::test]
 async fn a_message_that_was_not_completed() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").message_id("o-17")).await;
+    let (_servicebus, orders) = namespace_with_order().await;
     let failed = orders.expect_completed().message_id("o-17").within(SHORT);
-    assert_text(
-        failed.await,
-        r#"orders: expected 1 message completed with message id "o-17", found none within 0.01 s
-
-orders holds 1 message
-  #1 "{}" (message-id o-17): active
-
-timeline of o-17 in orders
-  +… sent            by the test, 26 bytes
-
-hint: o-17 was never received: no client is attached to orders"#,
-    );
+    assert_fails("a_message_that_was_not_completed", failed.await);
 }
 
 #[tokio::test]
@@ -231,19 +125,7 @@ async fn messages_that_expired_into_nothing() {
         .await;
     servicebus.clock().advance(Duration::from_secs(2)).await;
     let failed = orders.expect_dead_lettered().within(SHORT).await;
-    assert_text(
-        failed,
-        "orders: expected 1 message dead-lettered, found none within 0.01 s
-
-orders/$DeadLetterQueue is empty
-
-timeline of o-17 in orders                                    (virtual time)
-  +… sent            by the test, 32 bytes, time to live 1 s
-            clock advanced  by the test, 2 s
-  +… expired
-
-hint: a message expired and was dropped: orders does not dead-letter on expiration",
-    );
+    assert_fails("messages_that_expired_into_nothing", failed);
 }
 
 #[tokio::test]
@@ -253,9 +135,9 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
     let payload = test.await.unwrap_err().into_panic();
     let text = payload.downcast_ref::<String>().unwrap();
     let line = line!() - 3;
-    pretty_equal(
-        text,
-        &format!(
+    assert_eq!(
+        *text,
+        format!(
             "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders\n  at {}:{line}:69",
             file!()
         ),
@@ -283,4 +165,238 @@ fn a_failed_sentence_panics_at_the_line_of_the_test() {
 async fn fail_on_purpose() {
     let servicebus = namespace_with_orders().await;
     assert_completed!(servicebus.queue("orders"), within = SHORT).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_deferred() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let _locked = orders.receive().await;
+    let failed = orders.expect_deferred().message_id("o-17").count(2);
+    assert_fails("a_message_that_is_not_deferred", failed.within(SHORT).await);
+}
+
+#[tokio::test]
+async fn a_message_that_is_deferred_and_should_be_done() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    orders.receive().await.defer().await;
+    assert_fails(
+        "a_message_that_is_deferred_and_should_be_done",
+        orders.expect_completed().within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_should_not_be_deferred() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    orders.receive().await.defer().await;
+    assert_fails(
+        "a_message_that_should_not_be_deferred",
+        orders.expect_not_deferred().message_id("o-17").await,
+    );
+}
+
+#[tokio::test]
+async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let _locked = orders.receive().await;
+    let errors = [
+        orders.expect_not_deferred().within(SHORT).await,
+        orders.expect_lock_not_renewed().within(SHORT).await,
+    ];
+    for error in errors {
+        let text = error.unwrap_err().to_string();
+        let beginning = "the namespace did not become idle within 0.01 s\n  orders: ";
+        assert!(text.starts_with(beginning), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_should_not_be_scheduled() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
+        .await;
+    let failed = orders.expect_not_scheduled().due_in(10 * MINUTE).await;
+    assert_fails("a_message_that_should_not_be_scheduled", failed);
+}
+
+#[tokio::test]
+async fn a_message_that_is_scheduled_for_another_time() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
+        .await;
+    let failed = orders.expect_scheduled().due_in(5 * MINUTE).within(SHORT);
+    assert_fails("a_message_that_is_scheduled_for_another_time", failed.await);
+}
+
+#[tokio::test]
+async fn a_message_that_was_activated() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").message_id("o-17"), MINUTE)
+        .await;
+    servicebus.clock().advance(MINUTE).await;
+    assert_fails(
+        "a_message_that_was_activated",
+        orders.expect_scheduled().within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_queue_that_forwards_nowhere() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let failed = orders.expect_forwarded().to("audit").within(SHORT);
+    assert_fails("a_queue_that_forwards_nowhere", failed.await);
+}
+
+#[tokio::test]
+async fn a_message_that_could_not_be_forwarded() {
+    let servicebus = namespace_with_orders().await;
+    let audit = servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    audit.delete().await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
+    let failed = orders.expect_forwarded().message_id("o-17").within(SHORT);
+    assert_fails("a_message_that_could_not_be_forwarded", failed.await);
+}
+
+#[tokio::test]
+async fn a_transfer_that_failed_for_another_reason() {
+    let servicebus = namespace_with_orders().await;
+    let audit = servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    audit
+        .update(|queue| queue.status(EntityStatus::Disabled))
+        .await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
+    let lost = orders.transfer_dead_letters();
+    let failed = lost
+        .expect_dead_lettered()
+        .reason("MaxTransferHopCountExceeded");
+    assert_fails(
+        "a_transfer_that_failed_for_another_reason",
+        failed.within(SHORT).await,
+    );
+    assert_fails(
+        "a_transfer_that_failed_for_another_reason_2",
+        lost.expect_not_dead_lettered().await,
+    );
+    let failed = orders.expect_message_count().transfer_dead_letter(0);
+    assert_fails(
+        "a_transfer_that_failed_for_another_reason_3",
+        failed.transfer(1).within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_forwarded_and_is_looked_for() {
+    let servicebus = namespace_with_orders().await;
+    servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
+    assert_fails(
+        "a_message_that_was_forwarded_and_is_looked_for",
+        orders.expect_deferred().within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_has_not_expired() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
+    orders.send(offer).await;
+    assert_fails(
+        "a_message_that_has_not_expired",
+        orders.expect_expired().within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_abandoned_too_often() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    orders.receive().await.abandon().await;
+    orders.receive().await.abandon().await;
+    let failed = orders.expect_abandoned().message_id("o-17").times(1);
+    assert_fails(
+        "a_message_that_was_abandoned_too_often",
+        failed.within(SHORT).await,
+    );
+}
+
+#[tokio::test]
+async fn a_lock_that_nobody_renewed() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let mut received = orders.receive().await;
+    received.renew_lock().await;
+    let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
+    assert_fails("a_lock_that_nobody_renewed", failed.await);
+}
+
+#[tokio::test]
+async fn a_lock_that_somebody_renewed() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let mut received = orders.receive().await;
+    received.renew_lock().await;
+    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
+    assert_fails(
+        "a_lock_that_somebody_renewed",
+        orders.expect_lock_not_renewed().await,
+    );
+}
+
+#[tokio::test]
+async fn a_delivery_that_did_not_happen() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    orders.receive_and_delete().await;
+    let failed = orders.expect_delivered().to("worker-1").within(SHORT);
+    assert_fails("a_delivery_that_did_not_happen", failed.await);
+}
+
+#[tokio::test]
+async fn a_delivery_that_should_not_have_happened() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let _locked = orders.receive().await;
+    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
+    let failed = orders.expect_not_delivered().message_id("o-17").await;
+    assert_fails("a_delivery_that_should_not_have_happened", failed);
+}
+
+#[tokio::test]
+async fn a_deferred_message_that_somebody_holds() {
+    let (_servicebus, orders) = namespace_with_order().await;
+    let number = orders.receive().await.defer().await;
+    let _locked = orders.receive_deferred(number).await;
+    let failed = orders.expect_completed().within(SHORT).await;
+    assert_fails("a_deferred_message_that_somebody_holds", failed);
+}
+
+#[tokio::test]
+async fn assertions_about_a_queue_that_is_not_there() {
+    let servicebus = namespace_with_orders().await;
+    let unknown = servicebus.queue("ordres");
+    let errors = [
+        unknown.expect_deferred().await.unwrap_err(),
+        unknown.expect_scheduled().await.unwrap_err(),
+        unknown.expect_forwarded().await.unwrap_err(),
+        unknown.expect_not_delivered().await.unwrap_err(),
+        unknown.expect_not_deferred().await.unwrap_err(),
+        unknown.expect_not_scheduled().await.unwrap_err(),
+        unknown.expect_lock_not_renewed().await.unwrap_err(),
+    ];
+    for error in errors {
+        let expected =
+            "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
+        assert_eq!(error.to_string(), expected);
+    }
 }

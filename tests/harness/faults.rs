@@ -6,7 +6,7 @@ mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::harness::transaction_client::TransactionClient;
+use crate::harness::{error_of, transaction_client::TransactionClient};
 use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {
@@ -183,21 +183,11 @@ async fn a_fault_that_was_removed_need_not_fire() {
 async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     let servicebus = bus().await;
     let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
-    let refused = zeroth
-        .apply(Effect::lose_reply())
-        .result()
-        .await
-        .unwrap_err()
-        .to_string();
+    let refused = error_of(zeroth.apply(Effect::lose_reply())).await;
     assert!(refused.contains("nth"), "{refused}");
     assert!(refused.contains("a whole number from 1"), "{refused}");
     let senseless = servicebus.faults().on(Operation::Connect);
-    let refused = senseless
-        .apply(Effect::lose_lock())
-        .result()
-        .await
-        .unwrap_err()
-        .to_string();
+    let refused = error_of(senseless.apply(Effect::lose_lock())).await;
     let allowed = "for the operation connect: close, drop, delay, stall, round-trip";
     assert!(refused.contains(allowed), "{refused}");
 }

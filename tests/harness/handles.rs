@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{MessageState, PropertyValue, prelude::*};
 
-use crate::harness::namespace_with_orders;
+use crate::harness::{error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn anything_that_turns_into_a_message_can_be_sent() {
@@ -119,16 +119,11 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
     assert_eq!(error.kind(), ErrorKind::EntityNotFound, "{error:?}");
     assert_eq!(error.to_string(), expected);
     let errors = [
-        unknown.peek().result().await.unwrap_err().to_string(),
-        unknown.counts().result().await.unwrap_err().to_string(),
-        unknown.timeline().result().await.unwrap_err().to_string(),
-        unknown.purge().result().await.unwrap_err().to_string(),
-        unknown
-            .receive_within(Duration::ZERO)
-            .result()
-            .await
-            .unwrap_err()
-            .to_string(),
+        error_of(unknown.peek()).await,
+        error_of(unknown.counts()).await,
+        error_of(unknown.timeline()).await,
+        error_of(unknown.purge()).await,
+        error_of(unknown.receive_within(Duration::ZERO)).await,
         unknown.expect_empty().await.unwrap_err().to_string(),
         unknown.expect_completed().await.unwrap_err().to_string(),
     ];

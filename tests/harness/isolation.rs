@@ -13,7 +13,7 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::harness::{namespace_with_orders, orders, waiting::until_gone};
+use crate::harness::{error_of, namespace_with_orders, orders, waiting::until_gone};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_buses_at_once_do_not_meet() {
@@ -106,7 +106,7 @@ async fn a_namespace_ends_although_its_handles_remain() {
     let address = servicebus.endpoints().amqp;
     drop(servicebus);
     until_gone(address);
-    let error = orders.counts().result().await.unwrap_err().to_string();
+    let error = error_of(orders.counts()).await;
     assert!(
         error.contains("the emulator's control API at") && error.contains("does not answer"),
         "{error}"

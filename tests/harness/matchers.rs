@@ -6,7 +6,7 @@ use serde_json::json;
 use servicebus_harness::prelude::*;
 
 use crate::harness::{
-    failures::{SHORT, assert_text},
+    failure_texts::{SHORT, assert_fails},
     namespace_with_orders,
 };
 
@@ -145,19 +145,9 @@ async fn other_bodies_are_listed_with_what_differs() {
     orders.send(order("o-17", 3)).await;
     orders.receive().await.complete().await;
     let failed = orders.expect_completed().body_json(json!({"total": 4}));
-    assert_text(
+    assert_fails(
+        "other_bodies_are_listed_with_what_differs",
         failed.within(SHORT).await,
-        r#"orders: expected 1 message completed with body JSON {"total":4}, found none within 0.01 s
-
-orders is empty
-
-on record
-  #1 "{\"id\":\"o-17\",\"lines\":[{\"sku\":\"a\"}],\"total\":3}" (message-id o-17): total is 3 — differs
-
-timeline of o-17 in orders
-  +… sent            by the test, 92 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… completed       by the test"#,
     );
 }
 
@@ -170,19 +160,9 @@ async fn a_message_that_was_completed_and_should_not_have_been() {
         .await;
     orders.receive().await.complete().await;
     let failed = orders.expect_not_completed().body(contains("poison"));
-    assert_text(
+    assert_fails(
+        "a_message_that_was_completed_and_should_not_have_been",
         failed.await,
-        r#"orders: expected no message completed with body containing "poison", found 1
-
-orders is empty
-
-on record
-  #1 "poison" (message-id o-17): as ruled out
-
-timeline of o-17 in orders
-  +… sent            by the test, 30 bytes
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… completed       by the test"#,
     );
 }
 

@@ -9,7 +9,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
-    process::{Output, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -17,21 +17,23 @@ use servicebus_harness::{
     CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, UNCHECKED_VARIABLE, prelude::*,
 };
 
-use crate::harness::orders;
+use crate::harness::{error_of, orders};
 use servicebus_test_support::{built, child};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An emulator of which the children know a connection string and the authority.
+/// An emulator of which a child knows a connection string and the authority.
 struct Elsewhere {
     servicebus: ServiceBus,
     authority: PathBuf,
+    /// The test that the child plays.
+    test: String,
 }
 
 impl Elsewhere {
-    async fn start(topology: Topology) -> Self {
+    async fn start(test: &str) -> Self {
         let bus = ServiceBus::builder().mode(Mode::Process);
-        let bus = bus.binary(built::emulator()).topology(topology);
+        let bus = bus.binary(built::emulator()).topology(Topology::new());
         let servicebus = bus.start().await;
         let host = servicebus.endpoints().amqps.ip();
         let authority = env::temp_dir().join(format!("servicebus-harness-test-{host}.pem"));
@@ -39,32 +41,30 @@ impl Elsewhere {
         Self {
             servicebus,
             authority,
+            test: format!("harness::namespace::{test}"),
         }
     }
 
-    fn command(&self, test: &str) -> std::process::Command {
-        let mut command = child::again(test);
+    /// The test in a process that knows nothing else of the emulator.
+    fn command(&self) -> Command {
+        let mut command = child::again(&self.test);
+        let string = self.servicebus.tls_admin_connection_string();
         command
             .env(MODE_VARIABLE, "namespace")
-            .env(
-                CONNECTION_STRING_VARIABLE,
-                self.servicebus.tls_admin_connection_string(),
-            )
+            .env(CONNECTION_STRING_VARIABLE, string)
             .env("SSL_CERT_FILE", &self.authority)
             .env_remove("SSL_CERT_DIR");
         command
     }
 
-    /// Plays a test in a process that knows nothing else of the emulator.
-    async fn play(&self, test: &str) -> Output {
-        let mut command = self.command(test);
-        let output = tokio::task::spawn_blocking(move || command.output());
-        output.await.unwrap().unwrap()
+    /// Plays the test, and returns what it said.
+    async fn play(&self) -> String {
+        output(self.command()).await.1
     }
 
-    async fn assert_plays(&self, test: &str) {
-        let output = self.play(test).await;
-        assert!(output.status.success(), "{}", text(&output));
+    async fn assert_plays(&self) {
+        let (succeeded, said) = output(self.command()).await;
+        assert!(succeeded, "{said}");
     }
 
     /// Whether the emulator has a queue of this name.
@@ -83,25 +83,30 @@ impl Drop for Elsewhere {
     }
 }
 
-fn text(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    format!("{out}{err}")
+/// Whether a process succeeds, and what it says.
+async fn output(mut command: Command) -> (bool, String) {
+    let output = tokio::task::spawn_blocking(move || command.output());
+    let output = output.await.unwrap().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
 }
 
-/// Runs the part in a child, else the test around it.
-fn either(part: impl Future<Output = ()>, whole: impl Future<Output = ()>) {
-    match child::is_child() {
-        true => child::play(part),
-        false => tokio::runtime::Runtime::new().unwrap().block_on(whole),
+/// Runs the part of the test in a child, else the test around it.
+fn either(test: &str, part: impl Future<Output = ()>, whole: impl AsyncFnOnce(&Elsewhere)) {
+    if child::is_child() {
+        return child::play(part);
     }
+    child::play(async {
+        let elsewhere = Elsewhere::start(test).await;
+        whole(&elsewhere).await;
+    });
 }
 
 #[test]
 fn handles_and_assertions_work_and_nothing_stays() {
-    either(work(), async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "harness::namespace::handles_and_assertions_work_and_nothing_stays";
-        elsewhere.assert_plays(test).await;
+    let test = "handles_and_assertions_work_and_nothing_stays";
+    either(test, work(), async |elsewhere| {
+        elsewhere.assert_plays().await;
         for queue in ["orders", "inbox", "later"] {
             assert!(!elsewhere.has(queue).await, "{queue} was left");
         }
@@ -121,11 +126,8 @@ async fn work() {
     let bus = ServiceBus::builder().topology(topology.topic(prices));
     let servicebus = bus.max_real_wait(SECOND).start().await;
     assert_eq!(servicebus.mode(), Mode::Namespace);
-    assert!(
-        !servicebus
-            .connection_string()
-            .contains("UseDevelopmentEmulator")
-    );
+    let string = servicebus.connection_string();
+    assert!(!string.contains("UseDevelopmentEmulator"), "{string}");
 
     poison(&servicebus).await;
     topics(&servicebus).await;
@@ -141,7 +143,7 @@ async fn work() {
     later
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
-    let refused = later.send("no").result().await.unwrap_err().to_string();
+    let refused = error_of(later.send("no")).await;
     assert!(refused.contains("entity-disabled"), "{refused}");
     servicebus.clock().advance(SECOND).await;
     unchecked(&servicebus).await;
@@ -192,10 +194,8 @@ async fn poison(servicebus: &ServiceBus) {
 }
 
 async fn topics(servicebus: &ServiceBus) {
-    let (prices, high) = (
-        servicebus.topic("prices"),
-        servicebus.subscription("prices", "high"),
-    );
+    let prices = servicebus.topic("prices");
+    let high = prices.subscription("high");
     for price in [5, 12, -1] {
         prices
             .send(Message::from("{}").application_property("price", price))
@@ -210,69 +210,36 @@ async fn topics(servicebus: &ServiceBus) {
 /// What only an emulator knows is an error that says so.
 async fn unchecked(servicebus: &ServiceBus) {
     let orders = servicebus.queue("orders");
-    let expected = [
-        (
-            orders.expect_completed().await.unwrap_err().to_string(),
-            "the record of what happened",
-        ),
-        (
-            orders
-                .expect_message_count()
-                .locked(0)
-                .await
-                .unwrap_err()
-                .to_string(),
-            "how many messages of orders are locked",
-        ),
-        (
-            servicebus
-                .wait_idle_within(SECOND)
-                .result()
-                .await
-                .unwrap_err()
-                .to_string(),
-            "whether all is idle",
-        ),
-        (
-            servicebus.reset().result().await.unwrap_err().to_string(),
-            "a reset",
-        ),
-        (
-            servicebus
-                .topology()
-                .result()
-                .await
-                .unwrap_err()
-                .to_string(),
-            "what a namespace holds as a topology",
-        ),
+    let counted = orders.expect_message_count().locked(0);
+    let errors = [
+        orders.expect_completed().await.unwrap_err().to_string(),
+        counted.await.unwrap_err().to_string(),
+        error_of(servicebus.wait_idle_within(SECOND)).await,
+        error_of(servicebus.reset()).await,
+        error_of(servicebus.topology()).await,
     ];
-    for (error, what) in expected {
-        assert!(
-            error.contains("could not check: ") && error.contains(what),
-            "{error}"
-        );
+    let expected = [
+        "the record of what happened",
+        "how many messages of orders are locked",
+        "whether all is idle",
+        "a reset",
+        "what a namespace holds as a topology",
+    ];
+    for (error, what) in errors.iter().zip(expected) {
+        let told = error.contains("could not check: ") && error.contains(what);
+        assert!(told, "{error}");
     }
-    let waited = servicebus
-        .clock()
-        .advance(2 * SECOND)
-        .result()
-        .await
-        .unwrap_err();
+    let clock = servicebus.clock();
+    let waited = clock.advance(2 * SECOND).result().await.unwrap_err();
     assert_eq!(waited.kind(), ErrorKind::Unsupported);
     let waited = waited.to_string();
     assert!(
         waited.contains("what happens after 2 s") && waited.contains("is 1 s"),
         "{waited}"
     );
-    let missing = servicebus
-        .queue("ordres")
-        .send("x")
-        .result()
-        .await
-        .unwrap_err();
+    let missing = error_of(servicebus.queue("ordres").send("x")).await;
     assert!(
-        missing.to_string().contains("there is no queue \"ordres\""),
+        missing.contains("there is no queue \"ordres\""),
         "{missing}"
     );
 }
@@ -289,15 +256,12 @@ fn what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end
         let failed = orders.expect_empty().within(SECOND / 100).await;
         failed.expect_err("what can be checked still is");
     };
-    either(skips, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "harness::namespace::what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end";
-        let mut command = elsewhere.command(test);
+    let test = "what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end";
+    either(test, skips, async |elsewhere| {
+        let mut command = elsewhere.command();
         command.env(UNCHECKED_VARIABLE, "skip");
-        let output = tokio::task::spawn_blocking(move || command.output());
-        let output = output.await.unwrap().unwrap();
-        let said = text(&output);
-        assert!(output.status.success(), "{said}");
+        let (succeeded, said) = output(command).await;
+        assert!(succeeded, "{said}");
         let expected = [
             "SERVICEBUS_HARNESS_UNCHECKED: 2 assertions skipped\n",
             "  Completed of orders: ",
@@ -316,14 +280,12 @@ fn the_leak_check_looks_at_what_the_namespace_made() {
         let servicebus = bus.start().await;
         servicebus.queue("orders").send("left").await;
     };
-    either(leaks, async {
-        let theirs = Topology::new().queue(Queue::new("theirs"));
-        let elsewhere = Elsewhere::start(theirs).await;
-        elsewhere.servicebus.queue("theirs").send("kept").await;
-        let test = "harness::namespace::the_leak_check_looks_at_what_the_namespace_made";
-        let output = elsewhere.play(test).await;
-        let said = text(&output);
-        assert!(!output.status.success(), "{said}");
+    let test = "the_leak_check_looks_at_what_the_namespace_made";
+    either(test, leaks, async |elsewhere| {
+        let theirs = elsewhere.servicebus.create_queue(Queue::new("theirs"));
+        theirs.await.send("kept").await;
+        let (succeeded, said) = output(elsewhere.command()).await;
+        assert!(!succeeded, "{said}");
         let expected = "orders: expected nothing to be left when the test ended, found 1 active";
         assert!(said.contains(expected), "{said}");
         assert!(!said.contains("theirs"), "{said}");
@@ -339,10 +301,9 @@ fn a_namespace_that_is_kept_is_removed_when_enter_is_pressed() {
         let _servicebus = bus.start().await;
         panic!("as a failed assertion does");
     };
-    either(fails, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "harness::namespace::a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
-        let mut command = elsewhere.command(test);
+    let test = "a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
+    either(test, fails, async |elsewhere| {
+        let mut command = elsewhere.command();
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -367,12 +328,8 @@ fn a_panic_leaves_nothing_either() {
         servicebus.queue("orders").send("left").await;
         panic!("as a failed assertion does");
     };
-    either(panics, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        let output = elsewhere
-            .play("harness::namespace::a_panic_leaves_nothing_either")
-            .await;
-        let said = text(&output);
+    either("a_panic_leaves_nothing_either", panics, async |elsewhere| {
+        let said = elsewhere.play().await;
         assert!(said.contains("as a failed assertion does"), "{said}");
         assert!(!elsewhere.has("orders").await, "orders was left");
     });
@@ -388,17 +345,12 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
             None => assert_empty!(servicebus.queue("orders")).await,
         }
     };
-    either(dies, async {
-        let test = "harness::namespace::what_a_killed_run_left_goes_by_itself_or_before_the_next";
-        let elsewhere = Elsewhere::start(Topology::new()).await;
+    let test = "what_a_killed_run_left_goes_by_itself_or_before_the_next";
+    either(test, dies, async |elsewhere| {
         for by_itself in [true, false] {
-            let mut dying = elsewhere.command(test);
-            dying
-                .env("STAYS", "1")
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            let died = tokio::task::spawn_blocking(move || dying.status());
-            assert!(!died.await.unwrap().unwrap().success());
+            let mut dying = elsewhere.command();
+            dying.env("STAYS", "1");
+            assert!(!output(dying).await.0);
             assert!(elsewhere.has("orders").await, "the process was killed");
             if by_itself {
                 elsewhere.servicebus.clock().advance(301 * SECOND).await;
@@ -406,12 +358,8 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
             }
         }
         // Its first message is gone with the queue; only what it sends itself is there, which it says.
-        let output = elsewhere.play(test).await;
-        assert!(
-            text(&output).contains("orders holds 1 message"),
-            "{}",
-            text(&output)
-        );
+        let said = elsewhere.play().await;
+        assert!(said.contains("orders holds 1 message"), "{said}");
         assert!(!elsewhere.has("orders").await, "orders was left");
     });
 }
@@ -419,22 +367,17 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
 #[test]
 fn what_others_made_is_left_alone() {
     let refused = async {
-        let error = ServiceBus::builder()
-            .topology(orders())
-            .start()
-            .result()
-            .await
-            .unwrap_err();
+        let error = error_of(ServiceBus::builder().topology(orders()).start()).await;
         let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(error, expected);
     };
-    either(refused, async {
-        let elsewhere = Elsewhere::start(orders()).await;
-        elsewhere.servicebus.queue("orders").send("theirs").await;
-        elsewhere
-            .assert_plays("harness::namespace::what_others_made_is_left_alone")
-            .await;
-        assert_message_count!(elsewhere.servicebus.queue("orders"), active = 1).await;
+    let test = "what_others_made_is_left_alone";
+    either(test, refused, async |elsewhere| {
+        let orders = elsewhere.servicebus.create_queue(Queue::new("orders"));
+        let orders = orders.await;
+        orders.send("theirs").await;
+        elsewhere.assert_plays().await;
+        assert_message_count!(orders, active = 1).await;
     });
 }
 
@@ -451,11 +394,8 @@ fn namespaces_take_turns() {
         let second = second.await.unwrap();
         assert_empty!(second.queue("orders")).await;
     };
-    either(two, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        elsewhere
-            .assert_plays("harness::namespace::namespaces_take_turns")
-            .await;
+    either("namespaces_take_turns", two, async |elsewhere| {
+        elsewhere.assert_plays().await;
     });
 }
 
@@ -468,11 +408,8 @@ fn prefixed_ones_work_side_by_side() {
             .queue(inbox)
             .topic(Topic::new("prices").subscription(audit));
         let builder = ServiceBus::builder().topology(topology.message("orders", "declared"));
-        let (first, second) = (
-            builder.clone().prefixed().start(),
-            builder.prefixed().start(),
-        );
-        let (first, second) = (first.await, second.await);
+        let builder = builder.prefixed();
+        let (first, second) = (builder.clone().start().await, builder.start().await);
         let orders = first.queue("orders");
         assert!(orders.name().starts_with("test-"), "{}", orders.name());
         assert!(orders.name().ends_with("-orders"), "{}", orders.name());
@@ -492,11 +429,8 @@ fn prefixed_ones_work_side_by_side() {
         first.stop().await;
         assert_message_count!(second.queue("orders"), active = 1).await;
     };
-    either(two, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
-        elsewhere
-            .assert_plays("harness::namespace::prefixed_ones_work_side_by_side")
-            .await;
+    either("prefixed_ones_work_side_by_side", two, async |elsewhere| {
+        elsewhere.assert_plays().await;
         let left = elsewhere.servicebus.topology().await.json().unwrap();
         assert!(!left.contains("test-"), "{left}");
     });
@@ -512,7 +446,7 @@ async fn where_each_namespace_is_a_tests_own_nothing_is_renamed() {
 
 #[tokio::test]
 async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
-    let elsewhere = Elsewhere::start(Topology::new()).await;
+    let elsewhere = Elsewhere::start("").await;
     let string = elsewhere.servicebus.tls_admin_connection_string();
     let entity = format!("{string}EntityPath=orders");
     let cases = [
@@ -541,15 +475,13 @@ fn a_key_that_the_namespace_does_not_know_is_told() {
         let error = ServiceBus::builder().start().result().await.unwrap_err();
         println!("\n{error}");
     };
-    either(refused, async {
-        let elsewhere = Elsewhere::start(Topology::new()).await;
+    let test = "a_key_that_the_namespace_does_not_know_is_told";
+    either(test, refused, async |elsewhere| {
         let string = elsewhere.servicebus.tls_admin_connection_string();
         let wrong = string.replace("SharedAccessKey=", "SharedAccessKey=wrong");
-        let test = "harness::namespace::a_key_that_the_namespace_does_not_know_is_told";
-        let mut command = elsewhere.command(test);
+        let mut command = elsewhere.command();
         command.env(CONNECTION_STRING_VARIABLE, wrong);
-        let output = tokio::task::spawn_blocking(move || command.output());
-        let rendered = text(&output.await.unwrap().unwrap());
+        let (_, rendered) = output(command).await;
         let endpoint = elsewhere.servicebus.endpoints().http;
         let words = format!(
             "cannot work in the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."

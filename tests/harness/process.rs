@@ -13,7 +13,7 @@ use std::{
 
 use servicebus_harness::prelude::*;
 
-use crate::harness::waiting::until_gone;
+use crate::harness::{error_of, waiting::until_gone};
 use servicebus_test_support::{built, child};
 
 /// A program that is not the emulator, removed when it has served.
@@ -151,12 +151,12 @@ async fn a_child_that_died_is_named_by_the_next_operation() {
         .trim_end_matches("/$emulator/v1");
     let died =
         "the emulator process has ended (signal: 9 (SIGKILL)); it wrote nothing to standard error";
-    let error = queue.counts().result().await.unwrap_err().to_string();
+    let error = error_of(queue.counts()).await;
     let expected = format!(
         "cannot count the messages of queue.1: the emulator's control API at {endpoint} does not answer: {died}"
     );
     assert_eq!(error, expected);
-    let error = queue.send("hello").result().await.unwrap_err().to_string();
+    let error = error_of(queue.send("hello")).await;
     assert!(error.ends_with(died), "{error}");
     let error = queue.expect_empty().await.unwrap_err().to_string();
     assert!(error.ends_with(died), "{error}");

@@ -8,7 +8,7 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPo
 use servicebus_harness::{ErrorKind, prelude::*};
 use tokio::task::JoinHandle;
 
-use crate::harness::{namespace_with_orders, orders};
+use crate::harness::{error_of, namespace_with_orders, orders};
 
 /// Completes what comes to `orders`, from a connection of its own.
 fn worker(connection_string: &str) -> JoinHandle<()> {
@@ -88,7 +88,7 @@ async fn one_patience_holds_for_everything_that_waits() {
     let orders = servicebus.queue("orders");
     let failed = orders.expect_completed().await.unwrap_err().to_string();
     assert!(failed.contains("found none within 0.02 s"), "{failed}");
-    let nothing = orders.receive().result().await.unwrap_err().to_string();
+    let nothing = error_of(orders.receive()).await;
     assert!(
         nothing.contains("no message came within 0.02 s"),
         "{nothing}"

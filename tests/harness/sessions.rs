@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::harness::failures::{SHORT, assert_text};
+use crate::harness::{
+    error_of,
+    failure_texts::{SHORT, assert_fails},
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -254,27 +257,17 @@ async fn a_subscription_has_sessions_too() {
 async fn what_has_no_sessions_says_so() {
     let servicebus = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
-    let error = plain
-        .accept_session("a")
-        .result()
-        .await
-        .unwrap_err()
-        .to_string();
+    let error = error_of(plain.accept_session("a")).await;
     assert!(error.contains("does not require sessions"), "{error}");
-    let error = plain.sessions().result().await.unwrap_err().to_string();
+    let error = error_of(plain.sessions()).await;
     assert!(
         error.contains("a queue or subscription with RequiresSession"),
         "{error}"
     );
     let carts = servicebus.queue("carts");
-    let error = carts
-        .receive_within(SHORT)
-        .result()
-        .await
-        .unwrap_err()
-        .to_string();
+    let error = error_of(carts.receive_within(SHORT)).await;
     assert!(error.contains("non-sessionful message receiver"), "{error}");
-    let error = carts.send("hello").result().await.unwrap_err().to_string();
+    let error = error_of(carts.send("hello")).await;
     assert!(error.contains("The SessionId was not set"), "{error}");
     let error = servicebus.queue("cart").accept_session("a").result().await;
     let error = error.unwrap_err().to_string();
@@ -299,25 +292,7 @@ async fn a_session_in_another_order() {
         .await;
     let expectation = carts.expect_session_order("cart-7").bodies(["2", "1"]);
     let failed = expectation.within(SHORT).await;
-    assert_text(
-        failed,
-        r#"carts: expected session "cart-7" to hold "2", "1", found "1", "2" within 0.01 s
-
-carts holds 2 messages
-  #1 "1" (message-id 1): active
-  #2 "2" (message-id 2): active
-
-carts has 1 session
-  "cart-7": 2 messages, free, no state
-
-timeline of 1 in carts
-  +… sent            by the test, 39 bytes
-
-timeline of 2 in carts
-  +… sent            by the test, 39 bytes
-
-hint: session cart-7: #1 "1" came before #2 "2""#,
-    );
+    assert_fails("a_session_in_another_order", failed);
 }
 
 #[tokio::test]
@@ -329,20 +304,7 @@ async fn a_session_with_another_state() {
     cart.close().await;
     let expectation = carts.expect_session_state("cart-7").text("paid");
     let failed = expectation.within(SHORT).await;
-    assert_text(
-        failed,
-        r#"carts: expected session "cart-7" to have the state "paid", found "open" within 0.01 s
-
-carts is empty
-
-carts has 1 session
-  "cart-7": 0 messages, free, state "open"
-
-timeline of session cart-7 in carts
-  +… session accepted  by the test (lock 60 s)
-  +… session state set by the test, 4 bytes
-  +… session released  by the test"#,
-    );
+    assert_fails("a_session_with_another_state", failed);
 }
 
 #[tokio::test]
@@ -350,14 +312,5 @@ async fn a_session_without_a_state() {
     let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     let failed = carts.expect_session_state("cart-7").within(SHORT).await;
-    assert_text(
-        failed,
-        r#"carts: expected session "cart-7" to have a state, found none within 0.01 s
-
-carts is empty
-
-carts has no sessions
-
-hint: the state of session "cart-7" was never set"#,
-    );
+    assert_fails("a_session_without_a_state", failed);
 }
