@@ -188,7 +188,8 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     assert!(refused.contains("a whole number from 1"), "{refused}");
     let senseless = servicebus.faults().on(Operation::Connect);
     let refused = error_of(senseless.apply(Effect::lose_lock())).await;
-    let allowed = "for the operation connect: close, drop, delay, stall, round-trip";
+    let allowed =
+        "for the operation connect: close, drop, delay, stall, crash, failover, round-trip";
     assert!(refused.contains(allowed), "{refused}");
 }
 
