@@ -22,6 +22,7 @@ use crate::lock_order::{Ordered, Rank, take};
 use crate::router::{ConnectionId, Router};
 
 mod administer;
+mod auto;
 mod clients;
 mod declare;
 mod entities;
@@ -32,6 +33,8 @@ mod recorded_messages;
 mod sends;
 
 pub(crate) use administer::{AdministerError, NoRights};
+use auto::AutoClock;
+pub(crate) use auto::MAX_HOLDS;
 use clients::Clients;
 pub(crate) use clients::system_tracker;
 pub(crate) use entities::SharedEntity;
@@ -46,6 +49,7 @@ pub(crate) struct Namespace {
     pub(crate) clock: NamespaceClock,
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
+    pub(crate) auto: AutoClock,
     pub(crate) router: Router,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
@@ -160,6 +164,7 @@ impl Namespace {
             clock,
             config,
             alarm: Alarm::default(),
+            auto: AutoClock::default(),
             router: Router::default(),
             faults: Faults::default(),
             failures,

@@ -347,6 +347,13 @@ impl Entity {
         counts.active > counts.locked + counts.deferred
     }
 
+    /// When time next does something that a client may wait for, and whether it is the end of a lock whose holder is still
+    /// attached: neither expiry of messages nor deletion of an idle entity.
+    pub fn next_awaited(&self) -> Option<(Timestamp, bool)> {
+        let all = self.stores().filter_map(MessageStore::next_awaited);
+        all.min_by_key(|(at, _)| *at)
+    }
+
     /// When time will next bring something about.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let due = self.stores().filter_map(MessageStore::next_due);

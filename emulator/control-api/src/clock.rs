@@ -21,6 +21,27 @@ pub struct Clock {
     pub offset_seconds: f64,
     /// Whether it stands still.
     pub frozen: bool,
+    /// Whether it steps to the next deadline by itself when nothing moves.
+    #[serde(default)]
+    pub auto: bool,
+}
+
+/// Keeps an automatic clock from stepping, because something is under way that the emulator does not see.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct HoldClock {
+    /// After how many seconds of real time it ends unless it is released.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 600.0)))]
+    pub seconds: f64,
+}
+
+/// A hold that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct ClockHold {
+    /// By which it is released.
+    pub id: u64,
 }
 
 /// Moves the clock.

@@ -20,7 +20,7 @@ mod operations;
 mod session;
 mod timeline;
 
-pub use clock::{Advance, Clock, Settle, Settled};
+pub use clock::{Advance, Clock, ClockHold, HoldClock, Settle, Settled};
 pub use counts::Counts;
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::http::StatusCode;
-use servicebus_control_api::{Advance, Clock, Problem, Settle, Settled};
+use servicebus_control_api::{Advance, Clock, ClockHold, HoldClock, Problem, Settle, Settled};
 
 use super::counts::find;
 use super::error::ApiError;
-use super::request::{Body, Chosen};
+use super::request::{Body, Chosen, Id};
 use crate::calendar;
-use crate::namespace::Busy;
+use crate::namespace::{Busy, MAX_HOLDS};
 
 /// Longest advance: no setting of Service Bus looks further ahead.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
@@ -27,6 +27,7 @@ pub(crate) async fn show(Chosen(namespace): Chosen) -> Json<Clock> {
         now: calendar::system_time(reading.now),
         offset_seconds: reading.ahead as f64 / 1000.0,
         frozen: reading.frozen,
+        auto: namespace.auto.is_on(),
     })
 }
 
@@ -66,6 +67,33 @@ pub(crate) async fn freeze(chosen: Chosen) -> Json<Clock> {
 pub(crate) async fn resume(chosen: Chosen) -> Json<Clock> {
     chosen.0.resume().await;
     show(chosen).await
+}
+
+/// The clock stands, and steps to the next deadline when nothing moves.
+pub(crate) async fn automate(chosen: Chosen) -> Json<Clock> {
+    chosen.0.automate_clock().await;
+    show(chosen).await
+}
+
+/// Keeps an automatic clock from stepping.
+pub(crate) async fn hold(
+    Chosen(namespace): Chosen,
+    Body(HoldClock { seconds }): Body<HoldClock>,
+) -> Result<(StatusCode, Json<ClockHold>), ApiError> {
+    let length = duration("seconds", seconds, MAX_WAIT)?;
+    let id = namespace.auto.hold(length).ok_or_else(|| {
+        let message = format!("there are {MAX_HOLDS} holds already, as many as there may be");
+        ApiError::new(StatusCode::CONFLICT, "too-many", message)
+    })?;
+    Ok((StatusCode::CREATED, Json(ClockHold { id })))
+}
+
+pub(crate) async fn release(Chosen(namespace): Chosen, Id(id): Id) -> Result<StatusCode, ApiError> {
+    let is_released = id.parse().is_ok_and(|id| namespace.auto.release(id));
+    match is_released {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(ApiError::unknown("hold", &id, std::iter::empty())),
+    }
 }
 
 /// 200 when at rest and nothing is locked, 408 with what is not.

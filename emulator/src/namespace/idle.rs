@@ -74,8 +74,13 @@ impl Namespace {
         Ok(())
     }
 
-    /// Stops time, after an advance that is on its way.
+    /// Stops time, after an advance that is on its way; it steps no more by itself.
     pub(crate) async fn freeze(&self) {
+        self.end_automatic_clock();
+        self.stop_clock().await;
+    }
+
+    pub(crate) async fn stop_clock(&self) {
         let _alone = self.advancing.lock().await;
         self.clock.freeze();
         self.alarm.notify();
@@ -83,6 +88,7 @@ impl Namespace {
 
     /// Lets time flow again, after an advance that is on its way.
     pub(crate) async fn resume(&self) {
+        self.end_automatic_clock();
         let _alone = self.advancing.lock().await;
         self.clock.resume();
         self.alarm.notify();
@@ -190,6 +196,11 @@ impl Namespace {
             ),
         });
         busy.collect()
+    }
+
+    /// Whether nothing is under way, and no client is connecting.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.busy().is_empty() && self.connecting().is_empty()
     }
 
     fn busy(&self) -> Vec<Busy> {

@@ -151,6 +151,9 @@ impl Creation<'_> {
         let mut timers = JoinSet::new();
         let task = timers::run(Arc::clone(&namespace));
         timers.spawn(watched("the timers' task", failures, task));
+        let stepping = Arc::clone(&namespace);
+        let task = async move { stepping.run_automatic_clock().await };
+        timers.spawn(watched("the automatic clock", failures, task));
         self.namespaces.served_mut().insert(Entry {
             namespace,
             info: info.clone(),

@@ -1,5 +1,6 @@
 //! The control API, by which tests own time and look inside.
 
+mod automatic_clock;
 mod clock;
 mod errors;
 mod explain;

@@ -45,6 +45,7 @@ impl Backend for RemoteNamespace {
                 now: SystemTime::now(),
                 offset_seconds: 0.0,
                 frozen: false,
+                auto: false,
             })
         })
     }

@@ -37,6 +37,22 @@ impl MessageStore {
         }
     }
 
+    /// When time next does something that a client may wait for, and whether it is the end of a lock whose holder is still
+    /// attached. That messages expire and that forwarding is tried again is none of it.
+    pub(crate) fn next_awaited(&self) -> Option<(Timestamp, bool)> {
+        let lock_end = self.locks.first().map(|(at, offset)| {
+            let lock = self.get(offset).and_then(|entry| entry.lock());
+            let is_held = lock.is_some_and(|lock| self.receivers.knows(lock.receiver));
+            (at, is_held)
+        });
+        // The link that holds a session gives it back where it is detached.
+        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
+        let session_end = session_end.map(|(at, _)| (at, true));
+        let activation = self.activations.first().map(|(at, _)| (at, false));
+        let all = [lock_end, session_end, activation].into_iter().flatten();
+        all.min_by_key(|(at, _)| *at)
+    }
+
     /// What time brings about next, if anything.
     pub(crate) fn next_due(&self) -> Option<Due> {
         let lock_end = self.locks.first();

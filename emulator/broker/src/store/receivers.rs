@@ -170,6 +170,11 @@ impl Receivers {
         waiting.find(|other| *other != id)
     }
 
+    /// Whether this receiver is attached.
+    pub(crate) fn knows(&self, id: ReceiverId) -> bool {
+        self.table.contains_key(&id)
+    }
+
     /// Whether this receiver waits with credit.
     pub(crate) fn has_credit_of(&self, id: ReceiverId) -> bool {
         self.table.get(&id).is_some_and(|c| c.credit > 0)
@@ -370,10 +375,6 @@ impl Receivers {
                 .collect::<Vec<_>>()
         };
         self.table.iter().flat_map(each)
-    }
-
-    pub(crate) fn knows(&self, id: ReceiverId) -> bool {
-        self.table.contains_key(&id)
     }
 }
 

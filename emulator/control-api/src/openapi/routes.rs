@@ -5,9 +5,10 @@ use serde_json::json;
 
 use super::Description;
 use crate::{
-    Advance, Clock, Counts, Explanation, FaultRequest, Faults, Health, LoseSessionLock,
-    NamespaceInfo, Operations, Queue, Queues, Receivers, RecordOperations, Released, ScriptedFault,
-    Sessions, Settle, Settled, Subscription, Subscriptions, Timeline, Topic, Topics,
+    Advance, Clock, ClockHold, Counts, Explanation, FaultRequest, Faults, Health, HoldClock,
+    LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers, RecordOperations,
+    Released, ScriptedFault, Sessions, Settle, Settled, Subscription, Subscriptions, Timeline,
+    Topic, Topics,
 };
 
 const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one of their \
@@ -17,6 +18,7 @@ pub(crate) fn describe(d: &mut Description) {
     process(d);
     namespaces(d);
     clocks(d);
+    automatic_clock(d);
     messages(d);
     faults(d);
     operations(d);
@@ -184,6 +186,44 @@ fn clocks(d: &mut Description) {
                 .takes::<Settle>()
                 .answers::<Settled>(200, "It is idle.");
             route.refuses(408, busy)
+        },
+    );
+}
+
+fn automatic_clock(d: &mut Description) {
+    let root = "/$emulator/v1/namespaces/{namespace}/clock";
+    d.route(
+        &format!("POST {root}/auto"),
+        "automateClock",
+        "Lets the clock stand, and step to the next deadline when nothing moves.",
+        |route| {
+            route
+                .more(
+                    "A step is taken when the namespace is idle, no connection has had a turn for 25 ms and nothing holds the \
+                     clock; it waits for a second where the lock of a receiver that is attached would end. Messages that \
+                     expire and entities that are deleted when idle are no reason for a step. `freeze` and `resume` end it.",
+                )
+                .answers::<Clock>(200, "The clock.")
+        },
+    );
+    d.route(
+        &format!("POST {root}/hold"),
+        "holdClock",
+        "Keeps an automatic clock from stepping until it is released.",
+        |route| {
+            let route = route.takes::<HoldClock>();
+            let route = route.refuses(409, "There are 1,000 holds already.");
+            route.answers::<ClockHold>(201, "The hold.")
+        },
+    );
+    d.route(
+        &format!("DELETE {root}/hold/{{id}}"),
+        "releaseClock",
+        "Ends a hold.",
+        |route| {
+            route
+                .named("id", "The number of the hold.")
+                .done(204, "It is over.")
         },
     );
 }

@@ -49,6 +49,16 @@ const REQUESTS: &str = r#"
 404 POST !/clock/freeze
 200 POST ~/clock/resume
 404 POST !/clock/resume
+200 POST ~/clock/auto
+404 POST !/clock/auto
+201 POST ~/clock/hold {"seconds":5}
+400 POST ~/clock/hold {"seconds":601}
+404 POST !/clock/hold {"seconds":5}
+413 POST ~/clock/hold large
+422 POST ~/clock/hold {"unknown":1}
+204 DELETE ~/clock/hold/1
+404 DELETE ~/clock/hold/1
+200 POST ~/clock/resume
 200 POST ~/settled {"within":5,"entity":null}
 400 POST ~/settled {
 404 POST ~/settled {"entity":"nobody"}
@@ -122,6 +132,7 @@ const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
 /// Of a body where nothing else is said, in bytes.
 const LARGEST_BODY: usize = 1024 * 1024;
 const MAX_FAULTS: usize = 1_000;
+const MAX_HOLDS: usize = 1_000;
 const MAX_ENTITIES: usize = 10_000;
 const MAX_SUBSCRIPTIONS: usize = 2_000;
 
@@ -338,6 +349,12 @@ impl Tour {
                 .ok();
         }
         self.ask(&format!("409 POST ~/faults {fault}"));
+        let hold = Some(r#"{"seconds":600}"#);
+        for _ in 0..MAX_HOLDS {
+            let path = format!("{NAMESPACE}/clock/hold");
+            self.bus.http.request("POST", &path, hold).ok();
+        }
+        self.ask(r#"409 POST ~/clock/hold {"seconds":600}"#);
         self.ask("204 DELETE ~/faults");
         let full = full_namespace();
         self.ask(&format!("201 PUT /$emulator/v1/namespaces/full {full}"));

@@ -1,0 +1,134 @@
+//! A clock that steps by itself: it stands still, and goes on to the next deadline when nothing else can happen.
+//!
+//! That nothing can happen is seen by a while in which no connection has a turn; a client that works for longer holds the
+//! clock. Only what a client may wait for is a reason for a step: a scheduled message, a delayed operation, the end of a lock.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use servicebus_broker::{Entities as _, Timestamp};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Namespace;
+
+/// How long nothing must move before a step.
+const QUIET: Duration = Duration::from_millis(25);
+/// The same before a lock ends whose holder is attached: it may be working.
+const WORKING: Duration = Duration::from_secs(1);
+/// Most holds at a time.
+pub(crate) const MAX_HOLDS: usize = 1000;
+
+/// Whether the clock steps by itself, and what keeps it from that.
+#[derive(Debug, Default)]
+pub(crate) struct AutoClock {
+    is_on: AtomicBool,
+    changed: Notify,
+    holds: Mutex<Holds>,
+}
+
+#[derive(Debug, Default)]
+struct Holds {
+    ever: u64,
+    /// When each ends by itself.
+    until: BTreeMap<u64, Instant>,
+}
+
+impl AutoClock {
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    fn switch(&self, is_on: bool) {
+        self.is_on.store(is_on, Ordering::Relaxed);
+        self.changed.notify_one();
+    }
+
+    /// Keeps the clock from stepping for so long at most; returns by which number it is released, none where there are too
+    /// many.
+    pub(crate) fn hold(&self, length: Duration) -> Option<u64> {
+        let mut holds = self.holds.lock();
+        let now = Instant::now();
+        holds.until.retain(|_, until| *until > now);
+        if holds.until.len() >= MAX_HOLDS {
+            return None;
+        }
+        holds.ever += 1;
+        let number = holds.ever;
+        holds.until.insert(number, now + length);
+        Some(number)
+    }
+
+    /// Ends a hold; says whether there was one.
+    pub(crate) fn release(&self, number: u64) -> bool {
+        self.holds.lock().until.remove(&number).is_some()
+    }
+
+    fn is_held(&self) -> bool {
+        let now = Instant::now();
+        let holds = self.holds.lock();
+        holds.until.values().any(|until| *until > now)
+    }
+}
+
+impl Namespace {
+    /// Stops time, and lets it step by itself from now on.
+    pub(crate) async fn automate_clock(&self) {
+        self.stop_clock().await;
+        self.auto.switch(true);
+    }
+
+    /// The clock steps no more by itself.
+    pub(crate) fn end_automatic_clock(&self) {
+        self.auto.switch(false);
+    }
+
+    /// Steps for as long as the namespace is served.
+    pub(crate) async fn run_automatic_clock(&self) {
+        loop {
+            if !self.auto.is_on() {
+                self.auto.changed.notified().await;
+            } else if self.is_quiet_for(QUIET).await && self.may_step() {
+                self.step().await;
+            }
+        }
+    }
+
+    /// Does the one thing that is next: releases what was postponed, or moves time.
+    async fn step(&self) {
+        if self.release_postponed() {
+            return;
+        }
+        let Some((at, is_held)) = self.next_awaited() else {
+            // What is asked for over HTTP brings no turn about.
+            sleep(QUIET).await;
+            return;
+        };
+        if is_held && !(self.is_quiet_for(WORKING - QUIET).await && self.may_step()) {
+            return;
+        }
+        let by = at.since(self.clock.now());
+        // It goes no further than it must, however many deadlines are on the way.
+        let _ = self.advance(by, u32::MAX).await;
+    }
+
+    fn may_step(&self) -> bool {
+        self.auto.is_on() && !self.auto.is_held() && self.is_idle()
+    }
+
+    /// Whether no connection has a turn for so long.
+    async fn is_quiet_for(&self, length: Duration) -> bool {
+        timeout(length, self.turns.notified()).await.is_err()
+    }
+
+    /// The next instant that a client may wait for, and whether a lock ends then whose holder is attached.
+    fn next_awaited(&self) -> Option<(Timestamp, bool)> {
+        let waits = self.faults.waits.next().map(|at| (at, false));
+        let entities = self.carry(|carrier| carrier.with_deadlines());
+        let entities = entities.iter();
+        let each = entities.filter_map(|entity| self.read(entity, |entity| entity.next_awaited()));
+        each.chain(waits).min_by_key(|(at, _)| *at)
+    }
+}
