@@ -255,7 +255,7 @@ impl Namespace {
         matched
     }
 
-    /// The connections of a party vanish, and whoever drives its process is told.
+    /// The connections of a party vanish, and the embedder that runs its process is told.
     pub(crate) fn crash(&self, party: &Arc<str>) {
         self.router.crash(party);
         let mut crashes = self.crashes.lock();

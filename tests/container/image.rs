@@ -16,9 +16,8 @@ const OFFICIAL: [&str; 4] = [
     "SQL_WAIT_INTERVAL=0",
 ];
 const CONFIG: &str = "/ServiceBus_Emulator/ConfigFiles/Config.json";
-/// Most bytes that the image may have. CI builds its program without optimisation across crates (`profile.ci`), which makes it
-/// larger than the one that is shipped.
-const MOST: u64 = 11_000_000;
+/// Most bytes that the image may have.
+const MOST: u64 = 10_000_000;
 /// Long enough for an answer on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -22,7 +22,7 @@ impl Events {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
+    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that no client
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
