@@ -144,6 +144,8 @@ async fn authority(language: &str) -> PathBuf {
             directory: Some(directory.clone()),
             ..TlsOptions::default()
         },
+        amqp_port: 0,
+        http_port: 0,
         ..Options::default()
     };
     let emulator = Emulator::start(options).await.expect("it starts");
