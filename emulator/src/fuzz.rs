@@ -4,7 +4,10 @@
 use servicebus_broker::{Context, Entity, EntityPath, SubQueue, Tier};
 
 use crate::config::{ConfigError, NamespaceConfig};
-use crate::nodes::{Management, Reply, Request, Rules, ServiceError, is_about_rules, spelling};
+use crate::nodes::{
+    Management, Reply, Request, ServiceError, change_refusal, enumerate_rules, is_about_rules,
+    rule_change, spelling,
+};
 
 pub use crate::admin::fuzz::{read_entity_again, read_rule_again};
 pub use crate::rest::fuzz::{Mapped, body_of_batch, message_of_request, shown};
@@ -58,16 +61,14 @@ pub fn manage_rules(
     cx: &mut Context<'_>,
 ) -> Option<Vec<u8>> {
     let request = Request::parse(request).ok()?;
-    let performed = Rules {
-        request: &request,
-        topic,
-        cx,
-        subscription,
-        host: HOST,
-        namespace: "fuzz",
-        ahead: 0,
-    }
-    .perform();
+    let performed = rule_change(&request, cx.now).and_then(|change| match change {
+        Some(change) => {
+            let changed = topic.change_rule(cx, subscription, change);
+            let refusal = |error| change_refusal(&error, subscription, "fuzz", HOST);
+            changed.map(|()| Reply::done()).map_err(refusal)
+        }
+        None => enumerate_rules(&request, topic.rules_of(subscription), 0),
+    });
     Some(encoded(performed, &request))
 }
 

@@ -32,7 +32,7 @@ mod operate;
 mod recorded_messages;
 mod sends;
 
-pub(crate) use administer::{AdministerError, NoRights};
+pub(crate) use administer::{AdministerError, NoRights, check_claim};
 use auto::AutoClock;
 pub(crate) use auto::MAX_HOLDS;
 use clients::Clients;

@@ -16,7 +16,9 @@ pub(crate) use coordinator::CoordinatorRequest;
 pub(crate) use entity::{
     broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
-pub(crate) use management::{Management, Rules, is_about_rules, is_batch_delete};
+pub(crate) use management::{
+    Management, change_refusal, enumerate_rules, is_about_rules, is_batch_delete, rule_change,
+};
 pub(crate) use request::{Reply, Request, spelling};
 pub(crate) use session::SessionRequest;
 

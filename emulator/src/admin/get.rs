@@ -186,10 +186,9 @@ impl Call<'_> {
         let topic = self.parent(topic)?;
         let path = self.subscription(&topic, name)?;
         let path = self.existing_subscription(&path)?.path.clone();
-        let rules: Vec<_> = self.namespace.read(&topic, |entity| {
-            let rules = entity.rules().into_iter();
-            rules.flat_map(|set| set.of(&path)).cloned().collect()
-        });
+        let rules: Vec<_> = self
+            .namespace
+            .read(&topic, |entity| entity.rules_of(&path).cloned().collect());
         let list = format!("{path}/Rules");
         Ok(self.page("Rules", &list, &rules, |rule, base, out| {
             let item = Item {

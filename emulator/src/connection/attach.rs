@@ -9,13 +9,12 @@ use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettle
 use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
-use super::client::{management_path, store_path};
 use super::clients;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
 use crate::auth::Claim;
 use crate::namespace::SharedEntity;
-use crate::nodes::{Address, Destination, ServiceError, SessionRequest};
+use crate::nodes::{Address, Destination, ServiceError, SessionRequest, no_namespace};
 
 /// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
@@ -90,7 +89,7 @@ impl ClientConnection {
             Destination::Store(kind) => self.resolve_store(&entity, kind, attach).map_err(refused),
             Destination::Management(kind) => {
                 self.client
-                    .check_any_claim(&management_path(&entity, kind))
+                    .check_any_claim(&entity.management_path(kind))
                     .map_err(refused)?;
                 let destination = self.client.destination(attach).map_err(refused)?;
                 let node = Node::Management(Arc::clone(&entity), kind);
@@ -123,14 +122,10 @@ impl ClientConnection {
         match attach.role() {
             LinkRole::Sender => {
                 self.client
-                    .check_claim(&store_path(entity, kind), Claim::Send)?;
-                if kind != SubQueue::Active {
-                    let address = store_path(entity, kind);
-                    return Err(ServiceError::is_filled_by_the_broker(&address));
-                }
-                self.client
-                    .check_direction(entity, kind, LinkRole::Sender)?;
-                self.client.check_sending(entity)?;
+                    .check_claim(&entity.store_path(kind), Claim::Send)?;
+                entity.check_is_sent_to(kind)?;
+                let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+                namespace.check_sending(entity, &self.client.host)?;
                 Ok(Link::Sender(Sender {
                     entity: Arc::clone(entity),
                     destination: self.client.destination(attach)?,
@@ -141,9 +136,8 @@ impl ClientConnection {
             }
             LinkRole::Receiver => {
                 self.client
-                    .check_claim(&store_path(entity, kind), Claim::Listen)?;
-                self.client
-                    .check_direction(entity, kind, LinkRole::Receiver)?;
+                    .check_claim(&entity.store_path(kind), Claim::Listen)?;
+                entity.check_is_received_from(kind)?;
                 let tier = self.client.tier();
                 let is_known = |key: &str, filter| SessionRequest::is_known(key, filter, tier);
                 if attach

@@ -77,7 +77,7 @@ impl ClientConnection {
             Link::Sender(sender) => (
                 &sender.entity,
                 SubQueue::Active,
-                self.client.check_there(&sender.entity).err(),
+                sender.entity.check_there(&self.client.host).err(),
             ),
             Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => (
                 &receiver.entity,

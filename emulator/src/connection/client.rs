@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use serde_amqp::Value;
-use servicebus_amqp::{AttachRequest, Error, LinkRole};
+use servicebus_amqp::{AttachRequest, Error};
 use servicebus_broker::{EntityKind, EntityPath, SubQueue, Tier};
 
 use super::identifiers::Identifiers;
 use super::tokens::Proof;
-use crate::auth::{Claim, Grants, TokenCheck};
-use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, system_tracker};
-use crate::nodes::{Address, Condition, Destination, ServiceError};
+use crate::auth::{Claim, Claims, Grants, TokenCheck};
+use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, check_claim, system_tracker};
+use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::shared::Shared;
 
@@ -117,35 +117,31 @@ impl Client {
         }
         let entity = self.find(&address)?;
         self.check_claim(entity.path.as_str(), Claim::Send)?;
-        self.check_direction(&entity, SubQueue::Active, LinkRole::Sender)?;
+        entity.check_is_sent_to(SubQueue::Active)?;
         Ok(Some(entity.path.clone()))
     }
 
     pub(crate) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), ServiceError> {
-        let now = self.shared.real.unix_seconds();
-        let may = match &self.namespace {
-            Some(namespace) => namespace.may(&self.grants, path, claim, now),
-            None => self.grants.allows(path, claim, now),
-        };
-        match may {
-            true => Ok(()),
-            false => Err(ServiceError::unauthorized(claim.name(), &self.host, path)),
-        }
+        check_claim(self.claims_at(path), claim, &self.host, path)
     }
 
     pub(crate) fn check_any_claim(&self, path: &str) -> Result<(), ServiceError> {
-        let claims = [Claim::Listen, Claim::Send, Claim::Manage];
-        match claims
-            .iter()
-            .any(|&claim| self.check_claim(path, claim).is_ok())
-        {
-            true => Ok(()),
-            false => Err(ServiceError::unauthorized(
-                "Send or Listen",
-                &self.host,
-                path,
-            )),
+        match self.claims_at(path) == Claims::NONE {
+            true => {
+                let needed = "Send or Listen";
+                Err(ServiceError::unauthorized(needed, &self.host, path))
+            }
+            false => Ok(()),
         }
+    }
+
+    /// Its rights at an address; none before its namespace is chosen.
+    fn claims_at(&self, path: &str) -> Claims {
+        let now = self.shared.real.unix_seconds();
+        let namespace = self.namespace.as_ref();
+        namespace.map_or(Claims::NONE, |namespace| {
+            namespace.granted(&self.grants, path, now)
+        })
     }
 
     pub(crate) fn tier(&self) -> Tier {
@@ -159,28 +155,6 @@ impl Client {
         namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
     }
 
-    /// Topics are sent to, subscriptions received from (semantics §1); what a topic could not forward can be read.
-    pub(crate) fn check_direction(
-        &self,
-        entity: &SharedEntity,
-        kind: SubQueue,
-        role: LinkRole,
-    ) -> Result<(), ServiceError> {
-        let Some(namespace) = &self.namespace else {
-            return Ok(());
-        };
-        let is = namespace.read(entity, |entity| entity.kind());
-        match (is, role) {
-            (EntityKind::Subscription, LinkRole::Sender) => {
-                Err(ServiceError::takes_nothing(entity.path.as_str()))
-            }
-            (EntityKind::Topic, LinkRole::Receiver) if kind != SubQueue::TransferDeadLetter => {
-                Err(ServiceError::gives_nothing(&store_path(entity, kind)))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
     pub(crate) fn check_entity_type(
         &self,
@@ -190,10 +164,7 @@ impl Client {
         let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
             return Ok(());
         };
-        let Some(namespace) = &self.namespace else {
-            return Ok(());
-        };
-        let is = match namespace.read(entity, |entity| entity.kind()) {
+        let is = match entity.kind {
             EntityKind::Queue => 0,
             EntityKind::Topic => 1,
             EntityKind::Subscription => 2,
@@ -209,55 +180,20 @@ impl Client {
         }
     }
 
-    pub(crate) fn check_there(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
-        match entity.is_deleted() {
-            true => Err(ServiceError::not_found(&self.host, entity.path.as_str())),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether messages may be sent to an entity now (semantics §14).
-    pub(crate) fn check_sending(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
-        self.check_there(entity)?;
-        let status = self
-            .namespace
-            .as_ref()
-            .map(|namespace| namespace.read(entity, |entity| entity.description().status));
-        match status.is_none_or(|status| status.can_send()) {
-            true => Ok(()),
-            false => Err(ServiceError::disabled(&self.host, entity.path.as_str())),
-        }
-    }
-
-    /// Whether messages can be received from a store of an entity now (semantics §11, §14).
+    /// Whether messages can be received from a store of an entity now.
     pub(crate) fn check_receiving(
         &self,
         entity: &SharedEntity,
         kind: SubQueue,
     ) -> Result<(), ServiceError> {
-        self.check_there(entity)?;
-        entity.check_whole(&self.host)?;
-        let Some(namespace) = &self.namespace else {
-            return Ok(());
-        };
-        namespace.read(entity, |entity| {
-            let description = entity.description();
-            if !description.status.can_receive() {
-                return Err(ServiceError::disabled(&self.host, entity.path().as_str()));
-            }
-            match description.forward_to.is_some() && kind == SubQueue::Active {
-                true => Err(ServiceError::forwards()),
-                false => Ok(()),
-            }
-        })
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        namespace.check_receiving(entity, kind, &self.host)
     }
 
-    /// Whether a store is received from by session; dead letters are not (semantics §3.3).
+    /// Whether a store is received from by session.
     pub(crate) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
-        let Some(namespace) = self.namespace.as_ref().filter(|_| kind == SubQueue::Active) else {
-            return false;
-        };
-        namespace.read(entity, |entity| entity.description().requires_session)
+        let namespace = self.namespace.as_ref();
+        namespace.is_some_and(|namespace| namespace.requires_session(entity, kind))
     }
 
     /// What becomes of locks with their entity.
@@ -322,14 +258,4 @@ impl Client {
             namespace.note_refused_attempt(self.caller.client, place, &attempt, refusal);
         }
     }
-}
-
-/// The path that a token must cover: Python signs for the sub-queue alone, JavaScript for `$management` too.
-pub(crate) fn store_path(entity: &SharedEntity, kind: SubQueue) -> String {
-    format!("{}{}", entity.path, kind.suffix())
-}
-
-/// The same of `$management`.
-pub(crate) fn management_path(entity: &SharedEntity, kind: SubQueue) -> String {
-    format!("{}/$management", store_path(entity, kind))
 }

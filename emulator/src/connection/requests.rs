@@ -10,15 +10,14 @@ use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Tran
 use servicebus_broker::{Entity, LockToken, SubQueue};
 use uuid::Uuid;
 
-use super::client::management_path;
 use super::links::{Link, Node, Requests};
 use super::peer::ClientConnection;
 use super::transact::in_transaction;
 use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{
-    Condition, Management, Reply, Request, Rules, ServiceError, is_about_rules, is_batch_delete,
-    no_namespace, spelling,
+    Condition, Management, Reply, Request, ServiceError, change_refusal, enumerate_rules,
+    is_about_rules, is_batch_delete, no_namespace, rule_change, spelling,
 };
 
 /// Replies that may wait for credit on one link, and their bytes.
@@ -111,7 +110,7 @@ impl ClientConnection {
     ) -> Result<Reply, ServiceError> {
         if let Some(claim) = claim_for(request) {
             self.client
-                .check_claim(&management_path(entity, kind), claim)?;
+                .check_claim(&entity.management_path(kind), claim)?;
         }
         // What is asked for in the name of a receiver is a use of its link.
         let receiver = self.asked_by(request);
@@ -181,7 +180,7 @@ impl ClientConnection {
         ahead: i64,
     ) -> Result<Reply, ServiceError> {
         if kind != SubQueue::Active {
-            let path = management_path(entity, kind);
+            let path = entity.management_path(kind);
             let text = format!("'{path}' has no rules; its subscription has.");
             return Err(ServiceError::new(Condition::NotAllowed, text));
         }
@@ -196,19 +195,18 @@ impl ClientConnection {
         })?;
         // A new rule is a use of the subscription (semantics §5).
         namespace.operate(entity, &mut self.client.caller, Entity::touch);
-        let host = self.client.host.as_str();
-        namespace.operate(&topic, &mut self.client.caller, |topic, cx| {
-            Rules {
-                request,
-                topic,
-                cx,
-                subscription: &entity.path,
-                host,
-                namespace: namespace.name(),
-                ahead,
+        let path = &entity.path;
+        match rule_change(request, namespace.clock.now())? {
+            Some(change) => {
+                let changed = namespace.change_rules(&topic, path, change);
+                let refusal =
+                    |error| change_refusal(&error, path, namespace.name(), &self.client.host);
+                changed.map(|()| Reply::done()).map_err(refusal)
             }
-            .perform()
-        })
+            None => namespace.read(&topic, |topic| {
+                enumerate_rules(request, topic.rules_of(path), ahead)
+            }),
+        }
     }
 
     fn put_token(&mut self, request: &Request) -> Result<Reply, ServiceError> {

@@ -10,7 +10,6 @@ use serde_amqp::Value;
 use servicebus_amqp::LinkId;
 use servicebus_broker::{EntityPath, SubQueue};
 
-use super::client::{management_path, store_path};
 use super::links::{Link, Node, Requests, Waiting};
 use super::peer::ClientConnection;
 use crate::auth::sas::claimed_key_name;
@@ -227,7 +226,7 @@ impl ClientConnection {
     ) -> Option<(LinkId, Arc<SharedEntity>, SubQueue, ServiceError)> {
         let (entity, kind, proved) = match link {
             Link::Sender(sender) => {
-                let path = store_path(&sender.entity, SubQueue::Active);
+                let path = sender.entity.store_path(SubQueue::Active);
                 (
                     &sender.entity,
                     SubQueue::Active,
@@ -235,12 +234,12 @@ impl ClientConnection {
                 )
             }
             Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => {
-                let path = store_path(&receiver.entity, receiver.kind);
+                let path = receiver.entity.store_path(receiver.kind);
                 let proved = self.client.check_claim(&path, Claim::Listen);
                 (&receiver.entity, receiver.kind, proved)
             }
             Link::Browser(browser) => {
-                let path = store_path(&browser.entity, browser.kind);
+                let path = browser.entity.store_path(browser.kind);
                 let proved = self.client.check_claim(&path, Claim::Listen);
                 (&browser.entity, browser.kind, proved)
             }
@@ -248,12 +247,12 @@ impl ClientConnection {
                 node: Node::Management(entity, kind),
                 ..
             }) => {
-                let path = management_path(entity, *kind);
+                let path = entity.management_path(*kind);
                 (entity, *kind, self.client.check_any_claim(&path))
             }
             Link::Replies(replies) => match &replies.node {
                 Node::Management(entity, kind) => {
-                    let path = management_path(entity, *kind);
+                    let path = entity.management_path(*kind);
                     (entity, *kind, self.client.check_any_claim(&path))
                 }
                 Node::Cbs => return None,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     ChangeRuleError, EntityDescription, EntityKind, EntityPath, Problem, RuleChange, RuleSet,
+    SubQueue,
 };
 
 use super::{Namespace, SharedEntity};
@@ -48,9 +49,12 @@ pub(crate) enum NoRights {
 }
 
 impl Namespace {
-    /// Whether a client that has been granted this may do at an address what takes the claim.
-    pub(crate) fn may(&self, grants: &Grants, path: &str, claim: Claim, now: i64) -> bool {
-        self.config.token_check == TokenCheck::None || grants.allows(path, claim, now)
+    /// The rights at an address of a client whose connection has been granted this.
+    pub(crate) fn granted(&self, grants: &Grants, path: &str, now: i64) -> Claims {
+        match self.config.token_check {
+            TokenCheck::None => Claims::ALL,
+            _ => grants.claims_at(path, now),
+        }
     }
 
     /// The rights that a request's token gives: at the first of the `resources` that it covers (decision D14), by keys of
@@ -193,7 +197,105 @@ impl Namespace {
     }
 }
 
+/// Refused to a client whose rights at an address are `held` where the `needed` one is not among them.
+pub(crate) fn check_claim(
+    held: Claims,
+    needed: Claim,
+    host: &str,
+    path: &str,
+) -> Result<(), ServiceError> {
+    match held.contains(needed) {
+        true => Ok(()),
+        false => Err(ServiceError::unauthorized(needed.name(), host, path)),
+    }
+}
+
+impl Namespace {
+    /// Whether messages may be sent to an entity now (semantics §14).
+    pub(crate) fn check_sending(
+        &self,
+        entity: &SharedEntity,
+        host: &str,
+    ) -> Result<(), ServiceError> {
+        entity.check_there(host)?;
+        let status = self.read(entity, |entity| entity.description().status);
+        match status.can_send() {
+            true => Ok(()),
+            false => Err(ServiceError::disabled(host, entity.path.as_str())),
+        }
+    }
+
+    /// Whether messages can be received from a store of an entity now (semantics §11, §14).
+    pub(crate) fn check_receiving(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+        host: &str,
+    ) -> Result<(), ServiceError> {
+        entity.check_there(host)?;
+        entity.check_whole(host)?;
+        self.read(entity, |entity| {
+            let description = entity.description();
+            if !description.status.can_receive() {
+                return Err(ServiceError::disabled(host, entity.path().as_str()));
+            }
+            match description.forward_to.is_some() && kind == SubQueue::Active {
+                true => Err(ServiceError::forwards()),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Whether a store is received from by session; dead letters are not (semantics §3.3).
+    pub(crate) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
+        kind == SubQueue::Active
+            && self.read(entity, |entity| entity.description().requires_session)
+    }
+}
+
 impl SharedEntity {
+    /// The address of one of its stores.
+    pub(crate) fn store_path(&self, kind: SubQueue) -> String {
+        format!("{}{}", self.path, kind.suffix())
+    }
+
+    /// The address of `$management` of one of its stores.
+    pub(crate) fn management_path(&self, kind: SubQueue) -> String {
+        format!("{}/$management", self.store_path(kind))
+    }
+
+    /// Whether it is still in the namespace.
+    pub(crate) fn check_there(&self, host: &str) -> Result<(), ServiceError> {
+        match self.is_deleted() {
+            true => Err(ServiceError::not_found(host, self.path.as_str())),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a store can ever be sent to: topics are, their subscriptions and dead-letter queues are not (semantics §1,
+    /// §3.3).
+    pub(crate) fn check_is_sent_to(&self, kind: SubQueue) -> Result<(), ServiceError> {
+        if kind != SubQueue::Active {
+            let address = self.store_path(kind);
+            return Err(ServiceError::is_filled_by_the_broker(&address));
+        }
+        match self.kind {
+            EntityKind::Subscription => Err(ServiceError::takes_nothing(self.path.as_str())),
+            EntityKind::Queue | EntityKind::Topic => Ok(()),
+        }
+    }
+
+    /// Whether a store can ever be received from: subscriptions are, and of a topic what it could not forward
+    /// (semantics §1).
+    pub(crate) fn check_is_received_from(&self, kind: SubQueue) -> Result<(), ServiceError> {
+        match self.kind {
+            EntityKind::Topic if kind != SubQueue::TransferDeadLetter => {
+                Err(ServiceError::gives_nothing(&self.store_path(kind)))
+            }
+            EntityKind::Queue | EntityKind::Topic | EntityKind::Subscription => Ok(()),
+        }
+    }
+
     /// Refused where the entity is broken.
     pub(crate) fn check_whole(&self, host: &str) -> Result<(), ServiceError> {
         let broken = self.broken();

@@ -127,12 +127,14 @@ impl Namespace {
     ) -> Option<SubscriptionConfig> {
         let (_, name) = subscription.path.topic()?;
         let description = self.read(subscription, |entity| entity.description().clone());
-        let rules = self.read(topic, |entity| entity.rules().cloned());
-        let rules = rules.iter().flat_map(|rules| rules.of(&subscription.path));
+        let rules = self.read(topic, |entity| {
+            let rules = entity.rules_of(&subscription.path);
+            rules.map(|rule| (**rule).clone()).collect()
+        });
         Some(SubscriptionConfig {
             name: name.to_owned(),
             description,
-            rules: rules.map(|rule| (**rule).clone()).collect(),
+            rules,
         })
     }
 }

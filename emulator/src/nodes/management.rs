@@ -12,4 +12,6 @@ mod scheduling;
 mod sessions;
 
 pub(crate) use call::Management;
-pub(crate) use rules::{Rules, is_about_rules, is_batch_delete};
+pub(crate) use rules::{
+    change_refusal, enumerate_rules, is_about_rules, is_batch_delete, rule_change,
+};

@@ -12,7 +12,7 @@ use super::rejection::{Rejection, Tracked};
 use super::route::Route;
 use crate::auth::{Claim, audience_path};
 use crate::kept::Kept;
-use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
+use crate::namespace::{Caller, Namespace, SharedEntity, check_claim, system_tracker};
 use crate::nodes::{Condition, Destination, ServiceError};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::service_http;
@@ -95,14 +95,8 @@ impl RequestContext {
         let resources = [&*path, &audience_path(&url)];
         let claims = service_http::claims(&namespace, parts, Some(&path), &resources, unix_seconds);
         let claims = claims.map_err(|refusal| Rejection::of_token(&refusal))?;
-        if !claims.contains(claim) {
-            let refusal = ServiceError::unauthorized(claim.name(), &self.host, &path);
-            return Err(Rejection::unauthorized(
-                40100,
-                "Unauthorized",
-                &refusal.text,
-            ));
-        }
+        check_claim(claims, claim, &self.host, &path)
+            .map_err(|refusal| Rejection::unauthorized(40100, "Unauthorized", &refusal.text))?;
         if let Some(kept) = parts.extensions.get::<Kept>() {
             kept.allow(namespace.config.settings.tier.max_large_message_size());
         }
@@ -160,11 +154,6 @@ impl RequestContext {
 }
 
 impl Place {
-    /// The address of the store.
-    pub(crate) fn address(&self) -> String {
-        format!("{}{}", self.entity.path, self.kind.suffix())
-    }
-
     /// How far the namespace's clock is ahead of the client's, in milliseconds.
     pub(crate) fn ahead(&self) -> i64 {
         self.namespace.clock.read().ahead

@@ -15,8 +15,8 @@ use axum::response::{IntoResponse as _, Response};
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use servicebus_broker::{
-    Context, Delivery, Entity, EntityKind, EntityPath, LockToken, Outcome, PropertyChanges,
-    ReceiveMode, ReceiverId, RenewError, SettleError, SubQueue,
+    Context, Delivery, Entity, EntityPath, LockToken, Outcome, PropertyChanges, ReceiveMode,
+    ReceiverId, RenewError, SettleError,
 };
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -132,7 +132,7 @@ impl RequestContext {
         let written = parts.uri.scheme_str();
         let scheme = written.unwrap_or_else(|| self.carrier.scheme());
         let authority = service_http::authority(parts);
-        let address = place.address().to_lowercase();
+        let address = place.entity.store_path(place.kind).to_lowercase();
         let address = utf8_percent_encode(&address, PATH);
         let number = delivery.broker_properties.sequence_number;
         let location = format!(
@@ -190,34 +190,19 @@ impl Drop for Consumer<'_> {
     }
 }
 
-/// Whether messages can be received from this address now (semantics §11, §14). The API knows no sessions.
-fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), Rejection> {
+/// Whether messages can be received from this address now. The API knows no sessions.
+fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), ServiceError> {
     let Place {
         namespace,
         entity,
         kind,
     } = place;
-    if entity.is_deleted() {
-        return Err(context.not_found(entity));
+    entity.check_is_received_from(*kind)?;
+    namespace.check_receiving(entity, *kind, &context.host)?;
+    match namespace.requires_session(entity, *kind) {
+        true => Err(ServiceError::requires_session()),
+        false => Ok(()),
     }
-    let path = entity.path.as_str();
-    let refusal = namespace.read(entity, |entity| {
-        let entity = &entity;
-        let description = entity.description();
-        let is_topic = entity.kind() == EntityKind::Topic;
-        if is_topic && *kind != SubQueue::TransferDeadLetter {
-            return Some(ServiceError::gives_nothing(&place.address()));
-        }
-        if !description.status.can_receive() {
-            return Some(ServiceError::disabled(&context.host, path));
-        }
-        if description.requires_session && *kind == SubQueue::Active {
-            return Some(ServiceError::requires_session());
-        }
-        let forwards = description.forward_to.is_some() && *kind == SubQueue::Active;
-        forwards.then(ServiceError::forwards)
-    });
-    refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
 /// `timeout=` in seconds of real time (decision D19).

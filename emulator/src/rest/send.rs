@@ -4,7 +4,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use servicebus_broker::{EntityKind, Message, MessageError, SubQueue};
+use servicebus_broker::{Message, MessageError};
 
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
@@ -27,7 +27,8 @@ impl RequestContext {
         parts: &Parts,
         content: &mut Content,
     ) -> Result<Response, Rejection> {
-        check_sending(place)?;
+        // That the entity takes none now is found when it is asked.
+        place.entity.check_is_sent_to(place.kind)?;
         let content_type = content_type(parts)?;
         let messages = match batch::is_batch(content_type.as_deref()) {
             true => read_batch(place, content).await?,
@@ -88,18 +89,6 @@ impl RequestContext {
             true => self.not_found(entity),
             false => send_refusal(&error, &self.host).into(),
         })
-    }
-}
-
-/// Whether messages can be sent to this address at all. That the entity takes none now is found when it is asked.
-fn check_sending(place: &Place) -> Result<(), ServiceError> {
-    if place.kind != SubQueue::Active {
-        return Err(ServiceError::is_filled_by_the_broker(&place.address()));
-    }
-    let kind = |entity| place.namespace.read(entity, |entity| entity.kind());
-    match kind(&place.entity) {
-        EntityKind::Subscription => Err(ServiceError::takes_nothing(place.entity.path.as_str())),
-        EntityKind::Queue | EntityKind::Topic => Ok(()),
     }
 }
 

@@ -8,7 +8,6 @@ use servicebus_broker::{Context, Delivery, Entity, LockToken, ReceiveMode, Sessi
 
 use super::later::PutOff;
 use super::sight::entity_state;
-use crate::connection::client::store_path;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits};
@@ -29,7 +28,7 @@ impl ClientConnection {
         let receiver_id = receiver.receiver_id;
         let mut seen = MatchContext {
             operations: vec![Operation::Deliver],
-            entities: vec![store_path(&entity, kind)],
+            entities: vec![entity.store_path(kind)],
             link: Some(link),
             ..MatchContext::default()
         };

@@ -9,7 +9,6 @@ use servicebus_control_api::EntityState;
 
 use super::state::{Seen, link_of};
 use crate::auth::audience_path;
-use crate::connection::client::{management_path, store_path};
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;
 use crate::faults::{MatchContext, MatchedFaults, Operation, Traits};
@@ -215,7 +214,7 @@ impl ClientConnection {
         let context = MatchContext {
             operations,
             name,
-            entities: vec![store_path(entity, kind)],
+            entities: vec![entity.store_path(kind)],
             messages,
             before: self.state_of(entity, kind),
             is_locked,
@@ -242,7 +241,7 @@ impl ClientConnection {
         let token = LockToken::from_tag(settlement.tag);
         let context = MatchContext {
             operations: particular.into_iter().chain([Operation::Settle]).collect(),
-            entities: vec![store_path(entity, kind)],
+            entities: vec![entity.store_path(kind)],
             messages: self.locked_traits(entity, kind, &[token]),
             before: self.state_of(entity, kind),
             is_locked: true,
@@ -281,8 +280,8 @@ impl ClientConnection {
         let namespace = self.client.namespace.as_ref()?;
         let entity = path.and_then(|path| namespace.entity(&path));
         let written = match (&entity, address.destination) {
-            (Some(entity), Destination::Store(kind)) => store_path(entity, kind),
-            (Some(entity), Destination::Management(kind)) => management_path(entity, kind),
+            (Some(entity), Destination::Store(kind)) => entity.store_path(kind),
+            (Some(entity), Destination::Management(kind)) => entity.management_path(kind),
             (None, _) | (_, Destination::Cbs) => address.path(),
         };
         let context = MatchContext {

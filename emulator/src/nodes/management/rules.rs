@@ -2,11 +2,13 @@
 //!
 //! Descriptions are read as encoded, so that the values of a correlation filter are kept as they were sent.
 
+use std::sync::Arc;
+
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
     SyntaxError,
 };
-use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, RuleChange, check_name};
+use servicebus_broker::{ChangeRuleError, EntityPath, RuleChange, Timestamp, check_name};
 use servicebus_codec::{Reader, Value, Writer};
 
 use super::call::argument;
@@ -27,19 +29,6 @@ mod code {
 /// The compatibility level that the service writes.
 const COMPATIBILITY: i32 = 20;
 
-/// One request about the rules of a subscription; `topic` holds them.
-pub(crate) struct Rules<'a, 'b> {
-    pub(crate) request: &'a Request,
-    pub(crate) topic: &'a mut Entity,
-    pub(crate) cx: &'a mut Context<'b>,
-    pub(crate) subscription: &'a EntityPath,
-    pub(crate) host: &'a str,
-    /// The name of the namespace.
-    pub(crate) namespace: &'a str,
-    /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
-    pub(crate) ahead: i64,
-}
-
 /// Whether an operation is about rules.
 pub(crate) fn is_about_rules(request: &Request) -> bool {
     let operation = request.property("operation");
@@ -54,104 +43,99 @@ pub(crate) fn is_batch_delete(request: &Request) -> bool {
     request.property("operation") == Some("com.microsoft:batch-delete-messages")
 }
 
-impl Rules<'_, '_> {
-    /// Does what the request asks for.
-    pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
-        match self.request.property("operation") {
-            Some("com.microsoft:add-rule") => self.add(),
-            Some("com.microsoft:remove-rule") => self.remove(),
-            _ => self.enumerate(),
+/// The change of rules that a request asks for; none where it asks for their list.
+pub(crate) fn rule_change(
+    request: &Request,
+    now: Timestamp,
+) -> Result<Option<RuleChange>, ServiceError> {
+    Ok(match request.property("operation") {
+        // `{rule-name, rule-description: {sql-filter | correlation-filter, sql-rule-action}}` → 200.
+        Some("com.microsoft:add-rule") => {
+            let name = rule_name(request)?;
+            let description = request.encoded("rule-description");
+            let description = description.ok_or_else(|| argument("rule-description", "a map"))?;
+            Some(RuleChange::Add(Rule {
+                name: name.into(),
+                filter: filter(description)?,
+                action: action(description)?,
+                created_at: now,
+            }))
         }
-    }
-
-    /// `{rule-name, rule-description: {sql-filter | correlation-filter, sql-rule-action}}` → 200.
-    fn add(&mut self) -> Result<Reply, ServiceError> {
-        let name = self.name()?;
-        let description = self.request.encoded("rule-description");
-        let description = description.ok_or_else(|| argument("rule-description", "a map"))?;
-        let rule = Rule {
-            name: name.into(),
-            filter: filter(description)?,
-            action: action(description)?,
-            created_at: self.cx.now,
-        };
-        let added = RuleChange::Add(rule);
-        let added = self.topic.change_rule(self.cx, self.subscription, added);
-        added.map_err(|error| self.refusal(&error))?;
-        Ok(Reply::done())
-    }
-
-    /// `{rule-name}` → 200.
-    fn remove(&mut self) -> Result<Reply, ServiceError> {
-        let name = self.name()?.to_owned();
-        let removed = RuleChange::Remove(name);
-        let removed = self.topic.change_rule(self.cx, self.subscription, removed);
-        removed.map_err(|error| self.refusal(&error))?;
-        Ok(Reply::done())
-    }
-
-    /// `{skip: int, top: int}` → `{rules: [{rule-description}]}`, or 204.
-    fn enumerate(&mut self) -> Result<Reply, ServiceError> {
-        let bound = |name, default| match self.request.integer(name) {
-            None => Ok(default),
-            Some(number) => {
-                usize::try_from(number).map_err(|_| argument(name, "an int of 0 or more"))
-            }
-        };
-        let (skip, top) = (bound("skip", 0)?, bound("top", usize::MAX)?);
-        let rules = self.topic.rules().into_iter();
-        let rules = rules.flat_map(|set| set.of(self.subscription));
-        let rules: Vec<_> = rules.skip(skip).take(top).collect();
-        if rules.is_empty() {
-            return Ok(Reply::no_content());
+        // `{rule-name}` → 200.
+        Some("com.microsoft:remove-rule") => {
+            Some(RuleChange::Remove(rule_name(request)?.to_owned()))
         }
-        Ok(Reply::map(1, |out| {
-            out.string("rules");
-            let list = out.begin_list();
-            for rule in &rules {
-                let entry = out.begin_map();
-                out.string("rule-description");
-                write_rule(rule, self.ahead, out);
-                out.end(entry, 2);
-            }
-            out.end(list, rules.len() as u32);
-        }))
-    }
+        _ => None,
+    })
+}
 
-    fn name(&self) -> Result<&str, ServiceError> {
-        let name = self.request.text("rule-name");
-        let name = name.ok_or_else(|| argument("rule-name", "a string"))?;
-        check_name(name).map_err(|error| {
-            let text = format!("rule-name {name:?} {error}.");
-            ServiceError::new(Condition::ArgumentError, text)
-        })?;
-        Ok(name)
-    }
+fn rule_name(request: &Request) -> Result<&str, ServiceError> {
+    let name = request.text("rule-name");
+    let name = name.ok_or_else(|| argument("rule-name", "a string"))?;
+    check_name(name).map_err(|error| {
+        let text = format!("rule-name {name:?} {error}.");
+        ServiceError::new(Condition::ArgumentError, text)
+    })?;
+    Ok(name)
+}
 
-    fn refusal(&self, error: &ChangeRuleError) -> ServiceError {
-        let subscription = self.subscription.as_str();
-        match error {
-            ChangeRuleError::Exists(name) => {
-                let topic = self.topic.path();
-                let own = self.subscription.topic();
-                let own = own.map_or(String::new(), |(_, subscription)| subscription.to_owned());
-                let text = format!(
-                    "The messaging entity '{}:Topic:{topic}|{own}|{name}' already exists. To know more visit \
-                     https://aka.ms/sbResourceMgrExceptions.",
-                    self.namespace
-                );
-                ServiceError::new(Condition::EntityAlreadyExists, text)
-            }
-            ChangeRuleError::LimitReached(_) => {
-                ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
-            }
-            ChangeRuleError::NotFound(name) if name == subscription => {
-                ServiceError::not_found(self.host, subscription)
-            }
-            // Without its words JavaScript takes it for trouble with the network, and tries again.
-            ChangeRuleError::NotFound(name) => {
-                ServiceError::not_found(self.host, &format!("{subscription}/Rules/{name}"))
-            }
+/// `{skip: int, top: int}` → `{rules: [{rule-description}]}`, or 204. Their times are as far behind as the namespace's clock
+/// runs `ahead` of the client's, in milliseconds (decision D20).
+pub(crate) fn enumerate_rules<'a>(
+    request: &Request,
+    rules: impl Iterator<Item = &'a Arc<Rule>>,
+    ahead: i64,
+) -> Result<Reply, ServiceError> {
+    let bound = |name, default| match request.integer(name) {
+        None => Ok(default),
+        Some(number) => usize::try_from(number).map_err(|_| argument(name, "an int of 0 or more")),
+    };
+    let (skip, top) = (bound("skip", 0)?, bound("top", usize::MAX)?);
+    let rules: Vec<_> = rules.skip(skip).take(top).collect();
+    if rules.is_empty() {
+        return Ok(Reply::no_content());
+    }
+    Ok(Reply::map(1, |out| {
+        out.string("rules");
+        let list = out.begin_list();
+        for rule in &rules {
+            let entry = out.begin_map();
+            out.string("rule-description");
+            write_rule(rule, ahead, out);
+            out.end(entry, 2);
+        }
+        out.end(list, rules.len() as u32);
+    }))
+}
+
+/// Why the rules of a subscription were not changed, to a client that calls the namespace `host`.
+pub(crate) fn change_refusal(
+    error: &ChangeRuleError,
+    subscription: &EntityPath,
+    namespace: &str,
+    host: &str,
+) -> ServiceError {
+    match error {
+        ChangeRuleError::Exists(name) => {
+            let (topic, own) = match subscription.topic() {
+                Some((topic, own)) => (topic.to_string(), own),
+                None => (String::new(), ""),
+            };
+            let text = format!(
+                "The messaging entity '{namespace}:Topic:{topic}|{own}|{name}' already exists. To know more visit \
+                 https://aka.ms/sbResourceMgrExceptions."
+            );
+            ServiceError::new(Condition::EntityAlreadyExists, text)
+        }
+        ChangeRuleError::LimitReached(_) => {
+            ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
+        }
+        ChangeRuleError::NotFound(name) if name == subscription.as_str() => {
+            ServiceError::not_found(host, name)
+        }
+        // Without its words JavaScript takes it for trouble with the network, and tries again.
+        ChangeRuleError::NotFound(name) => {
+            ServiceError::not_found(host, &format!("{subscription}/Rules/{name}"))
         }
     }
 }

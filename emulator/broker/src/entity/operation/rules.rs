@@ -44,6 +44,12 @@ impl Entity {
         }
     }
 
+    /// The rules of a subscription of a topic, in the order in which they were added; none of anything else.
+    pub fn rules_of(&self, subscription: &EntityPath) -> impl Iterator<Item = &Arc<Rule>> {
+        let set = self.rules().into_iter();
+        set.flat_map(move |set| set.of(subscription))
+    }
+
     /// The subscriptions of a topic; none of anything else.
     pub fn subscriptions(&self) -> Vec<EntityPath> {
         let rules = self.rules();
