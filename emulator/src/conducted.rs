@@ -7,6 +7,7 @@ use servicebus_control_api::{Fault, Operations, ScriptedFault};
 
 use crate::emulator::Emulator;
 use crate::namespace::Namespace;
+use crate::router::ConnectionId;
 
 /// A namespace of an emulator in this process.
 #[derive(Debug, Clone)]
@@ -51,6 +52,13 @@ impl ConductedNamespace {
     /// Lets the oldest operation go on that was postponed; says whether there was one.
     pub fn release_postponed(&self) -> bool {
         self.namespace.release_postponed()
+    }
+
+    /// Ends the connection of this number in the operation log without a word, as a network that fails does.
+    pub fn drop_connection(&self, connection: u32) {
+        self.namespace
+            .router
+            .drop_connection(ConnectionId(connection));
     }
 
     /// The parties whose processes crashed since this was last asked: their connections are gone already.

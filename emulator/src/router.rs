@@ -143,6 +143,13 @@ impl Router {
         }
     }
 
+    /// Ends a connection without a word.
+    pub(crate) fn drop_connection(&self, id: ConnectionId) {
+        if let Some(wake_handle) = self.members().wake_handles.get(&id) {
+            wake_handle.tell(BroadcastEvent::Crashed);
+        }
+    }
+
     /// Tells all connections, and those that come later, that the namespace is gone.
     pub(crate) fn dismiss(&self) {
         let mut members = self.members_mut();

@@ -1,8 +1,8 @@
 //! What can go wrong at an operation.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
-use servicebus_control_api::{self as api, ErrorText, LoggedOperation, Operation, Wait, When};
+use servicebus_control_api::{self as api, ErrorText, LoggedOperation, Operation, When};
 
 macro_rules! effects {
     ($($name:ident $text:literal $strength:literal $sentence:literal),+ $(,)?) => {
@@ -80,8 +80,7 @@ impl Effect {
             error: ErrorText::new("amqp:link:detach-forced"),
         };
         match self {
-            // Time goes on only when nothing else can happen.
-            Self::Postpone => api::Effect::Delay(Wait::Virtual(Duration::from_millis(2))),
+            Self::Postpone => api::Effect::Postpone,
             Self::Elsewhere => api::Effect::Elsewhere,
             Self::Failover => api::Effect::Failover { when: When::After },
             Self::CrashBefore => api::Effect::Crash { when: When::Before },

@@ -3,21 +3,29 @@
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use servicebus_control_api::{Fault, LoggedOperation, Pick};
-use servicebus_explore::{Failure, Plan};
+use servicebus_control_api::{Fault, LoggedOperation, Operation, Pick};
+use servicebus_emulator::ConductedNamespace;
+use servicebus_explore::{Effect, Failure, Plan, Site};
 use tokio::{task::LocalSet, time::timeout};
 
 use super::{
     Passes,
     conductor::Conductor,
     panics,
-    run::{HANG, PARTIES, Run},
+    run::{Crash, HANG, PARTIES, Run},
 };
 use crate::{Builder, Topology, background::Background, background::Stopwatch};
+
+/// When a connection drops that has lost the reply to an attach or a token: as long as a client waits for an answer.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -80,22 +88,12 @@ where
     namespace.record_operations(true);
     let run = Run::new(servicebus, namespace.clone());
     script(&run, plan);
-    let crash = plan.faults.iter().position(|(_, effect)| effect.is_crash());
-    if let Some(index) = crash {
-        let party = plan.faults[index].0.party.clone();
-        conductor.watch(move || {
-            namespace
-                .faults()
-                .get(index)
-                .is_some_and(|fault| fault.hits > 0)
-        });
-        let (crashed, conductor) = (std::rc::Rc::clone(&run.crashed), Arc::clone(conductor));
-        tokio::task::spawn_local(async move {
-            conductor.struck().await;
-            *crashed.party.borrow_mut() = Some(party);
-            crashed.notify.notify_waiters();
-        });
-    }
+    tokio::task::spawn_local(follow(
+        Arc::clone(conductor),
+        namespace,
+        plan.clone(),
+        Rc::clone(&run.crashed),
+    ));
     let tested = AssertUnwindSafe(timeout(HANG, test(&run)));
     let tested = CatchUnwind(Box::pin(tested)).await;
     let mut outcome = Outcome {
@@ -136,6 +134,70 @@ fn script(run: &Run, plan: &Plan) {
             filter: site.filter.clone(),
             pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),
         });
+    }
+}
+
+/// Carries out what faults do beside what the emulator does: what is postponed goes on when nothing else can happen, the
+/// code of a process that crashed ends, and a connection that lost a reply drops after a while.
+async fn follow(
+    conductor: Arc<Conductor>,
+    namespace: ConductedNamespace,
+    plan: Plan,
+    crashed: Rc<Crash>,
+) {
+    let followed = |effect: &Effect, operation| effect.is_crash() || is_silent(*effect, operation);
+    let mut open: Vec<(usize, Site, Effect)> = plan
+        .faults
+        .into_iter()
+        .enumerate()
+        .map(|(index, (site, effect))| (index, site, effect))
+        .filter(|(_, site, effect)| followed(effect, site.operation.operation))
+        .collect();
+    let (struck, watched) = (Arc::new(AtomicUsize::new(0)), namespace.clone());
+    let counted: Vec<usize> = open.iter().map(|&(index, ..)| index).collect();
+    conductor.watch(move |is_quiet| match is_quiet {
+        true => watched.postponed() > 0 && watched.release_postponed(),
+        false if counted.is_empty() => false,
+        false => {
+            let faults = watched.faults();
+            let has_hit = |index: &&usize| faults.get(**index).is_some_and(|fault| fault.hits > 0);
+            let now = counted.iter().filter(has_hit).count();
+            struck.swap(now, Ordering::Relaxed) < now
+        }
+    });
+    loop {
+        conductor.news().await;
+        let faults = namespace.faults();
+        open.retain(|(index, site, effect)| {
+            let Some(fault) = faults.get(*index).filter(|fault| fault.hits > 0) else {
+                return true;
+            };
+            if effect.is_crash() {
+                *crashed.party.borrow_mut() = Some(site.party.clone());
+                crashed.notify.notify_waiters();
+            } else {
+                tokio::task::spawn_local(drop_later(namespace.clone(), fault.id));
+            }
+            false
+        });
+    }
+}
+
+/// Whether the client hears nothing more of what it waits for, and may have no timeout of its own for that.
+fn is_silent(effect: Effect, operation: Operation) -> bool {
+    effect == Effect::LoseReply && matches!(operation, Operation::Attach | Operation::Token)
+}
+
+/// A reply is only ever lost with its connection, which is noticed later.
+async fn drop_later(namespace: ConductedNamespace, fault: u64) {
+    tokio::time::sleep(SILENCE).await;
+    let log = namespace.operations(0, usize::MAX).operations;
+    let struck = |operation: &&LoggedOperation| {
+        let mut faults = operation.struck.iter();
+        faults.any(|struck| struck.fault == fault)
+    };
+    if let Some(connection) = log.iter().find(struck).and_then(|found| found.connection) {
+        namespace.drop_connection(connection);
     }
 }
 

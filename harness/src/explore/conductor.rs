@@ -11,7 +11,7 @@ use std::{
     io,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -30,13 +30,12 @@ pub(crate) struct Conductor {
     activity: Arc<AtomicU64>,
     seen: AtomicU64,
     quiet_rounds: AtomicU32,
-    /// Says whether a fault has struck that ends a process.
     watch: OnceLock<Watch>,
-    struck: Notify,
-    has_struck: AtomicBool,
+    news: Notify,
 }
 
-type Watch = Box<dyn Fn() -> bool + Send + Sync>;
+/// Is told whether anything but time can still happen, and says whether it has set something going.
+type Watch = Box<dyn Fn(bool) -> bool + Send + Sync>;
 
 impl Conductor {
     /// Makes a runtime whose time it conducts.
@@ -54,23 +53,21 @@ impl Conductor {
         Arc::clone(&self.activity)
     }
 
-    /// Asks from now on whether a fault has struck that ends a process, before any socket is polled again.
-    pub(crate) fn watch(&self, has_struck: impl Fn() -> bool + Send + Sync + 'static) {
-        // A run has one such fault.
-        let _ = self.watch.set(Box::new(has_struck));
+    /// Asks this from now on each time no task can run: before any socket is polled again with false, and before time goes on
+    /// with true.
+    pub(crate) fn watch(&self, watch: impl Fn(bool) -> bool + Send + Sync + 'static) {
+        // A run sets it once.
+        let _ = self.watch.set(Box::new(watch));
     }
 
-    /// Waits until it has.
-    pub(crate) async fn struck(&self) {
-        self.struck.notified().await;
+    /// Waits until that has set something going.
+    pub(crate) async fn news(&self) {
+        self.news.notified().await;
     }
 
     /// No task can run. Either the sockets are polled again, by a task that does nothing, or the thread parks.
     fn before_park(&self) {
-        if self.watch.get().is_some_and(|has_struck| has_struck())
-            && !self.has_struck.swap(true, Ordering::Relaxed)
-        {
-            self.struck.notify_one();
+        if self.has_news(false) {
             return;
         }
         let activity = self.activity.load(Ordering::Relaxed);
@@ -82,5 +79,14 @@ impl Conductor {
             return;
         }
         self.quiet_rounds.store(0, Ordering::Relaxed);
+        self.has_news(true);
+    }
+
+    fn has_news(&self, is_quiet: bool) -> bool {
+        let has_news = self.watch.get().is_some_and(|watch| watch(is_quiet));
+        if has_news {
+            self.news.notify_one();
+        }
+        has_news
     }
 }
