@@ -3,4 +3,9 @@
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
-mod bugs;
+mod connections;
+mod handling;
+mod losing;
+mod sending;
+mod sessions;
+mod support;
