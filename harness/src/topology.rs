@@ -5,14 +5,10 @@
 //! spelling and whichever mode it came through. Nothing is read or checked before the namespace starts.
 
 mod document;
-mod messages;
-mod queue;
+mod entity;
 mod rule;
-mod settings;
-mod subscription;
 #[cfg(test)]
 mod tests;
-mod topic;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -21,21 +17,18 @@ use servicebus_emulator::{
     import::import,
 };
 
-pub use queue::Queue;
+pub use entity::{Queue, Subscription, Topic};
 pub use rule::{Correlation, Rule};
 pub use servicebus_emulator::broker::{
     BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Tier,
 };
-pub use subscription::Subscription;
-pub use topic::Topic;
 
 pub(crate) use document::NAMESPACE;
-pub(crate) use messages::Declared;
 
-use settings::Settings;
+use document::Settings;
 
-use crate::{error::topology::TopologyError, keys::Keys, observer};
+use crate::{error::topology::TopologyError, keys::Keys, message::Message, observer};
 
 /// The entities and settings a namespace starts with.
 ///
@@ -65,6 +58,17 @@ pub struct Topology {
     settings: Settings,
     /// Sent when the namespace has started.
     pub(crate) messages: Vec<Declared>,
+}
+
+/// A message that is there when a test begins, and where it is to be. It is sent when the namespace has started, so that every
+/// mode has it, and its record begins as that of any message.
+#[derive(Debug, Clone)]
+pub(crate) struct Declared {
+    /// The queue or topic that it is sent to; of a dead letter, the queue or subscription that it is in.
+    pub(crate) entity: String,
+    pub(crate) message: Message,
+    /// The reason and description, where it is to be dead-lettered.
+    pub(crate) dead_letter: Option<(String, String)>,
 }
 
 impl Topology {
@@ -174,6 +178,46 @@ impl Topology {
     /// Sets what the namespace was bought as; standard unless set.
     pub fn tier(mut self, tier: Tier) -> Self {
         self.settings.set("Tier", |all| all.tier = tier);
+        self
+    }
+
+    /// Declares a message in a queue, or one that is published to a topic. One that says when it becomes active is
+    /// scheduled.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use servicebus_harness::prelude::*;
+    /// let topology = Topology::file("fixtures/orders.json")
+    ///     .message("orders", "the first")
+    ///     .message("orders", Message::from("later").scheduled_in(Duration::from_secs(600)))
+    ///     .dead_letter("orders", "not json", "Rejected", "it is no order")
+    ///     .dead_letter("prices/Subscriptions/eu", "-1", "Rejected", "it is no price");
+    /// ```
+    pub fn message(mut self, entity: impl Into<String>, message: impl Into<Message>) -> Self {
+        self.messages.push(Declared {
+            entity: entity.into(),
+            message: message.into(),
+            dead_letter: None,
+        });
+        self
+    }
+
+    /// Declares a message in the dead-letter queue of a queue or subscription.
+    ///
+    /// That of a subscription is published to its topic, so that a rule must select it. What other subscriptions get of it
+    /// is deleted, unless they forward it.
+    pub fn dead_letter(
+        mut self,
+        entity: impl Into<String>,
+        message: impl Into<Message>,
+        reason: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        self.messages.push(Declared {
+            entity: entity.into(),
+            message: message.into(),
+            dead_letter: Some((reason.into(), description.into())),
+        });
         self
     }
 

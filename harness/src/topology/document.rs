@@ -5,17 +5,42 @@
 //! at either place: both are tried, and a failure names them.
 
 use std::{
+    collections::BTreeSet,
     env, fs, io,
     path::{Path, PathBuf},
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use servicebus_emulator::{broker::NamespaceSettings, config::setting_names};
 
 use super::{Queue, Topic, Topology};
 use crate::error::{Error, topology::TopologyError};
 
 /// The namespace of the official emulator, which some clients take for granted.
 pub(crate) const NAMESPACE: &str = "sbemulatorns";
+
+/// What was set for the whole namespace; what was not is not written, so that the emulator's default holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    values: NamespaceSettings,
+    /// Names of those that were set.
+    set: BTreeSet<&'static str>,
+}
+
+impl Settings {
+    /// Sets the setting of this name.
+    pub(super) fn set(&mut self, name: &'static str, change: impl FnOnce(&mut NamespaceSettings)) {
+        change(&mut self.values);
+        self.set.insert(name);
+    }
+
+    /// The `Emulator` block of the namespace; empty when nothing was set.
+    pub(super) fn document(&self) -> Map<String, Value> {
+        let set = setting_names(&self.values).filter(|(name, _)| self.set.contains(name));
+        set.map(|(name, value)| (name.to_owned(), value.into()))
+            .collect()
+    }
+}
 
 /// Writes the topology as a configuration file.
 pub(super) fn text(topology: &Topology) -> String {
