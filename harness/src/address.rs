@@ -15,8 +15,7 @@ use std::{
 };
 
 use crate::{
-    background::Background, error::start::StartError, file_lock::PendingLock,
-    variables::ADDRESS_VARIABLE,
+    background::Background, error::Error, file_lock::PendingLock, text, variables::ADDRESS_VARIABLE,
 };
 
 /// How many addresses are tried before the search ends.
@@ -37,7 +36,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// Finds out what the system has, unless the environment names the address.
-    pub(crate) fn of_system() -> Result<Self, StartError> {
+    pub(crate) fn of_system() -> Result<Self, Error> {
         let named = env::var_os(ADDRESS_VARIABLE);
         let place = Self::choose(named.as_deref(), is_there)?;
         if let Self::Only(address) = place {
@@ -50,14 +49,11 @@ impl Place {
     pub(crate) fn waiting(self) -> Option<PendingLock> {
         match self {
             Self::Anywhere => None,
-            Self::Only(address) => Some(PendingLock::new("at", &address.to_string())),
+            Self::Only(address) => Some(PendingLock::at(address)),
         }
     }
 
-    fn choose(
-        named: Option<&OsStr>,
-        is_there: impl Fn(Ipv4Addr) -> bool,
-    ) -> Result<Self, StartError> {
+    fn choose(named: Option<&OsStr>, is_there: impl Fn(Ipv4Addr) -> bool) -> Result<Self, Error> {
         let Some(named) = named else {
             return Ok(match is_there(random()) {
                 true => Self::Anywhere,
@@ -68,10 +64,12 @@ impl Place {
         let address = value.parse().ok().filter(Ipv4Addr::is_loopback);
         match address {
             Some(address) if is_there(address) => Ok(Self::Only(address)),
-            Some(address) => Err(StartError::NamedAddressMissing { address }),
-            None => Err(StartError::NamedAddress {
-                value: value.into_owned(),
-            }),
+            Some(address) => Err(Error::start(format!(
+                "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 is always there"
+            ))),
+            None => Err(Error::start(format!(
+                "{ADDRESS_VARIABLE} is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
+            ))),
         }
     }
 }
@@ -98,7 +96,7 @@ impl Search {
     }
 
     /// Returns the address to try next, or why there is none.
-    pub(crate) async fn next(&mut self, background: &Background) -> Result<Ipv4Addr, StartError> {
+    pub(crate) async fn next(&mut self, background: &Background) -> Result<Ipv4Addr, Error> {
         let is_over = match self.place {
             Place::Anywhere => self.attempts == ATTEMPTS,
             Place::Only(_) => self.attempts > 0 && self.since.elapsed() >= self.within,
@@ -124,20 +122,23 @@ impl Search {
         self.last = message;
     }
 
-    fn failure(&self) -> StartError {
-        let last = self.last.clone();
+    fn failure(&self) -> Error {
+        let last = &self.last;
         match self.place {
-            Place::Anywhere => StartError::NoAddress {
-                attempts: self.attempts,
-                last,
-            },
-            Place::Only(address) => StartError::Taken {
-                address,
-                within: self.within,
-                last,
-            },
+            Place::Anywhere => no_address(self.attempts, last),
+            Place::Only(address) => Error::start(format!(
+                "the ports of {address} are taken for {} by now: {last}; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
+                text::seconds(self.within)
+            )),
         }
     }
+}
+
+/// Every address that was tried is taken.
+pub(crate) fn no_address(attempts: usize, last: &str) -> Error {
+    Error::start(format!(
+        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
+    ))
 }
 
 /// Draws an address from 127.64.0.0/10 whose last octet is neither 0 nor 255.

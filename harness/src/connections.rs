@@ -23,7 +23,6 @@ use crate::{
     background::{Background, CancelSignal, Task},
     catalog::Catalog,
     error::control::ControlError,
-    error::start::StartError,
     error::{Error, ErrorKind},
     fault_script::Script,
     text,
@@ -214,10 +213,14 @@ impl<T> Drop for Operation<T> {
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
 /// What the builder says, else the environment, else five seconds.
-pub(crate) fn within(built: Option<Duration>) -> Result<Duration, StartError> {
+pub(crate) fn within(built: Option<Duration>) -> Result<Duration, Error> {
     match (built, env::var(WITHIN_VARIABLE)) {
         (Some(built), _) => Ok(built),
-        (None, Ok(value)) => parsed(&value).ok_or(StartError::Within { value }),
+        (None, Ok(value)) => parsed(&value).ok_or_else(|| {
+            Error::start(format!(
+                "{WITHIN_VARIABLE} is \"{value}\"; allowed: seconds, such as 20 or 0.5"
+            ))
+        }),
         (None, Err(_)) => Ok(WITHIN),
     }
 }

@@ -17,7 +17,7 @@ use servicebus_emulator::{AMQP_PORT, ControlToken, auth::ConnectionString};
 use crate::{
     background::Background,
     endpoints::{Endpoints, HttpPorts, Namespace},
-    error::start::StartError,
+    error::Error,
     liveness::Liveness,
     running::{Running, Started, Stopped},
     shared::{VirtualNamespace, create_namespace},
@@ -51,7 +51,7 @@ struct ContainerBus {
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
-) -> Result<Started, StartError> {
+) -> Result<Started, Error> {
     let topology = options.topology.clone();
     let own = Arc::clone(background);
     let reaching = async move { reach(&own, &options).await };
@@ -60,7 +60,7 @@ pub(crate) async fn start(
     let liveness = Liveness::Container(shared.output.clone());
     let token = shared.token.clone();
     let created = create_namespace(background, endpoints.http, liveness, token, &topology);
-    let namespace = created.await.map_err(StartError::Namespace)?;
+    let namespace = created.await?;
     Ok(Started {
         endpoints,
         namespaces: vec![reached_at(endpoints, namespace.info())],
@@ -77,7 +77,7 @@ pub(crate) async fn start(
 async fn reach(
     background: &Background,
     options: &ContainerOptions,
-) -> Result<(Arc<Shared>, Endpoints, Forwards), StartError> {
+) -> Result<(Arc<Shared>, Endpoints, Forwards), Error> {
     let within = options.ready_within;
     let shared = match options.is_alone {
         true => {

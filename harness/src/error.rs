@@ -3,20 +3,13 @@
 //! Programs ask for its [`ErrorKind`]; people read it, also where a test unwraps it: its `Debug` is the same sentence.
 
 pub(crate) mod amqp;
-#[cfg(feature = "container")]
-pub(crate) mod container;
 pub(crate) mod control;
-pub(crate) mod remote;
-pub(crate) mod start;
-pub(crate) mod topology;
 
 use std::{borrow::Cow, error, fmt, panic::Location};
 
 use self::{
     amqp::{AmqpError, Condition},
     control::ControlError,
-    start::{ModeError, StartError},
-    topology::TopologyError,
 };
 
 /// What kind of failure it is.
@@ -89,6 +82,21 @@ impl Error {
             at: None,
             timeline: None,
         }
+    }
+
+    /// Why a namespace did not start.
+    pub(crate) fn start(sentence: impl Into<Source>) -> Self {
+        Self::new(ErrorKind::Start, None, sentence)
+    }
+
+    /// Why a topology cannot be used.
+    pub(crate) fn topology(sentence: impl Into<Source>) -> Self {
+        Self::new(ErrorKind::Topology, None, sentence)
+    }
+
+    /// Why the namespace that was named cannot be used.
+    pub(crate) fn namespace(sentence: impl Into<Source>) -> Self {
+        Self::new(ErrorKind::Namespace, None, sentence)
     }
 
     /// The same, with the line of the test that asked for the operation.
@@ -206,34 +214,6 @@ impl From<ControlError> for Error {
         Self::new(kind, None, source)
     }
 }
-
-impl From<StartError> for Error {
-    fn from(source: StartError) -> Self {
-        let kind = match &source {
-            StartError::Mode(_) => ErrorKind::Mode,
-            StartError::Topology(_) => ErrorKind::Topology,
-            StartError::Remote(_) => ErrorKind::Namespace,
-            _ => ErrorKind::Start,
-        };
-        Self::new(kind, None, source)
-    }
-}
-
-/// Lets the errors of one kind become an [`Error`].
-macro_rules! of_kind {
-    ($($source:ty => $kind:ident),+) => {$(
-        impl From<$source> for Error {
-            fn from(source: $source) -> Self {
-                Self::new(ErrorKind::$kind, None, source)
-            }
-        }
-    )+};
-}
-
-of_kind!(
-    ModeError => Mode,
-    TopologyError => Topology
-);
 
 #[cfg(test)]
 mod tests {

@@ -7,12 +7,13 @@ use std::{
     env,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write as _},
+    net::Ipv4Addr,
     path::PathBuf,
     process, thread,
     time::{Duration, Instant},
 };
 
-use crate::text;
+use crate::{error::Error, text};
 
 /// How long to wait for the lock: the tests before may wait for real lock durations and expiries.
 const WITHIN: Duration = Duration::from_secs(600);
@@ -30,6 +31,8 @@ pub(crate) struct FileLock(#[expect(dead_code, reason = "its lock is what counts
 pub(crate) struct PendingLock {
     /// What the lock is for, as part of a sentence: `at 127.0.0.1`.
     place: String,
+    /// Makes the error of a sentence about the lock.
+    failed: fn(String) -> Error,
     lock: PathBuf,
     since: Instant,
     within: Duration,
@@ -37,11 +40,29 @@ pub(crate) struct PendingLock {
 }
 
 impl PendingLock {
-    /// Starts to wait for the lock of a place: `at`, `127.0.0.1`.
-    pub(crate) fn new(preposition: &str, name: &str) -> Self {
+    /// Starts to wait for the only address at which emulators listen.
+    pub(crate) fn at(address: Ipv4Addr) -> Self {
+        Self::new("at", &address.to_string(), |sentence| {
+            Error::start(format!(
+                "{sentence}; there is no other address here: the namespaces of a process share one emulator, processes take turns, and a test waits in vain that holds two which cannot share one (of another mode, binary, seed or ports, or with keys or several namespaces of their own)"
+            ))
+        })
+    }
+
+    /// Starts to wait for a namespace that runs elsewhere.
+    pub(crate) fn in_namespace(host: &str) -> Self {
+        Self::new("in the namespace", host, |sentence| {
+            Error::namespace(format!(
+                "{sentence}; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"
+            ))
+        })
+    }
+
+    fn new(preposition: &str, name: &str, failed: fn(String) -> Error) -> Self {
         let plain = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
         Self {
             place: format!("{preposition} {name}"),
+            failed,
             lock: env::temp_dir().join(format!("servicebus-harness-{plain}.lock")),
             since: Instant::now(),
             within: WITHIN,
@@ -50,7 +71,7 @@ impl PendingLock {
     }
 
     /// Waits for the lock. To be awaited where time is real.
-    pub(crate) async fn take(mut self) -> Result<FileLock, FileLockError> {
+    pub(crate) async fn take(mut self) -> Result<FileLock, Error> {
         loop {
             match self.try_take()? {
                 Some(file_lock) => return Ok(file_lock),
@@ -60,11 +81,10 @@ impl PendingLock {
     }
 
     /// Takes the lock if it is free; fails when it was not for too long.
-    pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, FileLockError> {
-        let failed = |source| FileLockError::Lock {
-            place: self.place.clone(),
-            lock: self.lock.clone(),
-            source,
+    pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, Error> {
+        let failed = |error: io::Error| {
+            let (lock, place) = (self.lock.display(), &self.place);
+            (self.failed)(format!("cannot lock {lock} to be alone {place}: {error}"))
         };
         // Opened each time: the file may have been removed as a temporary one.
         let mut options = OpenOptions::new();
@@ -81,12 +101,13 @@ impl PendingLock {
                 self.complain();
                 Ok(None)
             }
-            Err(TryLockError::WouldBlock) => Err(FileLockError::Late {
-                place: self.place.clone(),
-                within: self.within,
-                holder: self.holder(),
-                lock: self.lock.clone(),
-            }),
+            Err(TryLockError::WouldBlock) => Err((self.failed)(format!(
+                "no lock {} within {}: {} holds it, by {}",
+                self.place,
+                text::seconds(self.within),
+                self.holder(),
+                self.lock.display()
+            ))),
         }
     }
 
@@ -110,37 +131,6 @@ impl PendingLock {
     }
 }
 
-/// Why the lock was not taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FileLockError {
-    /// Another process or thread holds it.
-    #[error(
-        "no lock {place} within {}: {holder} holds it, by {}",
-        text::seconds(*within),
-        lock.display()
-    )]
-    Late {
-        /// What the lock is for.
-        place: String,
-        /// How long was waited.
-        within: Duration,
-        /// The holder, as far as that is known.
-        holder: String,
-        /// The file that is locked.
-        lock: PathBuf,
-    },
-    /// The file cannot be locked.
-    #[error("cannot lock {} to be alone {place}: {source}", lock.display())]
-    Lock {
-        /// What the lock is for.
-        place: String,
-        /// The file that is locked.
-        lock: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
 fn sign(file: &mut File) -> io::Result<()> {
     let program = env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name());
@@ -158,11 +148,12 @@ fn own_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{address::random_number, error::remote::RemoteError, error::start::StartError};
+    use crate::address::random_number;
 
     /// For a place of which no other test knows.
     fn waiting() -> PendingLock {
-        PendingLock::new("at", &format!("a test's {:016x}", random_number()))
+        let name = format!("a test's {:016x}", random_number());
+        PendingLock::new("at", &name, Error::start)
     }
 
     fn again(waiting: &PendingLock) -> PendingLock {
@@ -203,7 +194,8 @@ mod tests {
         );
         first.place = "at 127.0.0.1".to_owned();
         fs::write(&first.lock, "process 1 (init)").unwrap();
-        let error = StartError::FileLock(again(&first).try_take().unwrap_err());
+        first.failed = PendingLock::at(Ipv4Addr::LOCALHOST).failed;
+        let error = again(&first).try_take().unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -211,8 +203,8 @@ mod tests {
                 first.lock.display()
             )
         );
-        let error = RemoteError::FileLock(again(&first).try_take().unwrap_err());
-        let text = error.to_string();
+        first.failed = PendingLock::in_namespace("h").failed;
+        let text = again(&first).try_take().unwrap_err().to_string();
         assert!(
             text.ends_with("; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"),
             "{text}"

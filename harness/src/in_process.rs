@@ -10,7 +10,7 @@ use crate::{
     address::{Place, Search},
     background::Background,
     endpoints::{Endpoints, HttpPorts, Namespace},
-    error::start::StartError,
+    error::Error,
     running::{Running, Started, Stopped},
 };
 
@@ -21,7 +21,7 @@ pub(crate) async fn start(
     seed: Option<u64>,
     ports: HttpPorts,
     place: Place,
-) -> Result<Started, StartError> {
+) -> Result<Started, Error> {
     let mut search = Search::new(place);
     loop {
         let address = search.next(background).await?;
@@ -50,7 +50,9 @@ pub(crate) async fn start(
         match background.spawn(Emulator::start(options)).await {
             Ok(emulator) => return Ok(started(emulator)),
             Err(error) if is_taken(&error) => search.taken(error.to_string()),
-            Err(error) => return Err(StartError::Emulator(error)),
+            Err(error) => {
+                return Err(Error::start(format!("the emulator did not start: {error}")));
+            }
         }
     }
 }

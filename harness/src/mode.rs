@@ -6,7 +6,7 @@
 use std::{env, fmt, str::FromStr};
 
 use crate::{
-    error::{Error, start::ModeError},
+    error::{Error, ErrorKind},
     variables::MODE_VARIABLE,
 };
 
@@ -37,16 +37,9 @@ impl Mode {
 
     /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`].
     pub fn from_env() -> Result<Self, Error> {
-        Ok(Self::read_env()?)
-    }
-
-    pub(crate) fn read_env() -> Result<Self, ModeError> {
-        match env::var(MODE_VARIABLE) {
-            Ok(value) => Self::named(&value),
-            Err(env::VarError::NotPresent) => Ok(Self::default()),
-            Err(env::VarError::NotUnicode(value)) => Err(ModeError::Unknown {
-                value: value.to_string_lossy().into_owned(),
-            }),
+        match env::var_os(MODE_VARIABLE) {
+            Some(value) => value.to_string_lossy().parse(),
+            None => Ok(Self::default()),
         }
     }
 
@@ -71,18 +64,15 @@ impl FromStr for Mode {
 
     /// Accepts the names in any case, with or without the hyphen.
     fn from_str(value: &str) -> Result<Self, Error> {
-        Ok(Self::named(value)?)
-    }
-}
-
-impl Mode {
-    fn named(value: &str) -> Result<Self, ModeError> {
         let plain = |name: &str| name.trim().replace(['-', '_'], "").to_lowercase();
         Self::ALL
             .into_iter()
             .find(|mode| plain(mode.name()) == plain(value))
-            .ok_or_else(|| ModeError::Unknown {
-                value: value.to_owned(),
+            .ok_or_else(|| {
+                let sentence = format!(
+                    "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
+                );
+                Error::new(ErrorKind::Mode, None, sentence)
             })
     }
 }

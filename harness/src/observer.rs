@@ -6,7 +6,7 @@
 //! lasts as long as its connection. Where the environment names neither nothing of this happens.
 
 use std::{
-    env,
+    env, fmt,
     fs::OpenOptions,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{IpAddr, Shutdown, SocketAddr, TcpStream},
@@ -19,7 +19,7 @@ use servicebus_emulator::auth::ConnectionString;
 
 use crate::{
     endpoints::{Endpoints, Namespace, Secret},
-    error::start::StartError,
+    error::Error,
     running::Started,
 };
 
@@ -87,8 +87,8 @@ pub(crate) struct Recording {
 }
 
 /// Returns how clients come to a namespace: by the recorder if there is one, else directly.
-pub(crate) fn entrance(started: &Started) -> Result<Entrance, StartError> {
-    let namespace = started.namespaces.first().ok_or(StartError::NoNamespace)?;
+pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
+    let namespace = started.first_namespace()?;
     let (endpoints, namespace) = (started.endpoints, namespace.clone());
     let question = json!({
         "host": host(&namespace),
@@ -98,7 +98,7 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, StartError> {
         "https": endpoints.https,
         "secure": started.running.remote().is_some(),
     });
-    let Some((connection, answer)) = ask(&question).map_err(StartError::Recorder)? else {
+    let Some((connection, answer)) = ask(&question).map_err(not_recorded)? else {
         return Ok(Entrance {
             endpoints,
             namespace,
@@ -106,7 +106,7 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, StartError> {
         });
     };
     let address = answer["address"].as_str().unwrap_or_default().parse();
-    let address: IpAddr = address.map_err(|error| StartError::Recorder(io::Error::other(error)))?;
+    let address: IpAddr = address.map_err(not_recorded)?;
     // Tokens are signed for the name of a host, so that connection strings cannot have another.
     let custom_endpoint = answer["custom_endpoint"].as_str().map(str::to_owned);
     let is_named = custom_endpoint.is_none();
@@ -126,6 +126,13 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, StartError> {
             recording,
         },
     })
+}
+
+/// Nothing can be put between the namespace that a comparison observes and its clients.
+fn not_recorded(error: impl fmt::Display) -> Error {
+    Error::start(format!(
+        "cannot record for the comparison what clients and the namespace say to each other: {error}"
+    ))
 }
 
 impl Recording {

@@ -20,9 +20,11 @@ use crate::{
     address::{Place, Search, random_number},
     background::Background,
     endpoints::{HttpPorts, Namespace},
-    error::start::{ReadyError, StartError},
+    error::Error,
     keep,
+    liveness::described,
     running::Started,
+    text,
 };
 
 /// The exit code by which the emulator says that it cannot listen.
@@ -45,14 +47,18 @@ pub(crate) struct ProcessOptions {
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: ProcessOptions,
-) -> Result<Started, StartError> {
+) -> Result<Started, Error> {
     let binary = find_binary(options.binary.as_deref())?;
     let topology = options
         .topology
         .as_deref()
         .map(TemporaryFile::write)
         .transpose()
-        .map_err(StartError::TemporaryFile)?;
+        .map_err(|error| {
+            Error::start(format!(
+                "cannot write the topology for the emulator process: {error}"
+            ))
+        })?;
 
     let stays = options.may_stay && keep::is_asked();
     let mut search = Search::new(options.place);
@@ -60,19 +66,17 @@ pub(crate) async fn start(
         let address = search.next(background).await?;
         let arguments = arguments(&options, address, stays, topology.as_ref());
         let spawned = ChildProcess::spawn(&binary, &arguments, stays);
-        let mut child = spawned.map_err(|source| StartError::Spawn {
-            binary: binary.clone(),
-            source,
-        })?;
+        let mut child = spawned
+            .map_err(|error| Error::start(format!("cannot run {}: {error}", binary.display())))?;
         let waiting = child.ready_line(options.ready_within);
         // The deadline is real time, also when the test's runtime is paused.
         match background.spawn(waiting).await {
-            Ok(line) => return Ok(started(&binary, child, &line)?),
+            Ok(line) => return started(&binary, child, &line),
             Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => {
                 search.taken(child.last_output());
             }
             Err(early) => {
-                return Err(not_ready(&binary, &child, early, options.ready_within).into());
+                return Err(not_ready(&binary, &child, early, options.ready_within));
             }
         }
     }
@@ -110,7 +114,7 @@ fn arguments(
     arguments
 }
 
-fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, ReadyError> {
+fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Error> {
     let ready = parse(line)?;
     check_version(binary, &ready.version)?;
     Ok(Started {
@@ -121,26 +125,18 @@ fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Re
     })
 }
 
-fn not_ready(
-    binary: &Path,
-    child: &ChildProcess,
-    early: ExitedEarly,
-    within: Duration,
-) -> ReadyError {
-    let binary = binary.to_owned();
-    let output = child.last_output();
-    match early {
-        ExitedEarly::Deadline => ReadyError::Late {
-            binary,
-            within,
-            output,
-        },
-        ExitedEarly::Ended => ReadyError::Ended {
-            binary,
-            status: child.status_text(),
-            output,
-        },
-    }
+fn not_ready(binary: &Path, child: &ChildProcess, early: ExitedEarly, within: Duration) -> Error {
+    let (binary, output) = (binary.display(), described(&child.last_output()));
+    Error::start(match early {
+        ExitedEarly::Deadline => {
+            let within = text::seconds(within);
+            format!("{binary} did not become ready within {within}; {output}")
+        }
+        ExitedEarly::Ended => {
+            let status = child.status_text();
+            format!("{binary} ended before it was ready ({status}); {output}")
+        }
+    })
 }
 
 /// A file for the child to read, removed when the child is ready or has failed.
@@ -171,7 +167,7 @@ const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";
 
 /// Finds the binary.
-pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, StartError> {
+pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named {
         return existing(path, "the builder");
     }
@@ -187,20 +183,23 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, StartError> {
                 .with_extension(env::consts::EXE_EXTENSION)
         })
         .find(|candidate| candidate.is_file())
-        .ok_or_else(|| StartError::NoBinary {
-            name: NAME,
-            beside: searched.first().cloned().unwrap_or_default(),
+        .ok_or_else(|| {
+            let beside = searched.first().cloned().unwrap_or_default();
+            Error::start(format!(
+                "{NAME} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or name it in {VARIABLE}",
+                beside.display()
+            ))
         })
 }
 
-fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, StartError> {
+fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
     if path.is_file() {
         return Ok(path.to_owned());
     }
-    Err(StartError::NamedBinaryMissing {
-        path: path.to_owned(),
-        named_by,
-    })
+    Err(Error::start(format!(
+        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
+        path.display()
+    )))
 }
 
 fn directories(executable: Option<PathBuf>, path: Option<std::ffi::OsString>) -> Vec<PathBuf> {

@@ -20,8 +20,7 @@ use servicebus_emulator::config::Config;
 use crate::{
     background::Background,
     endpoints::{Endpoints, Namespace, Secret},
-    error::remote::RemoteError,
-    error::start::StartError,
+    error::Error,
     file_lock::PendingLock,
     running::Started,
     stream::Secure,
@@ -51,16 +50,17 @@ pub(crate) struct RemoteOptions {
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: RemoteOptions,
-) -> Result<Started, StartError> {
+) -> Result<Started, Error> {
     let remote_config = RemoteConfig::read(options.connection_string.map(String::from))?;
     let max_real_wait = config::max_real_wait(options.max_real_wait)?;
     let (prefix, file_lock) = match options.is_prefixed {
         true => (Prefix::unique(), None),
         false => {
-            let waiting = PendingLock::new("in the namespace", &remote_config.host);
-            let file_lock = background.spawn(waiting.take()).await;
-            let file_lock = file_lock.map_err(RemoteError::FileLock)?;
-            (Prefix::default(), Some(file_lock))
+            let waiting = PendingLock::in_namespace(&remote_config.host);
+            (
+                Prefix::default(),
+                Some(background.spawn(waiting.take()).await?),
+            )
         }
     };
     let reached = {
@@ -94,7 +94,7 @@ pub(crate) async fn start(
 
 impl RemoteConfig {
     /// Looks the host up and prepares to trust it.
-    async fn reach(&self) -> Result<(Endpoints, Secure), RemoteError> {
+    async fn reach(&self) -> Result<(Endpoints, Secure), Error> {
         let secure = Secure::of_system(&self.host)?;
         let amqps = self.resolve(config::AMQPS_PORT).await?;
         let https = self.resolve(self.admin_port()).await?;

@@ -10,10 +10,14 @@ use servicebus_emulator::ControlToken;
 use crate::{
     backend::Backend,
     endpoints::{Endpoints, Namespace},
+    error::Error,
     file_lock::FileLock,
     liveness::Liveness,
     stream::Secure,
 };
+
+/// The version an emulator must have: the harness speaks to no other.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -26,6 +30,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    /// The namespace that a test gets.
+    pub(crate) fn first_namespace(&self) -> Result<&Namespace, Error> {
+        let first = self.namespaces.first();
+        first.ok_or_else(|| Error::start("the emulator serves no namespace"))
+    }
+
     /// Keeps a file lock until the emulator has ended.
     pub(crate) fn with_file_lock(mut self, file_lock: Option<FileLock>) -> Self {
         if let Some(file_lock) = file_lock {

@@ -34,7 +34,6 @@ use crate::{
     end_check::{EndCheck, Question},
     endpoints::{Endpoints, Namespace},
     error::Error,
-    error::start::StartError,
     fault_script::Script,
     faults::Faults,
     keep::KeepOnFailure,
@@ -375,9 +374,8 @@ impl ServiceBus {
         entrance: Entrance,
         declared: Catalog,
         options: Options,
-    ) -> Result<Self, StartError> {
-        let namespaces = started.namespaces.into_iter().next();
-        let namespace = namespaces.ok_or(StartError::NoNamespace)?;
+    ) -> Result<Self, Error> {
+        let namespace = started.first_namespace()?.clone();
         let remote = started.running.remote();
         let (http, name) = (started.endpoints.http, &namespace.name);
         let liveness = started.running.liveness();

@@ -19,8 +19,7 @@ use crate::{
     background::Background,
     control::Control,
     endpoints::{Endpoints, HttpPorts, Namespace},
-    error::control::ControlError,
-    error::start::StartError,
+    error::Error,
     file_lock::PAUSE,
     liveness::Liveness,
     mode::Mode,
@@ -60,13 +59,13 @@ pub(crate) async fn join(
     background: &Arc<Background>,
     terms: Terms,
     topology: &str,
-    start: impl AsyncFnOnce() -> Result<Started, StartError>,
-) -> Result<Started, StartError> {
+    start: impl AsyncFnOnce() -> Result<Started, Error>,
+) -> Result<Started, Error> {
     let emulator = find_or_start(background, terms, start).await?;
     let endpoints = emulator.endpoints;
     let liveness = emulator.liveness.clone();
     let created = create_namespace(background, endpoints.http, liveness, None, topology);
-    let namespace = created.await.map_err(StartError::Namespace)?;
+    let namespace = created.await?;
     Ok(Started {
         endpoints,
         namespaces: vec![namespace.info().clone()],
@@ -81,8 +80,8 @@ pub(crate) async fn join(
 async fn find_or_start(
     background: &Background,
     terms: Terms,
-    start: impl AsyncFnOnce() -> Result<Started, StartError>,
-) -> Result<Arc<SharedEmulator>, StartError> {
+    start: impl AsyncFnOnce() -> Result<Started, Error>,
+) -> Result<Arc<SharedEmulator>, Error> {
     let mut waiting = terms.place.waiting();
     loop {
         // Held while one starts, so that a start meanwhile uses that one. Not held while one waits: the test that holds
@@ -94,7 +93,7 @@ async fn find_or_start(
             return Ok(emulator);
         }
         let file_lock = match &mut waiting {
-            Some(waiting) => waiting.try_take().map_err(StartError::FileLock)?,
+            Some(waiting) => waiting.try_take()?,
             None => None,
         };
         if file_lock.is_some() || waiting.is_none() {
@@ -159,7 +158,7 @@ pub(crate) async fn create_namespace(
     liveness: Liveness,
     token: Option<ControlToken>,
     topology: &str,
-) -> Result<VirtualNamespace, ControlError> {
+) -> Result<VirtualNamespace, Error> {
     let name = format!("{PREFIX}{:016x}", address::random_number());
     let control = Arc::new(Control::new(control, &name, liveness).showing(token));
     let body = topology.to_owned();
@@ -167,7 +166,11 @@ pub(crate) async fn create_namespace(
         let control = Arc::clone(&control);
         async move { control.create_namespace(body).await }
     };
-    let namespace = background.spawn(create).await?;
+    let namespace = background.spawn(create).await.map_err(|error| {
+        Error::start(format!(
+            "cannot make a namespace in the shared emulator: {error}"
+        ))
+    })?;
     Ok(VirtualNamespace {
         namespace: namespace.into(),
         control,

@@ -4,7 +4,7 @@
 //! call through a pointer costs is nothing beside a system call.
 
 use std::{
-    fmt::{self, Debug},
+    fmt::{self, Debug, Display},
     io,
     net::SocketAddr,
     sync::Arc,
@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::error::remote::RemoteError;
+use crate::{error::Error, variables::CONNECTION_STRING_VARIABLE};
 
 /// What bytes can be read from and written to.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
@@ -63,25 +63,22 @@ pub(crate) struct Secure {
 
 impl Secure {
     /// Trusts what the system trusts.
-    pub(crate) fn of_system(host: &str) -> Result<Self, RemoteError> {
+    pub(crate) fn of_system(host: &str) -> Result<Self, Error> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
         let (trusted, _unusable) = roots.add_parsable_certificates(found.certs);
         if trusted == 0 {
             let errors = found.errors.iter().map(ToString::to_string);
-            return Err(RemoteError::NoTrust(Vec::from_iter(errors).join(", ")));
+            return Err(no_trust(&Vec::from_iter(errors).join(", ")));
         }
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| RemoteError::NoTrust(error.to_string()))?
+            .map_err(|error| no_trust(&error.to_string()))?
             .with_root_certificates(roots)
             .with_no_client_auth();
         let name = ServerName::try_from(host.to_owned());
-        let name = name.map_err(|error| RemoteError::UnknownHost {
-            host: host.to_owned(),
-            source: io::Error::new(io::ErrorKind::InvalidInput, error),
-        })?;
+        let name = name.map_err(|error| unknown_host(host, &error))?;
         Ok(Self {
             connector: TlsConnector::from(Arc::new(config)),
             name,
@@ -105,6 +102,20 @@ impl Secure {
         });
         Ok(Box::new(begun?))
     }
+}
+
+/// The host of the connection string is not found.
+pub(crate) fn unknown_host(host: &str, error: &dyn Display) -> Error {
+    Error::namespace(format!(
+        "the host {host} of {CONNECTION_STRING_VARIABLE} is not found: {error}"
+    ))
+}
+
+/// No authority is trusted.
+fn no_trust(why: &str) -> Error {
+    Error::namespace(format!(
+        "no certificate authority is trusted here, so that no namespace could be: {why}; for an emulator name its ca.pem in SSL_CERT_FILE"
+    ))
 }
 
 impl Debug for Secure {

@@ -10,7 +10,10 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use servicebus_emulator::{
     config::{Config, ConfigError, NamespaceConfig},
@@ -28,7 +31,7 @@ pub(crate) use document::NAMESPACE;
 
 use document::Settings;
 
-use crate::{error::topology::TopologyError, keys::Keys, message::Message, observer};
+use crate::{error::Error, keys::Keys, message::Message, observer};
 
 /// The entities and settings a namespace starts with.
 ///
@@ -222,19 +225,24 @@ impl Topology {
     }
 
     /// Reads and checks the topology.
-    pub(crate) fn resolve(&self) -> Result<Resolved, TopologyError> {
+    pub(crate) fn resolve(&self) -> Result<Resolved, Error> {
         let (path, text) = match &self.file {
             None if self.exported.is_some() && self.is_extended() => {
-                return Err(TopologyError::ExtendedExport);
+                return Err(Error::topology(
+                    "the topology of a running namespace cannot be extended by the builder: change the namespace before it is exported",
+                ));
             }
             Some(path) if self.is_extended() => {
-                return Err(TopologyError::Extended { path: path.clone() });
+                return Err(Error::topology(format!(
+                    "the topology file {} cannot be extended by the builder: write it all in one of the two",
+                    path.display()
+                )));
             }
             Some(path) => {
                 let (path, text) = document::read(path)?;
                 match &self.parameters {
                     None => (Some(path), text),
-                    Some(parameters) => (None, imported(path, &text, parameters)?),
+                    Some(parameters) => (None, imported(&path, &text, parameters)?),
                 }
             }
             None => {
@@ -244,10 +252,18 @@ impl Topology {
         };
         let parsed = |text: &str| {
             let parsed = Config::parse(text);
-            parsed.map_err(|error| TopologyError::Invalid(located(error, path.clone())))
+            parsed.map_err(|error| {
+                let error = located(error, path.clone());
+                Error::topology(format!("the topology is invalid:\n{error}"))
+            })
         };
         let config = parsed(&text)?;
-        match observer::changed(&text).map_err(TopologyError::Observer)? {
+        let changed = observer::changed(&text).map_err(|error| {
+            Error::topology(format!(
+                "cannot ask the comparison for the topology: {error}"
+            ))
+        });
+        match changed? {
             None => Ok(Resolved { text, config }),
             Some(text) => {
                 let config = parsed(&text)?;
@@ -263,12 +279,15 @@ impl Topology {
 
 /// Makes a configuration of a template.
 fn imported(
-    path: PathBuf,
+    path: &Path,
     text: &str,
     parameters: &BTreeMap<String, String>,
-) -> Result<String, TopologyError> {
+) -> Result<String, Error> {
     let imported = import(text, parameters);
-    let imported = imported.map_err(|source| TopologyError::Template { path, source })?;
+    let imported = imported.map_err(|error| {
+        let path = path.display();
+        Error::topology(format!("the template {path} cannot be imported:\n{error}"))
+    })?;
     Ok(format!("{:#}", imported.document))
 }
 

@@ -16,10 +16,7 @@ use testcontainers::{
     runners::AsyncRunner,
 };
 
-use crate::{
-    error::{container::ContainerError, start::VERSION},
-    variables::IMAGE_VARIABLE,
-};
+use crate::{error::Error, running::VERSION, variables::IMAGE_VARIABLE};
 
 /// Where an image says its version (OCI image specification, annotations).
 const VERSION_LABEL: &str = "org.opencontainers.image.version";
@@ -43,7 +40,7 @@ pub(crate) struct Image {
 
 impl Image {
     /// Finds the image that the environment names, else the one that the workspace builds.
-    pub(crate) async fn find() -> Result<Self, ContainerError> {
+    pub(crate) async fn find() -> Result<Self, Error> {
         let named = env::var(IMAGE_VARIABLE).ok();
         let image = named
             .as_deref()
@@ -58,9 +55,9 @@ impl Image {
         };
         match found {
             Ok(found) => image.check(&found),
-            Err(error) if status(&error) == Some(404) => Err(ContainerError::NoImage {
-                image: image.to_string(),
-            }),
+            Err(error) if status(&error) == Some(404) => Err(Error::start(format!(
+                "the container engine has no image {image}; run `emulator/image/build` in the workspace, or name another image in {IMAGE_VARIABLE}"
+            ))),
             Err(error) => Err(no_engine(&error)),
         }
     }
@@ -108,30 +105,30 @@ impl Image {
         }
     }
 
-    async fn pull(&self) -> Result<(), ContainerError> {
+    async fn pull(&self) -> Result<(), Error> {
         let image = GenericImage::new(&self.repository, &self.tag);
         let pulled = image.pull_image().await.map(drop);
-        pulled.map_err(|error| ContainerError::NamedImageMissing {
-            image: self.to_string(),
-            reason: reason(&error),
+        pulled.map_err(|error| {
+            let reason = reason(&error);
+            Error::start(format!(
+                "the image {self}, named by {IMAGE_VARIABLE}, is not here and cannot be pulled: {reason}; build it, or name another image there"
+            ))
         })
     }
 
-    fn check(self, found: &ImageInspect) -> Result<Self, ContainerError> {
+    fn check(self, found: &ImageInspect) -> Result<Self, Error> {
         let labels = found
             .config
             .as_ref()
             .and_then(|config| config.labels.as_ref());
         match labels.and_then(|labels| labels.get(VERSION_LABEL)) {
             Some(version) if version == VERSION => Ok(self),
-            Some(version) => Err(ContainerError::Version {
-                image: self.to_string(),
-                found: version.clone(),
-            }),
-            None => Err(ContainerError::Foreign {
-                image: self.to_string(),
-                label: VERSION_LABEL,
-            }),
+            Some(found) => Err(Error::start(format!(
+                "the image {self} is version {found}, this harness needs {VERSION}; run `emulator/image/build` in the workspace of that version, or name another image in {IMAGE_VARIABLE}"
+            ))),
+            None => Err(Error::start(format!(
+                "{self} is no image of this emulator: it has no label {VERSION_LABEL}; name another one in {IMAGE_VARIABLE}"
+            ))),
         }
     }
 }
@@ -172,17 +169,18 @@ pub(crate) fn reason(error: &dyn error::Error) -> String {
     text
 }
 
-async fn engine() -> Result<Docker, ContainerError> {
+async fn engine() -> Result<Docker, Error> {
     docker_client_instance()
         .await
         .map_err(|error| no_engine(&error))
 }
 
-fn no_engine(error: &dyn error::Error) -> ContainerError {
-    ContainerError::NoEngine {
-        host: env::var("DOCKER_HOST").unwrap_or_else(|_| "the usual socket".to_owned()),
-        reason: reason(error),
-    }
+fn no_engine(error: &dyn error::Error) -> Error {
+    let host = env::var("DOCKER_HOST").unwrap_or_else(|_| "the usual socket".to_owned());
+    let reason = reason(error);
+    Error::start(format!(
+        "no container engine answers at {host}: {reason}; install and start Docker, or name another engine in DOCKER_HOST"
+    ))
 }
 
 fn status(error: &EngineError) -> Option<u16> {

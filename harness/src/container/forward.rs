@@ -13,9 +13,10 @@ use tokio::{
 
 use super::{network::Network, run::Mapped};
 use crate::{
+    address::no_address,
     background::{Background, Task},
     endpoints::{Endpoints, HttpPorts},
-    error::start::StartError,
+    error::Error,
 };
 
 /// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
@@ -38,7 +39,7 @@ pub(crate) async fn open(
     ports: HttpPorts,
     mapped: &Arc<Mapped>,
     network: Network,
-) -> Result<(Endpoints, Forwards), StartError> {
+) -> Result<(Endpoints, Forwards), Error> {
     let mut attempts = 0;
     let mut last = String::new();
     for address in network.anywhere() {
@@ -46,18 +47,22 @@ pub(crate) async fn open(
         match Connections::open(address, ports).await {
             Ok(connections) => {
                 let forwarding = connections.forward(background, mapped);
-                return forwarding.map_err(|source| StartError::Forward { address, source });
+                return forwarding.map_err(|error| not_listening(address, &error));
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-                return Err(StartError::NoLoopback {
-                    address: address.to_string(),
-                });
+                return Err(Error::start(format!(
+                    "this system has no loopback address {address}, and a container is reached by one for each namespace; the modes in-process and process do with 127.0.0.1 alone"
+                )));
             }
-            Err(source) => return Err(StartError::Forward { address, source }),
+            Err(error) => return Err(not_listening(address, &error)),
         }
     }
-    Err(StartError::NoAddress { attempts, last })
+    Err(no_address(attempts, &last))
+}
+
+fn not_listening(address: Ipv4Addr, error: &io::Error) -> Error {
+    Error::start(format!("cannot listen on {address}: {error}"))
 }
 
 impl Connections {

@@ -20,8 +20,9 @@ use super::{
 };
 use crate::{
     background::{Background, Task},
-    error::container::ContainerError,
+    error::Error,
     liveness::Output,
+    text,
 };
 
 /// How long a container stays without a connection, in seconds: longer than it takes to go on to the next test.
@@ -51,7 +52,7 @@ pub(crate) async fn start(
     arguments: &[String],
     background: &Background,
     within: Duration,
-) -> Result<Shared, ContainerError> {
+) -> Result<Shared, Error> {
     let deadline = Instant::now() + within;
     let image = Image::find().await?;
     let name = format!("servicebus-emulator-{id}");
@@ -78,17 +79,14 @@ pub(crate) async fn start(
             }
             Err(Trouble::Passing(_)) if Instant::now() + RETRY < deadline => sleep(RETRY).await,
             Err(Trouble::Passing(reason)) => {
-                return Err(ContainerError::Late {
-                    image: image.to_string(),
-                    within,
-                    reason,
-                });
+                let within = text::seconds(within);
+                let sentence =
+                    format!("the container of {image} was not ready within {within}: {reason}");
+                return Err(Error::start(sentence));
             }
             Err(Trouble::Lasting(reason)) => {
-                return Err(ContainerError::Failed {
-                    image: image.to_string(),
-                    reason,
-                });
+                let sentence = format!("the container of {image} does not run: {reason}");
+                return Err(Error::start(sentence));
             }
         }
     }

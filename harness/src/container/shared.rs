@@ -21,7 +21,7 @@ use super::{
 use crate::{
     address::random_number,
     background::{Background, Task},
-    error::container::ContainerError,
+    error::Error,
     liveness::Output,
 };
 
@@ -48,7 +48,7 @@ impl Shared {
     pub(crate) async fn of_the_run(
         background: &Background,
         within: Duration,
-    ) -> Result<Arc<Self>, ContainerError> {
+    ) -> Result<Arc<Self>, Error> {
         let mut shared = SHARED.lock().await;
         let known = shared.upgrade();
         if let Some(alive) = known.filter(|known| !known.output.is_complete()) {
@@ -64,7 +64,7 @@ impl Shared {
         arguments: &[String],
         background: &Background,
         within: Duration,
-    ) -> Result<Arc<Self>, ContainerError> {
+    ) -> Result<Arc<Self>, Error> {
         let own = run::start(
             &format!("alone-{}", unique_id()),
             arguments,

@@ -21,9 +21,9 @@ use tokio::sync::oneshot;
 
 use crate::{
     endpoints::Endpoints,
-    error::start::{ReadyError, VERSION},
+    error::Error,
     liveness::{ChildView, DYING_WITHIN, Liveness, Output},
-    running::{Running, Stopped},
+    running::{Running, Stopped, VERSION},
 };
 
 /// How long a child may take to end before it is killed.
@@ -192,21 +192,22 @@ pub(crate) fn endpoints(ready: &Ready) -> Endpoints {
     }
 }
 
-pub(crate) fn parse(line: &str) -> Result<Ready, ReadyError> {
-    serde_json::from_str(line).map_err(|error| ReadyError::Malformed {
-        line: line.to_owned(),
-        reason: error.to_string(),
+pub(crate) fn parse(line: &str) -> Result<Ready, Error> {
+    serde_json::from_str(line).map_err(|error| {
+        Error::start(format!(
+            "the emulator's first line is not a ready line ({error}): {line}"
+        ))
     })
 }
 
-pub(crate) fn check_version(binary: &Path, found: &str) -> Result<(), ReadyError> {
+pub(crate) fn check_version(binary: &Path, found: &str) -> Result<(), Error> {
     if found == VERSION {
         return Ok(());
     }
-    Err(ReadyError::Version {
-        binary: binary.to_owned(),
-        found: found.to_owned(),
-    })
+    Err(Error::start(format!(
+        "{} is version {found}, this harness needs {VERSION}; run `cargo build -p servicebus-emulator` in the workspace, or `cargo install servicebus-emulator --version {VERSION}`",
+        binary.display()
+    )))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::{env, net::SocketAddr, time::Duration};
 use servicebus_emulator::auth::{Claims, ConnectionString, Key};
 
 use crate::{
-    error::remote::RemoteError,
+    error::Error,
+    stream::unknown_host,
     variables::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE},
 };
 
@@ -13,6 +14,9 @@ use crate::{
 pub(crate) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;
 /// HTTP over TLS, where the connection string has no port.
 const HTTPS_PORT: u16 = 443;
+
+/// Where the right connection string is found.
+pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
 
 /// A namespace as its connection string gives it.
 #[derive(Debug, Clone)]
@@ -25,19 +29,30 @@ pub(crate) struct RemoteConfig {
 
 impl RemoteConfig {
     /// Reads what the builder said, else the environment.
-    pub(crate) fn read(said: Option<String>) -> Result<Self, RemoteError> {
+    pub(crate) fn read(said: Option<String>) -> Result<Self, Error> {
         let said = said.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
         let text = said.filter(|text| !text.trim().is_empty());
-        Self::parse(&text.ok_or(RemoteError::NotNamed)?)
+        let text = text.ok_or_else(|| {
+            Error::namespace(format!(
+                "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
+            ))
+        });
+        Self::parse(&text?)
     }
 
-    fn parse(text: &str) -> Result<Self, RemoteError> {
-        let read: ConnectionString = text.parse().map_err(RemoteError::Unreadable)?;
+    fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |what: String| {
+            Error::namespace(format!("{CONNECTION_STRING_VARIABLE} {what}; it {WHERE}"))
+        };
+        let read = text.parse::<ConnectionString>();
+        let read = read.map_err(|error| wrong(format!("is no connection string: {error}")))?;
         if let Some(entity) = read.entity_path {
-            return Err(RemoteError::EntityOnly { entity });
+            return Err(wrong(format!("is that of the entity \"{entity}\" alone")));
         }
         let (Some(name), Some(key)) = (read.key_name, read.key) else {
-            return Err(RemoteError::NoKey);
+            return Err(wrong(
+                "has no SharedAccessKey with its SharedAccessKeyName".to_owned(),
+            ));
         };
         Ok(Self {
             host: read.host,
@@ -77,11 +92,8 @@ impl RemoteConfig {
         self.string(self.port)
     }
 
-    pub(crate) async fn resolve(&self, port: u16) -> Result<SocketAddr, RemoteError> {
-        let unknown = |source| RemoteError::UnknownHost {
-            host: self.host.clone(),
-            source,
-        };
+    pub(crate) async fn resolve(&self, port: u16) -> Result<SocketAddr, Error> {
+        let unknown = |error| unknown_host(&self.host, &error);
         let mut found = tokio::net::lookup_host((self.host.as_str(), port))
             .await
             .map_err(unknown)?;
@@ -100,13 +112,15 @@ impl RemoteConfig {
 }
 
 /// How long an advance may wait: what the builder said, else the environment, else not at all.
-pub(crate) fn max_real_wait(said: Option<Duration>) -> Result<Duration, RemoteError> {
+pub(crate) fn max_real_wait(said: Option<Duration>) -> Result<Duration, Error> {
     match (said, env::var(MAX_REAL_WAIT_VARIABLE)) {
         (Some(said), _) => Ok(said),
         (None, Err(_)) => Ok(Duration::ZERO),
         (None, Ok(text)) => match text.trim().parse() {
             Ok(seconds) => Ok(Duration::from_secs(seconds)),
-            Err(_) => Err(RemoteError::MaxRealWait { value: text }),
+            Err(_) => Err(Error::namespace(format!(
+                "{MAX_REAL_WAIT_VARIABLE} is \"{text}\"; allowed: whole seconds, such as 90"
+            ))),
         },
     }
 }

@@ -6,11 +6,11 @@ use servicebus_emulator::{
     config::{Config, NamespaceConfig, properties_json},
 };
 
-use super::{RemoteNamespace, description::Description, namespace::Prefix};
-use crate::error::remote::RemoteError;
+use super::{RemoteNamespace, config::WHERE, description::Description, namespace::Prefix};
 use crate::{
     catalog::{EntityKind, subscription_path},
-    error::control::ControlError,
+    error::{Error, control::ControlError},
+    variables::CONNECTION_STRING_VARIABLE,
 };
 
 /// One entity that is to be made, and what has to be there before.
@@ -25,19 +25,18 @@ struct Step {
 }
 
 /// Makes what the topology declares; the name of the namespace.
-pub(crate) async fn carry_out(
-    remote: &RemoteNamespace,
-    config: &Config,
-) -> Result<String, RemoteError> {
-    let refused = |source| RemoteError::Refused {
-        host: remote.admin.authority().to_owned(),
-        source,
+pub(crate) async fn carry_out(remote: &RemoteNamespace, config: &Config) -> Result<String, Error> {
+    let refused = |source| {
+        let host = remote.admin.authority();
+        Error::namespace(format!(
+            "cannot work in the namespace at {host}: {source}; {CONNECTION_STRING_VARIABLE} {WHERE}"
+        ))
     };
     let (name, tier) = remote.admin.namespace().await.map_err(refused)?;
     let [declared] = config.namespaces.as_slice() else {
-        return Err(RemoteError::Uncheckable(format!(
-            "the topology declares {} namespaces, and a connection string names one",
-            config.namespaces.len()
+        let count = config.namespaces.len();
+        return Err(uncheckable(&format!(
+            "the topology declares {count} namespaces, and a connection string names one"
         )));
     };
     settings(&declared.settings, &tier)?;
@@ -48,8 +47,13 @@ pub(crate) async fn carry_out(
     Ok(name)
 }
 
+/// The topology asks for what cannot be had there.
+fn uncheckable(what: &str) -> Error {
+    Error::namespace(format!("could not check: {what}"))
+}
+
 /// Refuses settings that only an emulator has, and a tier that the namespace is not of.
-fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), RemoteError> {
+fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
     let wanted = match declared.tier {
         Tier::Basic => "Basic",
         Tier::Standard => "Standard",
@@ -60,23 +64,22 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), RemoteError>
         ..NamespaceSettings::default()
     };
     if *declared != defaults {
-        return Err(RemoteError::Uncheckable(
-            "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace has its own ways"
-                .to_owned(),
+        return Err(uncheckable(
+            "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace has its own ways",
         ));
     }
     // What holds in a standard namespace is expected of a premium one too.
     let fits = tier.eq_ignore_ascii_case(wanted) || (wanted == "Standard" && tier == "Premium");
     match fits {
         true => Ok(()),
-        false => Err(RemoteError::Uncheckable(format!(
+        false => Err(uncheckable(&format!(
             "the topology is of the tier {wanted}, the namespace is of the tier {tier}"
         ))),
     }
 }
 
 /// Refuses what configures authorization: a namespace has its own keys, and what it takes for a token.
-fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
+fn entrance(declared: &NamespaceConfig) -> Result<(), Error> {
     let usual = NamespaceConfig::new(declared.name.clone());
     let is_usual = declared.keys == usual.keys
         && declared.token_check == usual.token_check
@@ -84,9 +87,8 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
         && declared.address == usual.address;
     match is_usual {
         true => Ok(()),
-        false => Err(RemoteError::Uncheckable(
-            "the topology declares keys, tokens or an address (Keys, TokenCheck, Jwt, Address), which only an emulator takes from it; a namespace has its own"
-                .to_owned(),
+        false => Err(uncheckable(
+            "the topology declares keys, tokens or an address (Keys, TokenCheck, Jwt, Address), which only an emulator takes from it; a namespace has its own",
         )),
     }
 }
@@ -154,7 +156,7 @@ fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
 }
 
 impl Step {
-    async fn make(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
+    async fn make(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         match self.made(remote).await {
             Ok(()) => self.add_rules(remote).await,
             Err(error) if error.status() == Some(409) => {
@@ -175,15 +177,17 @@ impl Step {
     }
 
     /// Removes what a killed run left under this name, and nothing that others made.
-    async fn clear(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
+    async fn clear(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         for kind in [EntityKind::Queue, EntityKind::Topic] {
             let found = remote.admin.find(kind, &self.path).await;
             let Some(found) = found.map_err(|source| self.failed(source))? else {
                 continue;
             };
             if !Description::read(kind, &found).is_ours() {
-                let name = self.path.clone();
-                return Err(RemoteError::NotOurs { kind, name });
+                return Err(Error::namespace(format!(
+                    "the namespace has a {kind} \"{}\" that no test made: remove it, or use a namespace for tests alone",
+                    self.path
+                )));
             }
             let deleted = remote.admin.delete(&self.path).await;
             deleted.map_err(|source| self.failed(source))?;
@@ -191,7 +195,7 @@ impl Step {
         Ok(())
     }
 
-    async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
+    async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         for rule in &self.rules {
             let path = format!("{}/Rules/{}", self.path, rule.name);
             let made = remote.admin.make_rule(&path, rule).await;
@@ -201,13 +205,15 @@ impl Step {
     }
 
     /// A namespace that does not take a setting is not wrong: what needs it cannot be checked there.
-    fn failed(&self, source: ControlError) -> RemoteError {
-        let (kind, name) = (self.kind, self.path.clone());
+    fn failed(&self, source: ControlError) -> Error {
+        let (kind, name) = (self.kind, &self.path);
         match source.status() {
-            Some(400) => RemoteError::Uncheckable(format!(
+            Some(400) => uncheckable(&format!(
                 "the namespace does not take the {kind} \"{name}\": {source}"
             )),
-            _ => RemoteError::Make { kind, name, source },
+            _ => Error::namespace(format!(
+                "cannot make the {kind} \"{name}\" in the namespace: {source}"
+            )),
         }
     }
 }

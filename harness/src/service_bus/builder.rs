@@ -14,7 +14,7 @@ use crate::{
     catalog::Catalog,
     connections,
     endpoints::{HttpPorts, Secret},
-    error::start::StartError,
+    error::Error,
     in_process,
     keys::Keys,
     mode::Mode,
@@ -156,12 +156,12 @@ impl Builder {
     /// When it does not start; the text says why.
     #[track_caller]
     pub fn start(self) -> Action<'static, ServiceBus> {
-        Action::new(async move { Ok(self.start_now().await?) })
+        Action::new(self.start_now())
     }
 
-    async fn start_now(self) -> Result<ServiceBus, StartError> {
+    async fn start_now(self) -> Result<ServiceBus, Error> {
         let within = connections::within(self.within)?;
-        let mode = self.mode.map_or_else(Mode::read_env, Ok)?;
+        let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let mut resolved = match &self.topology {
             Some(topology) => topology.resolve()?,
             None => Resolved::usual(),
@@ -183,16 +183,17 @@ impl Builder {
         let keys = keys.with_parties(&mut resolved.config, self.party_keys);
         let background = match &self.background {
             Some(background) => Arc::clone(background),
-            None => Background::shared().map_err(StartError::Runtime)?,
+            None => Background::shared().map_err(|error| {
+                Error::start(format!("cannot start the harness's runtime: {error}"))
+            })?,
         };
         let started = match is_shared && mode != Mode::Container {
             true => self.join(&background, mode, place, &resolved.text).await?,
             false => {
                 let file_lock = match place.waiting() {
-                    Some(waiting) => Some(background.spawn(waiting.take()).await),
+                    Some(waiting) => Some(background.spawn(waiting.take()).await?),
                     None => None,
                 };
-                let file_lock = file_lock.transpose().map_err(StartError::FileLock)?;
                 let starting = self.start_in(&background, mode, place, Some(resolved), is_shared);
                 starting.await?.with_file_lock(file_lock)
             }
@@ -236,7 +237,7 @@ impl Builder {
         place: Place,
         resolved: Option<Resolved>,
         is_shared: bool,
-    ) -> Result<Started, StartError> {
+    ) -> Result<Started, Error> {
         match mode {
             Mode::InProcess => {
                 let config = resolved.map(|resolved| resolved.config);
@@ -267,7 +268,11 @@ impl Builder {
                 container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => Err(crate::error::start::ModeError::FeatureOff.into()),
+            Mode::Container => Err(Error::new(
+                crate::error::ErrorKind::Mode,
+                None,
+                "mode \"container\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = { …, features = [\"container\"] }",
+            )),
             Mode::Namespace => {
                 let options = RemoteOptions {
                     connection_string: self.connection_string.clone(),
@@ -287,7 +292,7 @@ impl Builder {
         mode: Mode,
         place: Place,
         topology: &str,
-    ) -> Result<Started, StartError> {
+    ) -> Result<Started, Error> {
         let terms = Terms {
             mode,
             binary: self.binary.clone(),

@@ -4,7 +4,7 @@ use super::ServiceBus;
 use crate::{
     catalog::{EntityKind, topic_and_name},
     clients::{LockedMessage, SubQueueClient},
-    error::{Error, start::StartError},
+    error::Error,
     topology::{Declared, Topology},
 };
 
@@ -13,14 +13,17 @@ const MOST_DELETED: u32 = 500;
 
 impl ServiceBus {
     /// Puts the messages where they are declared: the dead letters first, while their queues are empty.
-    pub(super) async fn put_messages(&self, topology: &Topology) -> Result<(), StartError> {
+    pub(super) async fn put_messages(&self, topology: &Topology) -> Result<(), Error> {
         let (dead, live): (Vec<_>, Vec<_>) = topology
             .messages
             .iter()
             .partition(|declared| declared.dead_letter.is_some());
         for declared in dead.into_iter().chain(live) {
             let put = put(declared, self).await;
-            put.map_err(|error| StartError::Messages(Box::new(error)))?;
+            put.map_err(|error| {
+                let what = "cannot put the messages of the topology into the namespace";
+                Error::start(format!("{what}: {error}"))
+            })?;
         }
         Ok(())
     }

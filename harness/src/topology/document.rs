@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use servicebus_emulator::{broker::NamespaceSettings, config::setting_names};
 
 use super::{Queue, Topic, Topology};
-use crate::error::{Error, topology::TopologyError};
+use crate::error::Error;
 
 /// The namespace of the official emulator, which some clients take for granted.
 pub(crate) const NAMESPACE: &str = "sbemulatorns";
@@ -66,20 +66,26 @@ pub(super) fn of(namespaces: Vec<Value>) -> String {
 const MOST_NAMES: usize = 10;
 
 /// Returns where the file was found, and its text.
-pub(super) fn read(path: &Path) -> Result<(PathBuf, String), TopologyError> {
+pub(super) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
     let tried = candidates(path, env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
     for path in &tried {
         let path = path.clone();
         match fs::read_to_string(&path) {
             Ok(text) => return Ok((path, text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(TopologyError::Unreadable { path, source }),
+            Err(error) => {
+                let path = path.display();
+                let sentence = format!("cannot read the topology file {path}: {error}");
+                return Err(Error::topology(sentence));
+            }
         }
     }
-    Err(TopologyError::Missing {
-        advice: advice(&tried),
-        tried: Vec::from_iter(tried.iter().map(|path| path.display().to_string())),
-    })
+    let paths = Vec::from_iter(tried.iter().map(|path| path.display().to_string()));
+    Err(Error::topology(format!(
+        "no topology file at {}; {}",
+        paths.join(" nor at "),
+        advice(&tried)
+    )))
 }
 
 /// Says what is there instead, or where files are looked for.
