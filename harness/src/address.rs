@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_somebody_else_is_not_there() {
+    fn an_address_of_another_system_is_not_there() {
         assert!(is_there(Ipv4Addr::LOCALHOST));
         // Kept for documentation, so that no system has it.
         assert!(!is_there(Ipv4Addr::new(192, 0, 2, 1)));

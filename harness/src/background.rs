@@ -9,7 +9,7 @@ use std::{
     future::Future,
     io, panic,
     pin::Pin,
-    sync::{Arc, Weak, atomic::AtomicU64},
+    sync::{Arc, Weak, atomic::AtomicU64, mpsc},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -93,6 +93,24 @@ impl Background {
             value,
             aborts: true,
         }
+    }
+}
+
+impl Background {
+    /// Runs a future there and blocks until it is done, or for so long: for what a drop waits for. None where it took longer,
+    /// and it goes on.
+    pub(crate) fn wait_for<T: Send + 'static>(
+        &self,
+        within: Duration,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = mpsc::channel();
+        let running = self.spawn(async move {
+            // The send fails when the drop has stopped waiting.
+            let _ = sender.send(future.await);
+        });
+        let _running = running.ending_by_itself();
+        receiver.recv_timeout(within).ok()
     }
 }
 

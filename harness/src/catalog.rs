@@ -7,7 +7,10 @@ use std::{error::Error, fmt};
 
 use serde_json::Value;
 use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
-use servicebus_emulator::{broker, config::Config};
+use servicebus_emulator::{
+    broker,
+    config::{Config, properties_json},
+};
 
 use crate::text;
 
@@ -31,38 +34,27 @@ pub(crate) struct Declared {
 impl Catalog {
     /// Takes what the first namespace of a configuration declares.
     pub(crate) fn declared(config: &Config) -> Self {
-        let namespaces = || config.namespaces.iter().take(1);
-        let topics = || namespaces().flat_map(|namespace| &namespace.topics);
-        let queues = namespaces().flat_map(|namespace| &namespace.queues);
-        let queues = queues
-            .map(|(path, description)| (EntityKind::Queue, path.to_string(), description.clone()));
-        let subscriptions = topics().flat_map(|topic| {
-            topic.subscriptions.iter().map(|subscription| {
+        let of = |kind: EntityKind, name: String, description| {
+            Declared::of(kind, name, &properties_json(kind.into(), description))
+        };
+        let Some(namespace) = config.namespaces.first() else {
+            return Self::default();
+        };
+        let queues = namespace.queues.iter();
+        let queues = queues.map(|(path, queue)| of(EntityKind::Queue, path.to_string(), queue));
+        let topics = namespace.topics.iter().flat_map(|topic| {
+            let own = of(
+                EntityKind::Topic,
+                topic.path.to_string(),
+                &topic.description,
+            );
+            let subscriptions = topic.subscriptions.iter().map(|subscription| {
                 let path = subscription_path(topic.path.as_str(), &subscription.name);
-                let description = subscription.description.clone();
-                (EntityKind::Subscription, path, description)
-            })
+                of(EntityKind::Subscription, path, &subscription.description)
+            });
+            subscriptions.chain([own]).collect::<Vec<_>>()
         });
-        let holding = queues.chain(subscriptions);
-        let holding = holding.map(|(kind, name, description)| Declared {
-            kind,
-            name,
-            max_delivery_count: Some(description.max_delivery_count),
-            dead_letters_expired: description.dead_lettering_on_message_expiration,
-            requires_session: description.requires_session,
-            forwards_to: description.forward_to.as_ref().map(ToString::to_string),
-        });
-        let topics = topics().map(|topic| Declared {
-            kind: EntityKind::Topic,
-            name: topic.path.to_string(),
-            max_delivery_count: None,
-            dead_letters_expired: false,
-            requires_session: false,
-            forwards_to: None,
-        });
-        Self {
-            entities: holding.chain(topics).collect(),
-        }
+        queues.chain(topics).collect()
     }
 
     /// Takes what an emulator lists.

@@ -10,7 +10,6 @@ mod entity_clients;
 mod error;
 mod locked_message;
 mod purge;
-mod receivers;
 mod send;
 mod session_receiver;
 
@@ -20,8 +19,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use crate::{
     action::Action,
-    amqp::{IncomingMessage, ReceiveMode, ReceiverLink},
-    backend::TimelineQuery,
+    amqp::{CONTAINER, IncomingMessage, ReceiveMode, ReceiverLink},
+    backend::{Answer, Backend, TimelineQuery},
     background::CancelSignal,
     catalog::EntityKind,
     catalog::{Catalog, Declared},
@@ -35,9 +34,11 @@ use crate::{
 };
 
 pub use entity_clients::{QueueClient, SubscriptionClient, TopicClient};
+use locked_message::Hold;
 pub use locked_message::LockedMessage;
 pub use purge::Purged;
 pub use send::ScheduledEnqueueTime;
+use servicebus_control_api::Receiver;
 pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
 
@@ -90,10 +91,7 @@ impl SubQueueClient {
         let peeked = self
             .run(|client| async move { client.connections.amqp.peek(&client.path).await })
             .await;
-        match peeked {
-            Ok(messages) => Ok(messages),
-            Err(error) => Err(self.amqp_error(format!("peek {self}"), error).await),
-        }
+        self.outcome(format!("peek {self}"), peeked).await
     }
 
     /// Counts the messages by what can be done with them.
@@ -108,20 +106,13 @@ impl SubQueueClient {
 
     /// Counts the messages, or says why not.
     pub(crate) async fn try_counts(&self) -> Result<Counts, Error> {
-        let counted = self
-            .run(|client| async move { client.connections.backend.counts(&client.path).await })
-            .await;
-        match counted {
-            Ok(counts) if self.connections.backend.control_url().is_some() => Ok(counts),
-            Ok(mut counts) => {
-                counts.deferred = self.peeked_as_deferred().await?;
-                Ok(counts)
-            }
-            Err(error) => {
-                let operation = format!("count the messages of {self}");
-                Err(self.control_error(operation, error).await)
-            }
+        let operation = format!("count the messages of {self}");
+        let counted = self.ask(operation, |client| client.backend().counts(&client.path));
+        let mut counts = counted.await?;
+        if self.backend().control_url().is_none() {
+            counts.deferred = self.peeked_as_deferred().await?;
         }
+        Ok(counts)
     }
 
     /// Counts the deferred messages by peeking, where the namespace does not count them.
@@ -163,7 +154,8 @@ impl SubQueueClient {
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
         match self.receive_one(ReceiveMode::PeekLock, within).await {
             Ok(Some((receiver, incoming))) => {
-                Ok(LockedMessage::new(self.clone(), receiver, incoming))
+                let hold = Hold::Link(Box::new(receiver), incoming.delivery);
+                Ok(LockedMessage::new(self.clone(), hold, incoming.message))
             }
             Ok(None) => Err(self.nothing_came(within).await),
             Err(source) => Err(self.receive_error(source).await),
@@ -234,8 +226,7 @@ impl SubQueueClient {
                 sequence_number: Some(sequence_number),
                 messages: false,
             };
-            let answer = client.connections.backend.timeline(query).await?;
-            Ok(answer.events)
+            Ok(client.backend().timeline(query).await?.events)
         })
         .await
     }
@@ -251,28 +242,29 @@ impl SubQueueClient {
     }
 
     async fn ask_for_timeline(&self, messages: bool) -> Result<Timeline, Error> {
-        let asked: Result<_, ControlError> = self
-            .run(|client| async move {
-                let query = TimelineQuery {
-                    entity: &client.path,
-                    sequence_number: None,
-                    messages,
-                };
-                let mut answer = client.connections.backend.timeline(query).await?;
-                let messages = answer.messages.take().map(decoded);
-                let catalog = client.connections.catalog().await;
-                let declared = catalog.find(client.kind, &client.owner);
-                let limit = declared.and_then(|declared| declared.max_delivery_count);
-                Ok(Timeline::new(&client.path, answer, limit).with_messages(messages))
-            })
-            .await;
-        match asked {
-            Ok(timeline) => Ok(timeline),
-            Err(error) => {
-                let operation = format!("get the timeline of {self}");
-                Err(self.control_error(operation, error).await)
-            }
-        }
+        let operation = format!("get the timeline of {self}");
+        let asked = self.ask(operation, move |client| {
+            let query = TimelineQuery {
+                entity: &client.path,
+                sequence_number: None,
+                messages,
+            };
+            client.backend().timeline(query)
+        });
+        let mut answer = asked.await?;
+        let messages = answer.messages.take().map(decoded);
+        let declared = self.declared().await;
+        let limit = declared.and_then(|declared| declared.max_delivery_count);
+        Ok(Timeline::new(&self.path, answer, limit).with_messages(messages))
+    }
+
+    /// Returns the receivers of the code under test.
+    pub(crate) async fn try_receivers(&self) -> Result<Vec<Receiver>, Error> {
+        let operation = format!("list the receivers of {self}");
+        let listed = self.ask(operation, |client| client.backend().receivers(&client.path));
+        let mut receivers = listed.await?;
+        receivers.retain(|receiver| receiver.client != CONTAINER);
+        Ok(receivers)
     }
 
     async fn receive_one(
@@ -294,6 +286,23 @@ impl SubQueueClient {
         };
         observe(format!("receive from {self}"), rendered);
         received
+    }
+
+    /// Asks the namespace about this entity, or orders it; an error names the operation.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        operation: String,
+        question: impl for<'a> FnOnce(&'a Self) -> Answer<'a, T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let asked = self.run(|client| async move { question(&client).await });
+        match asked.await {
+            Ok(answer) => Ok(answer),
+            Err(source) => Err(self.control_error(operation, source).await),
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.connections.backend
     }
 
     /// Runs an operation on the background runtime, with a client of its own.

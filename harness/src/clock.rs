@@ -70,11 +70,7 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn freeze(&self) -> Action<'_, ()> {
-        Action::new(async move {
-            let freeze =
-                |connections: Arc<Connections>| async move { connections.backend.freeze().await };
-            Ok(self.connections.run(freeze).await?)
-        })
+        Action::new(self.connections.ask(|backend| backend.freeze()))
     }
 
     /// Lets a frozen clock run on.
@@ -84,22 +80,15 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn resume(&self) -> Action<'_, ()> {
-        Action::new(async move {
-            let resume =
-                |connections: Arc<Connections>| async move { connections.backend.resume().await };
-            Ok(self.connections.run(resume).await?)
-        })
+        Action::new(self.connections.ask(|backend| backend.resume()))
     }
 
     async fn reading(&self) -> Result<SystemTime, Error> {
-        let ask = |connections: Arc<Connections>| async move { connections.backend.clock().await };
-        Ok(self.connections.run(ask).await?.now)
+        Ok(self.connections.ask(|backend| backend.clock()).await?.now)
     }
 
     async fn move_on(&self, by: Duration) -> Result<(), Error> {
-        let advance = move |connections: Arc<Connections>| async move {
-            connections.backend.advance(by).await
-        };
-        Ok(self.connections.run(advance).await?)
+        let advanced = self.connections.ask(move |backend| backend.advance(by));
+        advanced.await
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     amqp::Amqp,
-    backend::Backend,
+    backend::{Answer, Backend},
     background::{Background, CancelSignal, Task},
     catalog::Catalog,
     error::control::ControlError,
@@ -73,6 +73,15 @@ impl Connections {
             }
             Err(source) => Err(Error::during("wait until the namespace is idle", source)),
         }
+    }
+
+    /// Asks the namespace something beside its messages, or orders it.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl for<'a> FnOnce(&'a dyn Backend) -> Answer<'a, T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let asked = self.run(|connections| async move { question(&*connections.backend).await });
+        Ok(asked.await?)
     }
 
     /// Runs an operation on the background runtime; dropping the future cancels it.

@@ -5,18 +5,16 @@
 
 mod engine;
 mod forward;
-mod hold;
 mod network;
-mod run;
 mod shared;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use servicebus_emulator::{AMQP_PORT, ControlToken, auth::ConnectionString};
+use servicebus_emulator::{AMQP_PORT, ControlToken};
 
 use crate::{
     background::Background,
-    endpoints::{Endpoints, HttpPorts, Namespace},
+    endpoints::{Endpoints, HttpPorts, Namespace, changed},
     error::Error,
     liveness::Liveness,
     running::{Running, Started, Stopped},
@@ -97,15 +95,10 @@ async fn reach(
 /// The strings of a namespace as they open it from here: the emulator does not know the forwarder.
 fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     let at = |text: &str, endpoint: SocketAddr, usual: Option<u16>| {
-        let Ok(read) = text.parse::<ConnectionString>() else {
-            return text.to_owned().into();
-        };
-        let here = ConnectionString {
-            host: endpoint.ip().to_string(),
-            port: Some(endpoint.port()).filter(|&port| Some(port) != usual),
-            ..read
-        };
-        here.to_string().into()
+        changed(text, |string| {
+            string.host = endpoint.ip().to_string();
+            string.port = Some(endpoint.port()).filter(|&port| Some(port) != usual);
+        })
     };
     Namespace {
         name: namespace.name.clone(),

@@ -23,8 +23,7 @@ use crate::{
     catalog::Catalog,
     error::control::{ControlError, Refusal},
     liveness::Liveness,
-    stream::exchange,
-    text,
+    stream::{self, exchange},
 };
 
 /// How long the emulator may take to answer.
@@ -148,10 +147,12 @@ impl Control {
             .header(header::CONNECTION, "close")
             .body(Full::new(body))
             .expect("method, path and headers are well-formed");
-        match tokio::time::timeout(within, self.exchange(request)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(source)) => Err(self.unreachable(source).await),
-            Err(_elapsed) => Err(self.unreachable(silence(within)).await),
+        match stream::within(within, self.exchange(request)).await {
+            Ok(answer) => Ok(answer),
+            Err(source) => Err(ControlError::Unreachable {
+                address: self.address,
+                source: self.liveness.explain(source).await,
+            }),
         }
     }
 
@@ -159,13 +160,6 @@ impl Control {
         let stream = Box::new(TcpStream::connect(self.address).await?);
         // The emulator bounds what it remembers.
         exchange(stream, request, usize::MAX).await
-    }
-
-    async fn unreachable(&self, source: io::Error) -> ControlError {
-        ControlError::Unreachable {
-            address: self.address,
-            source: self.liveness.explain(source).await,
-        }
     }
 }
 
@@ -341,11 +335,6 @@ fn decode<T: DeserializeOwned>(path: &str, answer: &Bytes) -> Result<T, ControlE
         path: path.to_owned(),
         source,
     })
-}
-
-fn silence(within: Duration) -> io::Error {
-    let text = format!("no answer within {}", text::seconds(within));
-    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 #[cfg(test)]

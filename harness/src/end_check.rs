@@ -4,11 +4,7 @@
 //! The checks are parts of the namespace and go before the emulator does. A drop cannot await, so it blocks while the background
 //! runtime asks; where nothing is to be asked it does not.
 
-use std::{
-    sync::{Arc, mpsc},
-    thread,
-    time::Duration,
-};
+use std::{sync::Arc, thread, time::Duration};
 
 use servicebus_control_api::{Failure, Faults, Operation, ScriptedFault};
 
@@ -87,14 +83,10 @@ impl Drop for EndCheck {
         if !is_of_interest || !question.is_asked(&connections) {
             return;
         }
-        let (sender, receiver) = mpsc::channel();
-        let asking = Arc::clone(&connections);
-        let _asking = connections.background.spawn(async move {
-            // The send fails only when the test thread has ended.
-            let _ = sender.send(question.ask(asking).await);
-        });
         // Every question has a deadline of its own.
-        if let Ok(Some(failure)) = receiver.recv() {
+        let asking = question.ask(Arc::clone(&connections));
+        let answer = connections.background.wait_for(Duration::MAX, asking);
+        if let Some(Some(failure)) = answer {
             match thread::panicking() {
                 true => eprintln!("{failure}"),
                 false => panic!("{failure}"),

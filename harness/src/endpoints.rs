@@ -3,7 +3,7 @@
 use std::{fmt, net::SocketAddr, ops::Deref};
 
 use serde::Deserialize;
-use servicebus_emulator::{HTTP_PORT, NamespaceInfo};
+use servicebus_emulator::{HTTP_PORT, NamespaceInfo, auth::ConnectionString};
 
 /// Where a namespace listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,17 @@ impl From<NamespaceInfo> for Namespace {
             connection_string: info.connection_string.into(),
             admin_connection_string: info.admin_connection_string.into(),
         }
+    }
+}
+
+/// A connection string with something changed; one that cannot be read stays as it is.
+pub(crate) fn changed(string: &str, change: impl FnOnce(&mut ConnectionString)) -> Secret {
+    match string.parse() {
+        Ok(mut read) => {
+            change(&mut read);
+            Secret(read.to_string())
+        }
+        Err(_) => Secret(string.to_owned()),
     }
 }
 

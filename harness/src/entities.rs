@@ -3,14 +3,11 @@
 //! An entity is described by the same builder as in a topology. The emulator judges it, and what it refuses is
 //! reported as those of a configuration file.
 
-use std::sync::Arc;
-
 use crate::{
     action::Action,
     backend::Place,
     catalog::{EntityKind, UnknownEntity},
     clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
-    connections::Connections,
     error::control::ControlError,
     error::{Error, ErrorKind},
     service_bus::ServiceBus,
@@ -181,28 +178,21 @@ impl SubQueueClient {
     }
 
     async fn delete_now(&self) -> Result<(), Error> {
-        let (kind, name) = (self.kind(), self.owner_path().to_owned());
-        let place = name.clone();
-        let delete = |connections: Arc<Connections>| async move {
-            let place = Place { kind, name: &place };
-            connections.backend.delete(place).await
-        };
-        let Err(source) = self.connections.run(delete).await else {
-            return Ok(());
-        };
-        let operation = format!("delete the {kind} \"{name}\"");
-        Err(self.control_error(operation, source).await)
+        let operation = format!("delete the {} \"{}\"", self.kind(), self.owner_path());
+        self.ask(operation, |client| client.backend().delete(client.place()))
+            .await
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            kind: self.kind(),
+            name: self.owner_path(),
+        }
     }
 
     /// Puts what an entity is to be; one that exists keeps what is not said.
     async fn put(&self, properties: serde_json::Value) -> Result<(), ControlError> {
-        let put = |client: Self| async move {
-            let place = Place {
-                kind: client.kind(),
-                name: client.owner_path(),
-            };
-            client.connections.backend.put(place, &properties).await
-        };
-        self.run(put).await
+        self.run(|client| async move { client.backend().put(client.place(), &properties).await })
+            .await
     }
 }

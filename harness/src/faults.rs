@@ -9,7 +9,7 @@ mod random;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{action::Action, connections::Connections, error::Error};
+use crate::{action::Action, connections::Connections};
 
 pub use builder::FaultBuilder;
 pub use effect::Effect;
@@ -77,14 +77,7 @@ impl Faults {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn service_update(&self) -> Action<'_, ()> {
-        Action::new(self.clone().update())
-    }
-
-    async fn update(self) -> Result<(), Error> {
-        let update = |connections: Arc<Connections>| async move {
-            connections.backend.update_service().await
-        };
-        Ok(self.connections.run(update).await?)
+        Action::new(self.connections.ask(|backend| backend.update_service()))
     }
 }
 
@@ -98,10 +91,8 @@ impl Fault {
     pub fn hits(&self) -> Action<'_, u64> {
         Action::new(async move {
             let id = self.id;
-            let ask = move |connections: Arc<Connections>| async move {
-                connections.backend.fault(id).await
-            };
-            Ok(self.connections.run(ask).await?.hits)
+            let asked = self.connections.ask(move |backend| backend.fault(id));
+            Ok(asked.await?.hits)
         })
     }
 
@@ -114,10 +105,10 @@ impl Fault {
     pub fn remove(&self) -> Action<'_, ()> {
         Action::new(async move {
             let id = self.id;
-            let remove = move |connections: Arc<Connections>| async move {
-                connections.backend.remove_fault(id).await
-            };
-            self.connections.run(remove).await?;
+            let removed = self
+                .connections
+                .ask(move |backend| backend.remove_fault(id));
+            removed.await?;
             self.connections.script.forget(self.id);
             Ok(())
         })

@@ -16,7 +16,7 @@ use servicebus_emulator::{
 
 use crate::{
     address::random_number,
-    endpoints::{Endpoints, Namespace, Secret},
+    endpoints::{Endpoints, Namespace, Secret, changed},
 };
 
 /// What the names of these keys begin with.
@@ -138,30 +138,24 @@ impl Secured {
 
     pub(crate) fn new(namespace: &Namespace, endpoints: Endpoints) -> Self {
         let admin = endpoints.https.unwrap_or(endpoints.http);
+        let own = &namespace.connection_string;
         Self {
-            connection_string: over_tls(&namespace.connection_string, endpoints.amqps, AMQPS_PORT)
-                .into(),
+            connection_string: over_tls(own, endpoints.amqps, AMQPS_PORT),
             admin_connection_string: over_tls(
                 &namespace.admin_connection_string,
                 admin,
                 HTTPS_PORT,
-            )
-            .into(),
+            ),
         }
     }
 }
 
 /// The string with the port of an endpoint, unless clients know it; one that cannot be read stays as it is.
-fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> String {
-    let Ok(read) = plain.parse::<ConnectionString>() else {
-        return plain.to_owned();
-    };
-    let secured = ConnectionString {
-        port: Some(endpoint.port()).filter(|&port| port != usual),
-        development_emulator: false,
-        ..read
-    };
-    secured.to_string()
+fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> Secret {
+    changed(plain, |string| {
+        string.port = Some(endpoint.port()).filter(|&port| port != usual);
+        string.development_emulator = false;
+    })
 }
 
 #[cfg(test)]
@@ -178,9 +172,9 @@ mod tests {
         let rest = "SharedAccessKeyName=n;SharedAccessKey=k;";
         for (port, expected) in [(443, "127.64.0.1"), (5300, "127.64.0.1:5300")] {
             let expected = format!("Endpoint=sb://{expected};{rest}");
-            assert_eq!(over_tls(plain, endpoint(port), HTTPS_PORT), expected);
+            assert_eq!(*over_tls(plain, endpoint(port), HTTPS_PORT), expected);
         }
-        assert_eq!(over_tls("nothing", endpoint(1), 2), "nothing");
+        assert_eq!(&*over_tls("nothing", endpoint(1), 2), "nothing");
     }
 
     #[test]

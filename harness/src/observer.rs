@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use servicebus_emulator::auth::ConnectionString;
 
 use crate::{
-    endpoints::{Endpoints, Namespace, Secret},
+    endpoints::{self, Endpoints, Namespace},
     error::Error,
     running::Started,
 };
@@ -185,16 +185,10 @@ fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {
 }
 
 fn renamed(namespace: Namespace, address: IpAddr) -> Namespace {
-    let string = |text: Secret| match text.parse::<ConnectionString>() {
-        Ok(read) => {
-            let host = address.to_string();
-            ConnectionString { host, ..read }.to_string().into()
-        }
-        Err(_) => text,
-    };
+    let at = |text: &str| endpoints::changed(text, |string| string.host = address.to_string());
     Namespace {
-        connection_string: string(namespace.connection_string),
-        admin_connection_string: string(namespace.admin_connection_string),
+        connection_string: at(&namespace.connection_string),
+        admin_connection_string: at(&namespace.admin_connection_string),
         ..namespace
     }
 }

@@ -4,8 +4,7 @@
 //! without blocking, without a panic during a panic, and with any clients still around.
 
 mod builder;
-mod export;
-mod messages;
+mod topology;
 
 use std::{
     fmt,
@@ -160,12 +159,7 @@ impl ServiceBus {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn ca_certificate_pem(&self) -> Action<'_, String> {
-        Action::new(async move {
-            let fetch = |connections: Arc<Connections>| async move {
-                connections.backend.ca_certificate().await
-            };
-            Ok(self.connections.run(fetch).await?)
-        })
+        Action::new(self.connections.ask(|backend| backend.ca_certificate()))
     }
 
     /// Returns the file with the certificate that clients over TLS must trust; none where the emulator keeps none on this
@@ -316,11 +310,7 @@ impl ServiceBus {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn reset(&self) -> Action<'_, ()> {
-        Action::new(async move {
-            let reset =
-                |connections: Arc<Connections>| async move { connections.backend.reset().await };
-            Ok(self.connections.run(reset).await?)
-        })
+        Action::new(self.connections.ask(|backend| backend.reset()))
     }
 
     /// Returns what happened to a queue, topic or subscription so far.

@@ -7,7 +7,7 @@
 use std::{
     net::SocketAddr,
     path::PathBuf,
-    sync::{Arc, Weak, mpsc},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -204,13 +204,9 @@ impl Drop for VirtualNamespace {
         if self.is_removed {
             return;
         }
-        let (sender, receiver) = mpsc::channel();
         let control = Arc::clone(&self.control);
-        let remove = async move {
-            // The send fails when the drop has stopped waiting; an emulator that has ended needs nothing.
-            let _ = sender.send(control.remove_namespace().await);
-        };
-        let _removing = self.background.spawn(remove).ending_by_itself();
-        let _ = receiver.recv_timeout(REMOVED_WITHIN);
+        let remove = async move { control.remove_namespace().await };
+        // An emulator that has ended needs nothing.
+        let _ = self.background.wait_for(REMOVED_WITHIN, remove);
     }
 }

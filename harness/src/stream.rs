@@ -8,6 +8,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::Arc,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -21,7 +22,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::{error::Error, variables::CONNECTION_STRING_VARIABLE};
+use crate::{error::Error, text, variables::CONNECTION_STRING_VARIABLE};
 
 /// What bytes can be read from and written to.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
@@ -51,6 +52,20 @@ pub(crate) async fn exchange(
         answer = &mut answer => answer,
         _ = &mut connection => answer.await,
     }
+}
+
+/// Gives an exchange the time it may take.
+pub(crate) async fn within<T>(
+    within: Duration,
+    exchange: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let late = |_elapsed| {
+        let sentence = format!("no answer within {}", text::seconds(within));
+        Err(io::Error::new(io::ErrorKind::TimedOut, sentence))
+    };
+    tokio::time::timeout(within, exchange)
+        .await
+        .unwrap_or_else(late)
 }
 
 /// Connects to one host over TLS as any client of the service does: with the authorities that the system trusts, or those of

@@ -5,17 +5,18 @@
 
 use std::{collections::HashSet, error::Error, fmt, time::SystemTime};
 
-use super::{ProbeError, UNCHECKABLE, dead_letters::Wanted, hint, selector::Selector};
-use servicebus_control_api::Receiver;
+use servicebus_control_api::{Receiver, Session};
 
+use super::selector::{Selector, Wanted};
 use crate::{
     catalog::Declared,
-    clients::{SessionInfo, SubQueueClient},
     received_message::{MessageState, ReceivedMessage},
     text,
     timeline::{EventKind, Timeline},
 };
 
+/// The text by which the harness says that only an emulator could tell.
+pub(super) const UNCHECKABLE: &str = "could not check: ";
 /// How many messages of a queue are listed.
 const LISTED: usize = 10;
 /// Of how many messages the timeline is shown.
@@ -34,7 +35,7 @@ pub struct AssertionFailed {
 
 impl AssertionFailed {
     /// Writes down that the assertion could not even be checked.
-    pub(super) fn unchecked(error: &ProbeError) -> Self {
+    pub(super) fn unchecked(error: &dyn Error) -> Self {
         let text = error.to_string();
         Self {
             is_unchecked: text.contains(UNCHECKABLE),
@@ -90,53 +91,6 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Looks at everything around a client. What cannot be had is left out: the failure itself matters more.
-    pub(super) async fn of(client: &SubQueueClient) -> Self {
-        Self::around(client, &client.dead_letter_queue()).await
-    }
-
-    /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
-    pub(super) async fn with_transfers(client: &SubQueueClient) -> Self {
-        if !client.is_owner() {
-            return Self::of(client).await;
-        }
-        let report = Self::around(client, &client.transfer_dead_letter_queue()).await;
-        Self {
-            shows_dead: !report.dead.is_empty(),
-            ..report
-        }
-    }
-
-    /// The same with the sessions, and what happened to one of them.
-    pub(super) async fn with_session(client: &SubQueueClient, id: &str) -> Self {
-        let report = Self::of(client).await;
-        let listed = client.try_sessions().await.unwrap_or_default();
-        let of_session = report.timeline.of_session(id);
-        let mut sessions = vec![listing(client.path(), &listed)];
-        if !of_session.events().is_empty() {
-            sessions.push(of_session.titled(&format!("session {id}")).to_string());
-        }
-        Self { sessions, ..report }
-    }
-
-    async fn around(client: &SubQueueClient, dead_letter_queue: &SubQueueClient) -> Self {
-        let owner = client.owner();
-        Self {
-            subject: client.path().to_owned(),
-            owner: owner.path().to_owned(),
-            declared: client.declared().await,
-            live: owner.try_peek().await.unwrap_or_default(),
-            dead: dead_letter_queue.try_peek().await.unwrap_or_default(),
-            dead_letter_queue: dead_letter_queue.path().to_owned(),
-            timeline: owner.try_timeline().await.unwrap_or_default(),
-            shows_dead: !client.is_owner(),
-            sessions: Vec::new(),
-            examined: Vec::new(),
-            which: Selector::default(),
-            receivers: owner.try_receivers().await.ok(),
-        }
-    }
-
     /// The same about these messages: what matches best is shown first.
     pub(super) fn about(self, which: &Selector) -> Self {
         let Self {
@@ -157,11 +111,6 @@ impl Report {
     pub(super) fn meant(&self) -> impl Iterator<Item = &ReceivedMessage> {
         let live = self.live.iter();
         live.filter(|message| self.which.matches(message))
-    }
-
-    /// Writes the failure with the usual remarks and the usual hint.
-    pub(super) fn plain_failure(&self, expected: &str) -> AssertionFailed {
-        self.hinted_failure(expected, hint::general(self))
     }
 
     /// Writes the failure with the usual remarks.
@@ -189,7 +138,9 @@ impl Report {
             let remark = |message: &ReceivedMessage| remark(message, false);
             parts.push(contents(&self.owner, &self.live, &remark));
         }
-        parts.extend(examined(&self.examined));
+        if !self.examined.is_empty() {
+            parts.push(listed("on record", self.examined.iter().cloned()));
+        }
         parts.extend(self.sessions.iter().cloned());
         parts.extend(self.timelines());
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
@@ -279,33 +230,13 @@ pub(super) fn due_in(message: &ReceivedMessage) -> Option<String> {
     Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
 
-/// Lists the messages of the record that were judged.
-fn examined(lines: &[String]) -> Option<String> {
-    if lines.is_empty() {
-        return None;
-    }
-    let mut listed = vec!["on record".to_owned()];
-    listed.extend(lines.iter().take(LISTED).map(|line| format!("  {line}")));
-    if lines.len() > LISTED {
-        listed.push(format!("  … and {} more", lines.len() - LISTED));
-    }
-    Some(listed.join("\n"))
-}
-
-fn listing(path: &str, sessions: &[SessionInfo]) -> String {
+/// Lists sessions.
+pub(super) fn listing(path: &str, sessions: &[Session]) -> String {
     if sessions.is_empty() {
         return format!("{path} has no sessions");
     }
-    let mut lines = vec![format!(
-        "{path} has {}",
-        text::count(sessions.len(), "session")
-    )];
-    let shown = sessions.iter().take(LISTED);
-    lines.extend(shown.map(|session| format!("  {session}")));
-    if sessions.len() > LISTED {
-        lines.push(format!("  … and {} more", sessions.len() - LISTED));
-    }
-    lines.join("\n")
+    let title = format!("{path} has {}", text::count(sessions.len(), "session"));
+    listed(&title, sessions.iter().map(Session::to_string))
 }
 
 fn contents(
@@ -316,28 +247,21 @@ fn contents(
     if messages.is_empty() {
         return format!("{path} is empty");
     }
-    let held = text::count(messages.len(), "message");
-    let mut lines = vec![format!("{path} holds {held}")];
-    for message in messages.iter().take(LISTED) {
-        lines.push(format!("  {message}{}", remark(message)));
-    }
-    if messages.len() > LISTED {
-        lines.push(format!("  … and {} more", messages.len() - LISTED));
-    }
-    lines.join("\n")
+    let title = format!("{path} holds {}", text::count(messages.len(), "message"));
+    let lines = messages.iter();
+    listed(
+        &title,
+        lines.map(|message| format!("{message}{}", remark(message))),
+    )
 }
 
-/// Describes the messages of these clients, which no receiver has taken.
-pub(crate) async fn left_behind(clients: &[SubQueueClient]) -> String {
-    let mut parts = Vec::new();
-    for client in clients {
-        let found = match client.try_counts().await {
-            Ok(counts) => counts.to_string(),
-            Err(error) => error.to_string(),
-        };
-        let expected = format!("expected nothing to be left when the test ended, found {found}");
-        let report = Report::of(client).await;
-        parts.push(report.plain_failure(&expected).to_string());
+/// A title, and the first of some lines under it.
+fn listed(title: &str, lines: impl ExactSizeIterator<Item = String>) -> String {
+    let more = lines.len().saturating_sub(LISTED);
+    let mut text = title.to_owned();
+    text.extend(lines.take(LISTED).map(|line| format!("\n  {line}")));
+    if more > 0 {
+        text += &format!("\n  … and {more} more");
     }
-    parts.join("\n\n")
+    text
 }

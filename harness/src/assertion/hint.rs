@@ -6,19 +6,19 @@
 use std::time::SystemTime;
 
 use super::{
-    dead_letters::Wanted,
     failure::{Report, due_in},
-    kinds::EXPIRED_REASON as EXPIRED,
+    selector::Wanted,
 };
 use crate::{
     catalog::topic_and_name,
+    error::amqp::MESSAGE_LOCK_LOST,
     received_message::{MessageState, ReceivedMessage},
     text,
     timeline::{EventKind, Timeline},
 };
 
-/// The condition by which the emulator says that a lock is not held any longer.
-const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+/// The reason of dead letters that expired.
+pub(super) const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
 pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
@@ -164,7 +164,7 @@ fn too_late(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter();
     let mut refused = events.filter(|event| {
         event.kind == EventKind::Refused
-            && event.reason.as_deref() == Some(LOCK_LOST)
+            && event.reason.as_deref() == Some(MESSAGE_LOCK_LOST)
             && report.which.is_named(event.message_id.as_deref())
     });
     let refused = refused.next()?;

@@ -1,21 +1,20 @@
 //! The kinds of expectations about what the record says, what a queue holds, and its dead letters.
 
-use servicebus_control_api::Receiver;
-
 use super::{
-    AssertionFailed, ProbeError, Report,
-    dead_letters::Wanted,
+    AssertionFailed,
     expectation::{
         AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
     },
     hint,
-    recorded::{Number, Verb},
+    recorded::Verb,
+    selector::Wanted,
     stored::Stored,
 };
-use crate::{clients::EntityClient, received_message::MessageState, text, timeline::EventKind};
-
-/// The reason of dead letters that expired.
-pub(super) const EXPIRED_REASON: &str = "TTLExpiredException";
+use crate::{
+    clients::{EntityClient, SubQueueClient},
+    received_message::MessageState,
+    timeline::EventKind,
+};
 
 static ABANDONED: Verb = Verb {
     one: "delivery abandoned",
@@ -56,7 +55,7 @@ static EXPIRED: Verb = Verb {
     many: "messages expired",
     is: |event| match event.kind {
         EventKind::Expired => true,
-        EventKind::DeadLettered => event.reason.as_deref() == Some(EXPIRED_REASON),
+        EventKind::DeadLettered => event.reason.as_deref() == Some(hint::EXPIRED),
         _ => false,
     },
     // The counter of dead letters does not count by reason.
@@ -81,106 +80,79 @@ static RENEWED: Verb = Verb {
     hint: hint::absence,
 };
 
-/// Makes markers of what they take and how they are checked.
+/// Makes markers of what they take and how they are checked, and the methods that begin an expectation of them.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident: $($takes:ident),+ => |$it:ident| $check:expr;)+) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        pub struct $name;
+    ($($(#[$doc:meta])* $name:ident, $begin:ident: $($takes:ident),+ => |$it:ident| $check:expr;)+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
 
-        impl $name {
-            /// Expects it of this queue, subscription or topic.
-            pub fn of(client: &impl EntityClient) -> Expectation<Self> {
-                Expectation::new(client, Self)
+            impl $name {
+                /// Expects it of this queue, subscription or topic.
+                pub fn of(client: &impl EntityClient) -> Expectation<Self> {
+                    Expectation::new(client, Self)
+                }
             }
-        }
 
-        impl Kind for $name {
-            async fn check($it: Expectation<Self>) -> Result<(), AssertionFailed> {
-                $check.await
+            impl Kind for $name {
+                async fn check($it: Expectation<Self>) -> Result<(), AssertionFailed> {
+                    $check.await
+                }
             }
-        }
 
-        $(impl $takes for $name {})+
-    )+};
+            $(impl $takes for $name {})+
+        )+
+
+        impl SubQueueClient {
+            $(
+                /// Expects this:
+                $(#[$doc])*
+                pub fn $begin(&self) -> Expectation<$name> {
+                    $name::of(self)
+                }
+            )+
+        }
+    };
 }
 
 kinds! {
     /// Deliveries were abandoned.
-    Abandoned: AboutMessages, Repeated => |it| it.with_kind(|_| &ABANDONED).check();
+    Abandoned, expect_abandoned: AboutMessages, Repeated => |it| it.with_kind(|_| &ABANDONED).check();
     /// No deliveries were abandoned once the namespace is idle.
-    NotAbandoned: AboutMessages => |it| it.with_kind(|_| &ABANDONED).check_absent();
+    NotAbandoned, expect_not_abandoned: AboutMessages => |it| it.with_kind(|_| &ABANDONED).check_absent();
     /// Messages were completed.
-    Completed: AboutMessages, Counted => |it| it.with_kind(|_| &COMPLETED).check();
+    Completed, expect_completed: AboutMessages, Counted => |it| it.with_kind(|_| &COMPLETED).check();
     /// No messages were completed once the namespace is idle.
-    NotCompleted: AboutMessages => |it| it.with_kind(|_| &COMPLETED).check_absent();
+    NotCompleted, expect_not_completed: AboutMessages => |it| it.with_kind(|_| &COMPLETED).check_absent();
     /// Messages were delivered to receivers.
-    Delivered: AboutMessages, Repeated, Targeted => |it| it.with_kind(|_| &DELIVERED).check();
+    Delivered, expect_delivered: AboutMessages, Repeated, Targeted => |it| it.with_kind(|_| &DELIVERED).check();
     /// No messages were delivered to receivers once the namespace is idle.
-    NotDelivered: AboutMessages, Targeted => |it| it.with_kind(|_| &DELIVERED).check_absent();
+    NotDelivered, expect_not_delivered: AboutMessages, Targeted => |it| it.with_kind(|_| &DELIVERED).check_absent();
     /// Messages expired, dropped or dead-lettered.
-    Expired: AboutMessages, Counted => |it| it.with_kind(|_| &EXPIRED).check();
+    Expired, expect_expired: AboutMessages, Counted => |it| it.with_kind(|_| &EXPIRED).check();
     /// No messages expired once the namespace is idle.
-    NotExpired: AboutMessages => |it| it.with_kind(|_| &EXPIRED).check_absent();
+    NotExpired, expect_not_expired: AboutMessages => |it| it.with_kind(|_| &EXPIRED).check_absent();
     /// Messages were forwarded to another entity.
-    Forwarded: AboutMessages, Counted, Targeted => |it| it.with_kind(|_| &FORWARDED).check();
+    Forwarded, expect_forwarded: AboutMessages, Counted, Targeted => |it| it.with_kind(|_| &FORWARDED).check();
     /// No messages were forwarded once the namespace is idle.
-    NotForwarded: AboutMessages, Targeted => |it| it.with_kind(|_| &FORWARDED).check_absent();
+    NotForwarded, expect_not_forwarded: AboutMessages, Targeted => |it| it.with_kind(|_| &FORWARDED).check_absent();
     /// Locks were renewed.
-    LockRenewed: AboutMessages, Repeated => |it| it.with_kind(|_| &RENEWED).check();
+    LockRenewed, expect_lock_renewed: AboutMessages, Repeated => |it| it.with_kind(|_| &RENEWED).check();
     /// No locks were renewed once the namespace is idle.
-    LockNotRenewed: AboutMessages => |it| it.with_kind(|_| &RENEWED).check_absent();
+    LockNotRenewed, expect_lock_not_renewed: AboutMessages => |it| it.with_kind(|_| &RENEWED).check_absent();
     /// Messages in the queue are deferred.
-    Deferred: AboutMessages, Counted => |it| Stored::of(it, MessageState::Deferred).check();
+    Deferred, expect_deferred: AboutMessages, Counted => |it| Stored::of(it, MessageState::Deferred).check();
     /// No messages in the queue are deferred once the namespace is idle.
-    NotDeferred: AboutMessages => |it| Stored::of(it, MessageState::Deferred).check_none();
+    NotDeferred, expect_not_deferred: AboutMessages => |it| Stored::of(it, MessageState::Deferred).check_none();
     /// Messages in the queue are scheduled.
-    Scheduled: AboutMessages, Counted, Timed => |it| Stored::of(it, MessageState::Scheduled).check();
+    Scheduled, expect_scheduled: AboutMessages, Counted, Timed => |it| Stored::of(it, MessageState::Scheduled).check();
     /// No messages in the queue are scheduled once the namespace is idle.
-    NotScheduled: AboutMessages, Timed => |it| Stored::of(it, MessageState::Scheduled).check_none();
+    NotScheduled, expect_not_scheduled: AboutMessages, Timed => |it| Stored::of(it, MessageState::Scheduled).check_none();
     /// Clients of the code under test receive from the queue.
-    Attached: Counted, Targeted => |it| it.check();
+    Attached, expect_attached: Counted, Targeted => |it| it.check();
     /// Messages are in the dead-letter queue.
-    DeadLettered: AboutMessages, Counted, AboutDeadLetters => |it| Wanted::of(it).check();
+    DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters => |it| Wanted::of(it).check();
     /// No messages are in the dead-letter queue once the namespace is idle.
-    NotDeadLettered: AboutMessages, AboutDeadLetters => |it| Wanted::of(it).check_none();
-}
-
-impl Expectation<Attached> {
-    async fn check(self) -> Result<(), AssertionFailed> {
-        let failure = async |receivers: Vec<Receiver>| {
-            let report = Report::of(&self.client).await;
-            let hint = hint::connecting(&report);
-            report.hinted_failure(&self.sentence(&receivers), hint)
-        };
-        let is_expected = |receivers: &Vec<Receiver>| self.is_expected(receivers);
-        self.expect(|| self.look(), is_expected, failure).await
-    }
-
-    async fn look(&self) -> Result<Vec<Receiver>, ProbeError> {
-        Ok(self.client.try_receivers().await?)
-    }
-
-    fn is_expected(&self, found: &[Receiver]) -> bool {
-        let meant = found.iter().filter(|receiver| {
-            let mut target = self.target.iter();
-            target.all(|text| text.matches(Some(&receiver.client)))
-        });
-        self.number.is(meant.count() as u64)
-    }
-
-    fn sentence(&self, found: &[Receiver]) -> String {
-        let (Number::AtLeast(number) | Number::Exactly(number)) = self.number;
-        let wanted = text::count(usize::try_from(number).unwrap_or(usize::MAX), "receiver");
-        let target = self.target.as_ref().map(|text| format!(" of {text}"));
-        let target = target.unwrap_or_default();
-        let within = text::seconds(self.within);
-        let found = match found {
-            [] => "none".to_owned(),
-            found => {
-                Vec::from_iter(found.iter().map(|receiver| receiver.client.as_str())).join(", ")
-            }
-        };
-        format!("expected {wanted}{target} to be attached, found {found} within {within}")
-    }
+    NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters => |it| Wanted::of(it).check_none();
 }

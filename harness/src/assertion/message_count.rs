@@ -1,6 +1,6 @@
 //! A queue holds exact numbers of messages, or none.
 
-use super::{AssertionFailed, Expectation, Kind, ProbeError, Report, hint};
+use super::{AssertionFailed, Expectation, Kind, Report, hint};
 use crate::{
     clients::{Counts, EntityClient},
     error::Error,
@@ -91,21 +91,21 @@ impl<K: CountsMessages> Expectation<K> {
 }
 
 impl<K> Expectation<K> {
-    async fn counts(&self) -> Result<Counts, ProbeError> {
-        Ok(self.client.try_counts().await?)
+    async fn counts(&self) -> Result<Counts, Error> {
+        self.client.try_counts().await
     }
 }
 
 impl Expectation<MessageCount> {
     /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
-    fn checkable(&self) -> Result<(), ProbeError> {
+    fn checkable(&self) -> Result<(), Error> {
         let counts_locks = self.kind.wanted.iter().any(|(name, ..)| *name == "locked");
         if counts_locks && self.client.connections.backend.control_url().is_none() {
             let what = format!(
                 "how many messages of {} are locked, which only an emulator counts",
                 self.client
             );
-            return Err(Error::from(ControlError::Uncheckable { what }).into());
+            return Err(ControlError::Uncheckable { what }.into());
         }
         Ok(())
     }
@@ -177,9 +177,8 @@ impl Kind for Empty {
             let report = Report::of(&expectation.client).await;
             let found = text::count(usize::try_from(counts.present()).unwrap_or(0), "message");
             let within = text::seconds(expectation.within);
-            report.plain_failure(&format!(
-                "expected to be empty, found {found} after {within}"
-            ))
+            let expected = format!("expected to be empty, found {found} after {within}");
+            report.hinted_failure(&expected, hint::general(&report))
         };
         let is_empty = |counts: &Counts| counts.present() == 0;
         let look = || expectation.counts();

@@ -4,8 +4,9 @@
 //! which are exact, or its events when some messages are meant, with the messages behind them where ids do not
 //! tell. Where events or messages were dropped that could matter, the assertion fails and says so.
 
-use super::{AssertionFailed, Expectation, ProbeError, Report, found, known};
+use super::{AssertionFailed, Expectation, Report, found, known};
 use crate::{
+    error::{Error, ErrorKind},
     text,
     timeline::{Event, Timeline, is_at},
 };
@@ -88,7 +89,7 @@ impl Expectation<&'static Verb> {
     }
 
     /// Returns the record that speaks against it, if there is one.
-    async fn refuted(&self) -> Result<Option<Timeline>, ProbeError> {
+    async fn refuted(&self) -> Result<Option<Timeline>, Error> {
         known(&self.client).await?;
         let speaks_against =
             |timeline: &Timeline| self.found(timeline) > 0 || !self.is_exact(timeline);
@@ -100,14 +101,18 @@ impl Expectation<&'static Verb> {
         Ok(Some(self.look().await?).filter(speaks_against))
     }
 
-    async fn look(&self) -> Result<Timeline, ProbeError> {
+    async fn look(&self) -> Result<Timeline, Error> {
         if !self.which.needs_message() {
-            return Ok(self.client.try_timeline().await?);
+            return self.client.try_timeline().await;
         }
         let timeline = self.client.timeline_with_messages().await?;
         match timeline.has_messages() {
             true => Ok(timeline),
-            false => Err(ProbeError::NoMessages),
+            false => Err(Error::new(
+                ErrorKind::Unsupported,
+                None,
+                "this emulator keeps no messages, so that only their ids are known of those that are gone; start it with `--record-messages`, as the harness does",
+            )),
         }
     }
 

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{AssertionFailed, Expectation, Kind, ProbeError, Report, hint};
+use super::{AssertionFailed, Expectation, Kind, Report, hint};
 use crate::{
     clients::{EntityClient, SessionInfo},
     error::Error,
@@ -41,7 +41,7 @@ impl Expectation<SessionOrder> {
         self
     }
 
-    async fn look(&self) -> Result<Vec<(i64, String)>, ProbeError> {
+    async fn look(&self) -> Result<Vec<(i64, String)>, Error> {
         let messages = self.client.try_peek().await?;
         let own = messages.iter().filter(|message| {
             message.state == MessageState::Active
@@ -174,9 +174,9 @@ impl Expectation<SessionState> {
         self
     }
 
-    async fn look(&self) -> Result<Option<Bytes>, ProbeError> {
+    async fn look(&self) -> Result<Option<Bytes>, Error> {
         if self.client.connections.backend.control_url().is_none() {
-            return Ok(self.state_of_a_free_session().await?);
+            return self.state_of_a_free_session().await;
         }
         let sessions = self.client.try_sessions().await?;
         let mut sessions = sessions.into_iter();

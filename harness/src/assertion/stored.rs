@@ -4,9 +4,10 @@
 
 use std::time::SystemTime;
 
-use super::{AssertionFailed, Expectation, ProbeError, Report, failure::state_of, found, hint};
+use super::{AssertionFailed, Expectation, Report, failure::state_of, found, hint};
 use crate::{
     clients::ScheduledEnqueueTime,
+    error::Error,
     received_message::{MessageState, ReceivedMessage},
     text,
 };
@@ -45,7 +46,7 @@ impl Expectation<Stored> {
         self.expect_none(self.look(), failure).await
     }
 
-    async fn look(&self) -> Result<usize, ProbeError> {
+    async fn look(&self) -> Result<usize, Error> {
         let messages = self.client.try_peek().await?;
         let matching = messages.iter().filter(|message| {
             message.state == self.kind.state

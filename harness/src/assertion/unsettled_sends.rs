@@ -3,8 +3,13 @@
 //! The emulator counts a send from its arrival until its outcome is in the socket, over all connections to the queue or
 //! topic, and remembers the most. So this is about the past: what is yet to be sent can still make it more.
 
-use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
-use crate::{clients::EntityClient, text, timeline::EventKind};
+use super::{AssertionFailed, Expectation, Kind, Looked, Report, known, poll};
+use crate::{
+    clients::EntityClient,
+    error::{Error, ErrorKind},
+    text,
+    timeline::EventKind,
+};
 
 /// Expects bounds of the most sends that ever waited for their outcome at once.
 #[derive(Debug, Clone)]
@@ -42,9 +47,12 @@ impl Expectation<UnsettledSends> {
         self
     }
 
-    async fn look(&self) -> Result<u64, ProbeError> {
+    async fn look(&self) -> Result<u64, Error> {
         let timeline = self.client.try_timeline().await?;
-        timeline.most_unsettled_sends().ok_or(ProbeError::NoSends)
+        timeline.most_unsettled_sends().ok_or_else(|| {
+            let sentence = "this emulator does not count unsettled sends";
+            Error::new(ErrorKind::Unsupported, None, sentence)
+        })
     }
 
     fn least(&self) -> u64 {

@@ -1,16 +1,13 @@
 //! Messages that were deferred, received by their sequence numbers.
 
-use super::{LockedMessage, SubQueueClient, error::listed};
+use super::{LockedMessage, SubQueueClient, error::listed, locked_message::Hold};
 use crate::{
     action::Action,
     amqp::{LockToken, ReceiveMode},
-    error::amqp::AmqpError,
+    error::amqp::{AmqpError, MESSAGE_NOT_FOUND},
     error::{Error, ErrorKind},
     received_message::{MessageState, ReceivedMessage},
 };
-
-/// The condition by which the emulator says that there is no such message.
-const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 impl SubQueueClient {
     /// Receives a deferred message with a lock.
@@ -25,11 +22,10 @@ impl SubQueueClient {
                 .by_sequence_number(sequence_number, ReceiveMode::PeekLock)
                 .await;
             match received {
-                Ok((token, message)) => Ok(LockedMessage::by_sequence_number(
-                    self.clone(),
-                    token,
-                    message,
-                )),
+                Ok((token, message)) => {
+                    let hold = Hold::LockToken(token);
+                    Ok(LockedMessage::new(self.clone(), hold, message))
+                }
                 Err(source) => Err(self.not_received(sequence_number, source).await),
             }
         })
@@ -42,22 +38,15 @@ impl SubQueueClient {
     /// When no deferred message has this sequence number, or it is locked; the text says which there are.
     #[track_caller]
     pub fn receive_deferred_and_delete(&self, sequence_number: i64) -> Action<'_, ReceivedMessage> {
-        let received = self.try_receive_deferred_and_delete(sequence_number);
-        Action::new(received)
-    }
-
-    /// Receives a deferred message and deletes it at once, or says why not.
-    pub(crate) async fn try_receive_deferred_and_delete(
-        &self,
-        sequence_number: i64,
-    ) -> Result<ReceivedMessage, Error> {
-        match self
-            .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete)
-            .await
-        {
-            Ok((_token, message)) => Ok(message),
-            Err(source) => Err(self.not_received(sequence_number, source).await),
-        }
+        Action::new(async move {
+            let received = self
+                .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete)
+                .await;
+            match received {
+                Ok((_token, message)) => Ok(message),
+                Err(source) => Err(self.not_received(sequence_number, source).await),
+            }
+        })
     }
 
     async fn by_sequence_number(
@@ -74,7 +63,7 @@ impl SubQueueClient {
     }
 
     pub(super) async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
-        if source.condition().is_none_or(|c| c.condition != NOT_FOUND) {
+        if !source.is(MESSAGE_NOT_FOUND) {
             return self.receive_error(source).await;
         }
         let deferred = self.sequence_numbers_of(MessageState::Deferred).await;

@@ -5,14 +5,11 @@ use std::{borrow::Cow, time::Duration};
 use super::SubQueueClient;
 use crate::{
     catalog::UnknownEntity,
-    error::amqp::{AmqpError, Condition},
+    error::amqp::{AmqpError, NOT_FOUND},
     error::control::ControlError,
     error::{Error, ErrorKind},
     text,
 };
-
-/// The condition by which the emulator says that an entity does not exist.
-const NOT_FOUND: &str = "amqp:not-found";
 
 impl From<UnknownEntity> for Error {
     fn from(unknown: UnknownEntity) -> Self {
@@ -32,12 +29,6 @@ pub(super) fn listed(state: &str, numbers: &[i64]) -> String {
 }
 
 impl SubQueueClient {
-    /// Finds out whether a refusal means that the entity does not exist.
-    pub(super) async fn unknown_by(&self, condition: Option<&Condition>) -> Option<UnknownEntity> {
-        let not_found = condition.is_some_and(|condition| condition.condition == NOT_FOUND);
-        self.unknown_if(not_found).await
-    }
-
     /// Names the entities there are, when this one is not among them.
     pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownEntity> {
         if !not_found {
@@ -57,9 +48,21 @@ impl SubQueueClient {
         operation: impl Into<Cow<'static, str>>,
         source: AmqpError,
     ) -> Error {
-        match self.unknown_by(source.condition()).await {
+        match self.unknown_if(source.is(NOT_FOUND)).await {
             Some(unknown) => unknown.into(),
             None => Error::of(operation, &self.path, source),
+        }
+    }
+
+    /// How an operation over AMQP went.
+    pub(super) async fn outcome<T>(
+        &self,
+        operation: String,
+        done: Result<T, AmqpError>,
+    ) -> Result<T, Error> {
+        match done {
+            Ok(value) => Ok(value),
+            Err(source) => Err(self.amqp_error(operation, source).await),
         }
     }
 

@@ -6,22 +6,18 @@
 use std::{ops::Deref, sync::Arc, time::SystemTime};
 
 use fe2o3_amqp::link::delivery::DeliveryInfo;
+use tokio::sync::Mutex;
 
-use super::{
-    SubQueueClient,
-    session_receiver::{LOCK_LOST as SESSION_LOST, SessionLink, is},
-};
+use super::SubQueueClient;
 use crate::{
     action::Action,
-    amqp::{CONTAINER, IncomingMessage, LockToken, ReceiverLink, SettleAs},
-    error::amqp::AmqpError,
+    amqp::{CONTAINER, LockToken, ReceiverLink, SettleAs},
+    connections::Connections,
+    error::amqp::{AmqpError, MESSAGE_LOCK_LOST, SESSION_LOCK_LOST},
     error::{Error, ErrorKind},
     received_message::ReceivedMessage,
     timeline::{EventKind, is_at},
 };
-
-/// The condition by which the emulator says that a lock is not held any longer.
-const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 
 /// A message received with a lock, to be settled.
 #[derive(Debug)]
@@ -34,7 +30,7 @@ pub struct LockedMessage {
 
 /// How a message is held.
 #[derive(Debug)]
-enum Hold {
+pub(super) enum Hold {
     /// It came over a link, and is settled there.
     Link(Box<ReceiverLink>, DeliveryInfo),
     /// It came over the link of a session that the test holds, and is settled there.
@@ -43,39 +39,32 @@ enum Hold {
     LockToken(LockToken),
 }
 
+/// The link of a session, which its messages are settled on; none when it was closed.
+#[derive(Debug)]
+pub(super) struct SessionLink(pub(super) Mutex<Option<ReceiverLink>>);
+
+impl SessionLink {
+    /// Settles a message, and waits until the emulator has dealt with that.
+    pub(super) async fn settle(
+        &self,
+        connections: &Connections,
+        path: &str,
+        delivery: DeliveryInfo,
+        outcome: SettleAs,
+    ) -> Result<(), AmqpError> {
+        let mut link = self.0.lock().await;
+        let receiver = link.as_mut().ok_or_else(closed)?;
+        receiver.dispose(delivery, outcome).await?;
+        let barrier = format!("{path}/$management");
+        receiver.pass_barrier(&connections.amqp, &barrier).await
+    }
+}
+
 impl LockedMessage {
-    pub(super) fn new(
-        client: SubQueueClient,
-        receiver: ReceiverLink,
-        incoming: IncomingMessage,
-    ) -> Self {
+    pub(super) fn new(client: SubQueueClient, hold: Hold, message: ReceivedMessage) -> Self {
         Self {
             client,
-            hold: Hold::Link(Box::new(receiver), incoming.delivery),
-            message: incoming.message,
-        }
-    }
-
-    pub(super) fn of_session(
-        client: SubQueueClient,
-        link: Arc<SessionLink>,
-        incoming: IncomingMessage,
-    ) -> Self {
-        Self {
-            client,
-            hold: Hold::Session(link, incoming.delivery),
-            message: incoming.message,
-        }
-    }
-
-    pub(super) fn by_sequence_number(
-        client: SubQueueClient,
-        token: LockToken,
-        message: ReceivedMessage,
-    ) -> Self {
-        Self {
-            client,
-            hold: Hold::LockToken(token),
+            hold,
             message,
         }
     }
@@ -188,21 +177,10 @@ impl LockedMessage {
         reason: impl Into<String>,
         description: impl Into<String>,
     ) -> Action<'static, ()> {
-        let settled = self.try_dead_letter(reason.into(), description.into());
-        Action::new(settled)
-    }
-
-    /// Moves the message to the dead-letter queue, or says why not.
-    pub(crate) async fn try_dead_letter(
-        self,
-        reason: String,
-        description: String,
-    ) -> Result<(), Error> {
-        let outcome = SettleAs::DeadLetter {
-            reason: Some(reason),
-            description: Some(description),
-        };
-        self.settle(outcome).await
+        Action::new(self.settle(SettleAs::DeadLetter {
+            reason: Some(reason.into()),
+            description: Some(description.into()),
+        }))
     }
 
     async fn settle(self, outcome: SettleAs) -> Result<(), Error> {
@@ -247,7 +225,7 @@ async fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &
 }
 
 fn is_lock_lost(error: &AmqpError) -> bool {
-    is(error, LOCK_LOST) || is(error, SESSION_LOST)
+    error.is(MESSAGE_LOCK_LOST) || error.is(SESSION_LOCK_LOST)
 }
 
 /// Finds out from the record whether the settlement came too late.
@@ -281,4 +259,8 @@ impl Deref for LockedMessage {
     fn deref(&self) -> &ReceivedMessage {
         &self.message
     }
+}
+
+pub(super) fn closed() -> AmqpError {
+    AmqpError::Protocol("the session was closed".to_owned())
 }

@@ -54,10 +54,7 @@ impl SubQueueClient {
                     }
                 })
                 .await;
-            let removed = match taken {
-                Ok(removed) => removed,
-                Err(source) => return Err(self.receive_error(source).await),
-            };
+            let removed = self.outcome(format!("receive from {self}"), taken).await?;
             let left = self.try_counts().await?;
             Ok(Purged { removed, left })
         })
@@ -73,7 +70,7 @@ impl SubQueueClient {
     pub fn delete_messages(&self, count: u32) -> Action<'_, Purged> {
         Action::new(async move {
             let cut_off = SystemTime::now() + AHEAD;
-            self.try_delete_messages_before(count, cut_off).await
+            self.delete_before(count, cut_off).await
         })
     }
 
@@ -84,31 +81,19 @@ impl SubQueueClient {
     /// When the queue is unknown or the emulator refuses; the text quotes it.
     #[track_caller]
     pub fn delete_messages_before(&self, count: u32, before: SystemTime) -> Action<'_, Purged> {
-        Action::new(self.try_delete_messages_before(count, before))
+        Action::new(self.delete_before(count, before))
     }
 
-    /// Deletes up to `count` ready messages that were enqueued before a time of the client's clock, or says why
-    /// not.
-    pub(crate) async fn try_delete_messages_before(
-        &self,
-        count: u32,
-        before: SystemTime,
-    ) -> Result<Purged, Error> {
+    async fn delete_before(&self, count: u32, before: SystemTime) -> Result<Purged, Error> {
         let deleted = self
             .run(move |client| async move {
                 let amqp = &client.connections.amqp;
                 amqp.delete_messages(&client.path, count, before).await
             })
             .await;
-        match deleted {
-            Ok(removed) => Ok(Purged {
-                removed,
-                left: self.try_counts().await?,
-            }),
-            Err(source) => {
-                let operation = format!("delete {count} messages of {self}");
-                Err(self.amqp_error(operation, source).await)
-            }
-        }
+        let operation = format!("delete {count} messages of {self}");
+        let removed = self.outcome(operation, deleted).await?;
+        let left = self.try_counts().await?;
+        Ok(Purged { removed, left })
     }
 }

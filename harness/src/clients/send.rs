@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{SubQueueClient, error::listed};
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, amqp::MESSAGE_NOT_FOUND},
     message::{Message, to_amqp},
     observer::observe,
     received_message::MessageState,
@@ -59,19 +59,13 @@ impl SubQueueClient {
             .as_ref()
             .map_or_else(ToString::to_string, |()| "accepted".to_owned());
         observe(format!("send to {self}"), rendered);
-        match sent {
-            Ok(()) => Ok(()),
-            Err(source) => Err(self.amqp_error(format!("send to {self}"), source).await),
-        }
+        self.outcome(format!("send to {self}"), sent).await
     }
 }
 
 pub(super) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
     messages.into_iter().map(Into::into).collect()
 }
-
-/// The condition by which the emulator says that there is no such message.
-const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 /// When a scheduled message is to become active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +186,7 @@ impl SubQueueClient {
         let Err(source) = cancelled else {
             return Ok(());
         };
-        if source.condition().is_none_or(|c| c.condition != NOT_FOUND) {
+        if !source.is(MESSAGE_NOT_FOUND) {
             let operation = format!("cancel the scheduled message {sequence_number} of {self}");
             return Err(self.amqp_error(operation, source).await);
         }

@@ -3,29 +3,29 @@
 //! The link that holds it stays open until the session is closed or dropped; then it is free for the next receiver,
 //! with what was not settled at its old place.
 
-use std::{sync::Arc, time::Duration, time::SystemTime};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
-use fe2o3_amqp::link::delivery::DeliveryInfo;
+use servicebus_control_api::LoseSessionLock;
 use tokio::sync::Mutex;
 
-use super::{LockedMessage, SubQueueClient};
+use super::{
+    LockedMessage, SessionInfo, SubQueueClient,
+    locked_message::{Hold, SessionLink, closed},
+};
 use crate::{
     action::Action,
-    amqp::{Accepted, ReceiverLink, SettleAs},
+    amqp::{Accepted, Amqp},
     background::CancelSignal,
     connections::Connections,
-    error::amqp::AmqpError,
+    error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
     error::{Error, ErrorKind},
     text,
 };
-
-/// The condition by which the emulator says that another receiver holds a session.
-const TAKEN: &str = "com.microsoft:session-cannot-be-locked";
-/// The condition by which the emulator says that no session was available in time.
-const NONE: &str = "com.microsoft:timeout";
-/// The condition by which the emulator says that a session is not held any longer.
-pub(super) const LOCK_LOST: &str = "com.microsoft:session-lock-lost";
 
 /// A session that the test holds: it receives its messages in order, and no other receiver does.
 #[derive(Debug)]
@@ -37,9 +37,8 @@ pub struct SessionReceiver {
     link: Arc<SessionLink>,
 }
 
-/// The link of a session, which its messages are settled on; none when it was closed.
-#[derive(Debug)]
-pub(super) struct SessionLink(Mutex<Option<ReceiverLink>>);
+/// An answer over AMQP that is waited for.
+type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, AmqpError>> + Send + 'a>>;
 
 impl SubQueueClient {
     /// Accepts a session by its id, whether it has messages or not.
@@ -52,7 +51,7 @@ impl SubQueueClient {
         Action::new(async move {
             match self.accepted(Some(id.to_owned()), Duration::ZERO).await {
                 Ok(accepted) => Ok(SessionReceiver::new(self.clone(), accepted)),
-                Err(source) if is(&source, TAKEN) => {
+                Err(source) if source.is(SESSION_CANNOT_BE_LOCKED) => {
                     let holder = self.holder(id).await;
                     let holder = holder.as_deref().unwrap_or("another receiver");
                     let sentence = format!("{self}: the session {id:?} is held by {holder}");
@@ -74,7 +73,7 @@ impl SubQueueClient {
         Action::new(async move {
             match self.accepted(None, within).await {
                 Ok(accepted) => Ok(SessionReceiver::new(self.clone(), accepted)),
-                Err(source) if is(&source, NONE) => {
+                Err(source) if source.is(TIMEOUT) => {
                     let counts = self.try_counts().await.unwrap_or_default();
                     let within = text::seconds(within);
                     let sentence = format!(
@@ -85,6 +84,40 @@ impl SubQueueClient {
                 Err(source) => Err(self.not_accepted(source).await),
             }
         })
+    }
+
+    /// Returns the sessions that have messages, a holder or a state, in the order of their ids.
+    ///
+    /// # Panics
+    ///
+    /// When the queue has no sessions or the emulator does not answer.
+    #[track_caller]
+    pub fn sessions(&self) -> Action<'_, Vec<SessionInfo>> {
+        Action::new(self.try_sessions())
+    }
+
+    /// Returns the sessions, or says why not.
+    pub(crate) async fn try_sessions(&self) -> Result<Vec<SessionInfo>, Error> {
+        let operation = format!("list the sessions of {self}");
+        let listed = self.ask(operation, |client| client.backend().sessions(&client.path));
+        listed.await
+    }
+
+    /// Ends the lock of a session as if its time had run out.
+    ///
+    /// # Panics
+    ///
+    /// When no receiver holds it.
+    #[track_caller]
+    pub fn lose_session_lock<'a>(&'a self, id: &'a str) -> Action<'a, ()> {
+        let lock = LoseSessionLock {
+            entity: self.path.clone(),
+            session: id.to_owned(),
+        };
+        let operation = format!("take the session {id:?} of {self} away");
+        Action::new(self.ask(operation, |client| {
+            Box::pin(async move { client.backend().lose_session_lock(&lock).await })
+        }))
     }
 
     async fn accepted(
@@ -169,9 +202,9 @@ impl SessionReceiver {
         };
         match self.client.connections.run_to_end(receive).await {
             Ok(Some(incoming)) => {
-                let link = Arc::clone(&self.link);
+                let hold = Hold::Session(Arc::clone(&self.link), incoming.delivery);
                 let client = self.client.clone();
-                Ok(LockedMessage::of_session(client, link, incoming))
+                Ok(LockedMessage::new(client, hold, incoming.message))
             }
             Ok(None) => Err(self.client.nothing_came(within).await),
             Err(source) => Err(self.client.receive_error(source).await),
@@ -193,11 +226,10 @@ impl SessionReceiver {
                     .await
             });
             match received.await {
-                Ok((token, message)) => Ok(LockedMessage::by_sequence_number(
-                    self.client.clone(),
-                    token,
-                    message,
-                )),
+                Ok((token, message)) => {
+                    let hold = Hold::LockToken(token);
+                    Ok(LockedMessage::new(self.client.clone(), hold, message))
+                }
                 Err(source) => Err(self.client.not_received(sequence_number, source).await),
             }
         })
@@ -211,18 +243,9 @@ impl SessionReceiver {
     #[track_caller]
     pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
         Action::new(async move {
-            let id = self.id.clone();
-            let renewed = self.client.run(move |client| async move {
-                let amqp = &client.connections.amqp;
-                amqp.renew_session_lock(&client.path, &id).await
-            });
-            match renewed.await {
-                Ok(end) => {
-                    self.locked_until = end;
-                    Ok(end)
-                }
-                Err(source) => Err(self.error(source).await),
-            }
+            let renewed = self.ask(|amqp, path, id| Box::pin(amqp.renew_session_lock(path, id)));
+            self.locked_until = renewed.await?;
+            Ok(self.locked_until)
         })
     }
 
@@ -233,17 +256,7 @@ impl SessionReceiver {
     /// When the session was lost.
     #[track_caller]
     pub fn state(&self) -> Action<'_, Option<Bytes>> {
-        Action::new(async move {
-            let id = self.id.clone();
-            let state = self.client.run(move |client| async move {
-                let amqp = &client.connections.amqp;
-                amqp.session_state(&client.path, &id).await
-            });
-            match state.await {
-                Ok(state) => Ok(state),
-                Err(source) => Err(self.error(source).await),
-            }
-        })
+        Action::new(self.ask(|amqp, path, id| Box::pin(amqp.session_state(path, id))))
     }
 
     /// Keeps something with the session, up to 256 KiB, or 1 MiB in the premium tier. It outlives the messages.
@@ -253,7 +266,7 @@ impl SessionReceiver {
     /// When the session was lost, or it is too much.
     #[track_caller]
     pub fn set_state(&self, state: impl Into<Bytes>) -> Action<'_, ()> {
-        Action::new(self.try_set_state(Some(state.into())))
+        Action::new(self.keep(Some(state.into())))
     }
 
     /// Keeps nothing with the session any longer.
@@ -263,18 +276,25 @@ impl SessionReceiver {
     /// When the session was lost.
     #[track_caller]
     pub fn clear_state(&self) -> Action<'_, ()> {
-        Action::new(self.try_set_state(None))
+        Action::new(self.keep(None))
     }
 
-    /// Keeps something with the session, or nothing any longer, or says why not.
-    pub(crate) async fn try_set_state(&self, state: Option<Bytes>) -> Result<(), Error> {
+    async fn keep(&self, state: Option<Bytes>) -> Result<(), Error> {
+        self.ask(|amqp, path, id| Box::pin(amqp.set_session_state(path, id, state)))
+            .await
+    }
+
+    /// Asks something about the session, or orders it.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl for<'a> FnOnce(&'a Amqp, &'a str, &'a str) -> Asked<'a, T> + Send + 'static,
+    ) -> Result<T, Error> {
         let id = self.id.clone();
-        let set = self.client.run(move |client| async move {
-            let amqp = &client.connections.amqp;
-            amqp.set_session_state(&client.path, &id, state).await
+        let asked = self.client.run(move |client| async move {
+            question(&client.connections.amqp, &client.path, &id).await
         });
-        match set.await {
-            Ok(()) => Ok(()),
+        match asked.await {
+            Ok(answer) => Ok(answer),
             Err(source) => Err(self.error(source).await),
         }
     }
@@ -296,7 +316,7 @@ impl SessionReceiver {
             };
             match self.client.run(close).await {
                 Ok(()) => Ok(()),
-                Err(source) if is(&source, LOCK_LOST) => Ok(()),
+                Err(source) if source.is(SESSION_LOCK_LOST) => Ok(()),
                 Err(source) => Err(self.error(source).await),
             }
         })
@@ -304,7 +324,7 @@ impl SessionReceiver {
 
     async fn error(&self, source: AmqpError) -> Error {
         let (client, session) = (&self.client, &self.id);
-        if is(&source, LOCK_LOST) {
+        if source.is(SESSION_LOCK_LOST) {
             let sentence = format!("the session {session:?} of {client} is not held any longer");
             let error = client.error(ErrorKind::SessionLockLost, sentence);
             let timeline = client.try_timeline().await.ok();
@@ -316,30 +336,4 @@ impl SessionReceiver {
         let operation = format!("use the session {session:?} of {client}");
         Error::of(operation, &client.path, source)
     }
-}
-
-impl SessionLink {
-    /// Settles a message, and waits until the emulator has dealt with that.
-    pub(super) async fn settle(
-        &self,
-        connections: &Connections,
-        path: &str,
-        delivery: DeliveryInfo,
-        outcome: SettleAs,
-    ) -> Result<(), AmqpError> {
-        let mut link = self.0.lock().await;
-        let receiver = link.as_mut().ok_or_else(closed)?;
-        receiver.dispose(delivery, outcome).await?;
-        let barrier = format!("{path}/$management");
-        receiver.pass_barrier(&connections.amqp, &barrier).await
-    }
-}
-
-fn closed() -> AmqpError {
-    AmqpError::Protocol("the session was closed".to_owned())
-}
-
-pub(super) fn is(error: &AmqpError, condition: &str) -> bool {
-    let found = error.condition();
-    found.is_some_and(|found| found.condition == condition)
 }

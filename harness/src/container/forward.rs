@@ -11,7 +11,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{network::Network, run::Mapped};
+use super::{network::Network, shared::Mapped};
 use crate::{
     address::no_address,
     background::{Background, Task},

@@ -1,30 +1,41 @@
-//! The container that a test run shares.
+//! The container that a test run shares: how it is started or found, and what keeps it.
 //!
-//! Its name says the run: all processes of a run of nextest, or this process. The first process starts it; each
-//! holds it by a connection. It ends, and is removed, some time after the last connection.
+//! Its name says the run: all processes of a run of nextest, or this process. The engine gives a name once, so that of several
+//! processes one starts the container and the others find it; one that is just coming or going is asked for again until the
+//! deadline. Each process keeps it by a connection. The emulator counts these and ends, and is removed, when there has been none
+//! for a while. The system closes those of a process however it ends, so nothing is left behind by one that was killed.
 
 use std::{
-    env, process,
+    env, io, process,
     sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
-use servicebus_emulator::ControlToken;
-use tokio::sync::Mutex;
+use servicebus_emulator::{AMQP_PORT, AMQPS_PORT, ControlToken, HTTP_PORT};
+use testcontainers::TestcontainersError;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::Mutex,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
-    engine::Container,
-    hold::Hold,
+    engine::{Container, Image, is_passing, reason},
     network::Network,
-    run::{self, Mapped},
 };
 use crate::{
     address::random_number,
     background::{Background, Task},
     error::Error,
     liveness::Output,
+    text,
 };
 
+/// How long a container stays without a connection, in seconds: longer than it takes to go on to the next test.
+const IDLE_SECONDS: u16 = 20;
+/// How long it takes before a container that is coming or going is looked at again.
+const RETRY: Duration = Duration::from_millis(100);
 /// What nextest tells every process of a run.
 const RUN_VARIABLE: &str = "NEXTEST_RUN_ID";
 
@@ -38,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) network: Network,
     pub(crate) mapped: Arc<Mapped>,
     pub(crate) output: Output,
-    pub(crate) _hold: Hold,
+    pub(crate) _lease: Lease,
     pub(crate) _reading: Task<()>,
     pub(crate) _container: Container,
 }
@@ -54,7 +65,7 @@ impl Shared {
         if let Some(alive) = known.filter(|known| !known.output.is_complete()) {
             return Ok(alive);
         }
-        let found = Arc::new(run::start(run_id(), &[], background, within).await?);
+        let found = Arc::new(Self::start(run_id(), &[], background, within).await?);
         *shared = Arc::downgrade(&found);
         Ok(found)
     }
@@ -65,7 +76,7 @@ impl Shared {
         background: &Background,
         within: Duration,
     ) -> Result<Arc<Self>, Error> {
-        let own = run::start(
+        let own = Self::start(
             &format!("alone-{}", unique_id()),
             arguments,
             background,
@@ -73,6 +84,52 @@ impl Shared {
         )
         .await?;
         Ok(Arc::new(own))
+    }
+
+    /// Returns the container of an id, held. To be awaited on the background runtime.
+    async fn start(
+        id: &str,
+        arguments: &[String],
+        background: &Background,
+        within: Duration,
+    ) -> Result<Self, Error> {
+        let deadline = Instant::now() + within;
+        let image = Image::find().await?;
+        let name = format!("servicebus-emulator-{id}");
+        let network = Network::of(&name);
+        let arguments = [fixed(network), arguments.to_vec()].concat();
+        // Every process of the run knows it, and no machine beyond those of the run and of its engine.
+        let token: Option<ControlToken> = id.parse().ok();
+        let given = token.is_some().then_some(id);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let attempt = attempt(&image, &name, given, arguments.clone(), left).await;
+            match attempt {
+                Ok((container, mapped, lease)) => {
+                    let output = Output::default();
+                    return Ok(Self {
+                        token,
+                        network,
+                        mapped: Arc::new(mapped),
+                        _reading: read(&container, &output, background),
+                        output,
+                        _lease: lease,
+                        _container: container,
+                    });
+                }
+                Err(Trouble::Passing(_)) if Instant::now() + RETRY < deadline => sleep(RETRY).await,
+                Err(Trouble::Passing(reason)) => {
+                    let within = text::seconds(within);
+                    let sentence =
+                        format!("the container of {image} was not ready within {within}: {reason}");
+                    return Err(Error::start(sentence));
+                }
+                Err(Trouble::Lasting(reason)) => {
+                    let sentence = format!("the container of {image} does not run: {reason}");
+                    return Err(Error::start(sentence));
+                }
+            }
+        }
     }
 }
 
@@ -84,4 +141,153 @@ fn run_id() -> &'static str {
 
 fn unique_id() -> String {
     format!("{}-{:016x}", process::id(), random_number())
+}
+
+/// Where the connections of the emulator are, as the engine has them.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    pub(crate) host: String,
+    pub(crate) amqp: u16,
+    pub(crate) amqps: u16,
+    pub(crate) http: u16,
+}
+
+/// Why an attempt did not yield a container.
+enum Trouble {
+    /// The next one may.
+    Passing(String),
+    Lasting(String),
+}
+
+async fn attempt(
+    image: &Image,
+    name: &str,
+    token: Option<&str>,
+    arguments: Vec<String>,
+    within: Duration,
+) -> Result<(Container, Mapped, Lease), Trouble> {
+    let container = image.run(name, token, arguments, within).await?;
+    let mapped = Mapped::of(&container).await?;
+    let shown: Option<ControlToken> = token.and_then(|token| token.parse().ok());
+    match Lease::take(&mapped.host, mapped.http, shown.as_ref()).await {
+        Ok(lease) => Ok((container, mapped, lease)),
+        Err(error) => Err(Trouble::Passing(error.to_string())),
+    }
+}
+
+/// What every container is started with.
+fn fixed(network: Network) -> Vec<String> {
+    let addresses = network.addresses().map(|address| address.to_string());
+    let addresses = Vec::from_iter(addresses).join(",");
+    let idle = IDLE_SECONDS.to_string();
+    let all = [
+        "--record-messages",
+        "--exit-when-idle",
+        &idle,
+        "--tls-name",
+        &addresses,
+    ];
+    all.map(str::to_owned).to_vec()
+}
+
+/// Keeps the last output of a container, until it ends.
+fn read(container: &Container, output: &Output, background: &Background) -> Task<()> {
+    let mut lines = container.stderr(true).lines();
+    let output = output.clone();
+    background.spawn(async move {
+        // The stream of a container that was removed ends with an error.
+        while let Ok(Some(line)) = lines.next_line().await {
+            output.push(line);
+        }
+        output.complete();
+    })
+}
+
+impl Mapped {
+    async fn of(container: &Container) -> Result<Self, TestcontainersError> {
+        let host = container.get_host().await?.to_string();
+        Ok(Self {
+            // The ports are those of IPv4, and this name may mean IPv6 first.
+            host: host.replace("localhost", "127.0.0.1"),
+            amqp: container.get_host_port_ipv4(AMQP_PORT).await?,
+            amqps: container.get_host_port_ipv4(AMQPS_PORT).await?,
+            http: container.get_host_port_ipv4(HTTP_PORT).await?,
+        })
+    }
+}
+
+impl From<TestcontainersError> for Trouble {
+    fn from(error: TestcontainersError) -> Self {
+        match is_passing(&error) {
+            true => Self::Passing(reason(&error)),
+            false => Self::Lasting(reason(&error)),
+        }
+    }
+}
+
+/// How long the emulator may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const GRANTED: &[u8] = b"HTTP/1.1 200 ";
+
+/// While this is there, so is the container.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    _open: TcpStream,
+}
+
+impl Lease {
+    /// Connects to the HTTP port of the emulator and waits until it counts.
+    pub(crate) async fn take(
+        host: &str,
+        port: u16,
+        token: Option<&ControlToken>,
+    ) -> io::Result<Self> {
+        timeout(ANSWER_WITHIN, ask(host, port, token)).await?
+    }
+}
+
+async fn ask(host: &str, port: u16, token: Option<&ControlToken>) -> io::Result<Lease> {
+    let mut stream = TcpStream::connect((host, port)).await?;
+    let shown = token.map(|token| format!("Authorization: {}\r\n", token.authorization()));
+    let shown = shown.unwrap_or_default();
+    let request = format!("GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = [0; GRANTED.len()];
+    stream.read_exact(&mut answer).await?;
+    match answer == GRANTED {
+        true => Ok(Lease { _open: stream }),
+        false => Err(io::Error::other(format!(
+            "the emulator cannot be held: it answers {:?}",
+            String::from_utf8_lossy(&answer)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_token_is_shown() {
+        let emulator = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = emulator.local_addr().unwrap().port();
+        let token = "S3cret".parse().unwrap();
+        let answering = async {
+            let (mut client, _) = emulator.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(client.read_u8().await.unwrap());
+            }
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            String::from_utf8(head).unwrap()
+        };
+        let (held, head) = tokio::join!(Lease::take("127.0.0.1", port, Some(&token)), answering);
+        held.unwrap();
+        assert!(
+            head.contains("\r\nAuthorization: Bearer S3cret\r\n"),
+            "{head}"
+        );
+    }
 }

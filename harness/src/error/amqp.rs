@@ -14,6 +14,19 @@ use fe2o3_amqp::{
 
 use crate::text;
 
+/// The condition by which the emulator says that an entity does not exist.
+pub(crate) const NOT_FOUND: &str = "amqp:not-found";
+/// That there is no such message.
+pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
+/// That a lock is not held any longer.
+pub(crate) const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+/// That a session is not held any longer.
+pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
+/// That another receiver holds a session.
+pub(crate) const SESSION_CANNOT_BE_LOCKED: &str = "com.microsoft:session-cannot-be-locked";
+/// That no session was available in time.
+pub(crate) const TIMEOUT: &str = "com.microsoft:timeout";
+
 /// An error as the emulator words it: a condition and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
@@ -95,12 +108,14 @@ impl AmqpError {
         }
     }
 
-    fn refused(error: definitions::Error) -> Self {
-        Self::Refused(error.into())
+    /// Whether the emulator gave this condition.
+    pub(crate) fn is(&self, condition: &str) -> bool {
+        let found = self.condition();
+        found.is_some_and(|found| found.condition == condition)
     }
 
-    fn protocol(error: &impl fmt::Display) -> Self {
-        Self::Protocol(error.to_string())
+    fn refused(error: definitions::Error) -> Self {
+        Self::Refused(error.into())
     }
 
     fn connection_stopped(reason: ConnectionStopReason) -> Self {
@@ -121,54 +136,32 @@ impl AmqpError {
     }
 }
 
-impl From<OpenError> for AmqpError {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::RemoteClosedWithError(error) => Self::refused(error),
-            other => Self::protocol(&other),
+/// Takes the emulator's words out of errors of the client library; what has none is shown as it is.
+macro_rules! from {
+    ($($error:ident { $($kind:ident => $taken:expr),* })+) => {$(
+        impl From<$error> for AmqpError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $($error::$kind(inner) => $taken(inner),)*
+                    other => Self::Protocol(other.to_string()),
+                }
+            }
         }
-    }
+    )+};
 }
 
-impl From<BeginError> for AmqpError {
-    fn from(error: BeginError) -> Self {
-        match error {
-            BeginError::RemoteEndedWithError(error) => Self::refused(error),
-            BeginError::ConnectionStopped(reason) => Self::connection_stopped(reason),
-            other => Self::protocol(&other),
-        }
+from! {
+    OpenError { RemoteClosedWithError => Self::refused }
+    BeginError { RemoteEndedWithError => Self::refused, ConnectionStopped => Self::connection_stopped }
+    SenderAttachError { RemoteClosedWithError => Self::refused, SessionStopped => Self::session_stopped }
+    ReceiverAttachError { RemoteClosedWithError => Self::refused, SessionStopped => Self::session_stopped }
+    LinkStateError {
+        RemoteClosedWithError => Self::refused,
+        RemoteDetachedWithError => Self::refused,
+        SessionStopped => Self::session_stopped
     }
-}
-
-impl From<SenderAttachError> for AmqpError {
-    fn from(error: SenderAttachError) -> Self {
-        match error {
-            SenderAttachError::RemoteClosedWithError(error) => Self::refused(error),
-            SenderAttachError::SessionStopped(reason) => Self::session_stopped(reason),
-            other => Self::protocol(&other),
-        }
-    }
-}
-
-impl From<ReceiverAttachError> for AmqpError {
-    fn from(error: ReceiverAttachError) -> Self {
-        match error {
-            ReceiverAttachError::RemoteClosedWithError(error) => Self::refused(error),
-            ReceiverAttachError::SessionStopped(reason) => Self::session_stopped(reason),
-            other => Self::protocol(&other),
-        }
-    }
-}
-
-impl From<LinkStateError> for AmqpError {
-    fn from(error: LinkStateError) -> Self {
-        match error {
-            LinkStateError::RemoteClosedWithError(error)
-            | LinkStateError::RemoteDetachedWithError(error) => Self::refused(error),
-            LinkStateError::SessionStopped(reason) => Self::session_stopped(reason),
-            other => Self::protocol(&other),
-        }
-    }
+    SendError { LinkStateError => Self::from, Detached => Self::from }
+    RecvError { LinkStateError => Self::from }
 }
 
 impl From<DetachError> for AmqpError {
@@ -179,25 +172,6 @@ impl From<DetachError> for AmqpError {
 
 impl From<IllegalLinkStateError> for AmqpError {
     fn from(error: IllegalLinkStateError) -> Self {
-        Self::protocol(&error)
-    }
-}
-
-impl From<SendError> for AmqpError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::LinkStateError(error) => error.into(),
-            SendError::Detached(error) => error.into(),
-            other => Self::protocol(&other),
-        }
-    }
-}
-
-impl From<RecvError> for AmqpError {
-    fn from(error: RecvError) -> Self {
-        match error {
-            RecvError::LinkStateError(error) => error.into(),
-            other => Self::protocol(&other),
-        }
+        Self::Protocol(error.to_string())
     }
 }

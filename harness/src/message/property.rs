@@ -115,38 +115,15 @@ impl PartialEq<&str> for PropertyValue {
     }
 }
 
-impl From<&str> for PropertyValue {
-    fn from(value: &str) -> Self {
-        Self::Text(value.to_owned())
-    }
+/// Lets values become those of application properties.
+macro_rules! from {
+    ($($value:ty => $kind:ident),+) => {$(
+        impl From<$value> for PropertyValue {
+            fn from(value: $value) -> Self {
+                Self::$kind(value.into())
+            }
+        }
+    )+};
 }
 
-impl From<String> for PropertyValue {
-    fn from(value: String) -> Self {
-        Self::Text(value)
-    }
-}
-
-impl From<bool> for PropertyValue {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<i32> for PropertyValue {
-    fn from(value: i32) -> Self {
-        Self::Integer(value.into())
-    }
-}
-
-impl From<i64> for PropertyValue {
-    fn from(value: i64) -> Self {
-        Self::Integer(value)
-    }
-}
-
-impl From<f64> for PropertyValue {
-    fn from(value: f64) -> Self {
-        Self::Float(value)
-    }
-}
+from!(&str => Text, String => Text, bool => Bool, i32 => Integer, i64 => Integer, f64 => Float);

@@ -27,8 +27,7 @@ use super::{
 use crate::{
     catalog::EntityKind,
     error::control::{ControlError, Refusal},
-    stream::exchange,
-    text,
+    stream::{self, exchange},
 };
 
 /// How long the namespace may take to answer.
@@ -210,14 +209,8 @@ impl Admin {
     async fn call(&self, call: Call<'_>) -> Result<Element, ControlError> {
         let path = call.path.clone();
         let request = self.request(call);
-        let exchanged = tokio::time::timeout(ANSWER_WITHIN, self.exchange(request)).await;
-        let late = || {
-            let text = format!("no answer within {}", text::seconds(ANSWER_WITHIN));
-            Err(io::Error::new(io::ErrorKind::TimedOut, text))
-        };
-        let (status, answer) = exchanged
-            .unwrap_or_else(|_elapsed| late())
-            .map_err(|source| self.unanswered(source))?;
+        let exchanged = stream::within(ANSWER_WITHIN, self.exchange(request)).await;
+        let (status, answer) = exchanged.map_err(|source| self.unanswered(source))?;
         let body = String::from_utf8_lossy(&answer);
         if !status.is_success() {
             return Err(ControlError::Refused(refusal(status, &path, &body)));

@@ -3,10 +3,7 @@
 //! Everything is removed when the `ServiceBus` ends, whichever way: a drop blocks until that is done, because a process that
 //! ends does not wait for threads of its own.
 
-use std::{
-    sync::{Arc, mpsc},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -159,14 +156,9 @@ impl Drop for RemoteRun {
         if self.remote.is_clean() {
             return;
         }
-        let (sender, receiver) = mpsc::channel();
         let remote = Arc::clone(&self.remote);
-        let _cleaning = self.background.spawn(async move {
-            remote.clean().await;
-            // The send fails only when the test thread has ended.
-            let _ = sender.send(());
-        });
+        let clean = async move { remote.clean().await };
         // Every request has a deadline of its own.
-        let _ = receiver.recv();
+        let _ = self.background.wait_for(Duration::MAX, clean);
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_nobody_understands_is_shown_as_its_bytes() {
+    fn a_value_that_is_not_understood_is_shown_as_its_bytes() {
         // A string that is not UTF-8.
         let bytes = message(|out| out.raw(&[0xa1, 0x01, 0xff]));
         let properties = read(&bytes).unwrap().application_properties;

@@ -1,8 +1,10 @@
-//! Waiting for a client of the code under test.
+//! Clients of the code under test that receive: expecting them, and waiting for the first.
 
 use std::time::Duration;
 
-use super::{failure::Report, hint};
+use servicebus_control_api::Receiver;
+
+use super::{AssertionFailed, Attached, Expectation, Report, hint, recorded::Number};
 use crate::{
     action::Action,
     background::Stopwatch,
@@ -13,6 +15,45 @@ use crate::{
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
+
+impl Expectation<Attached> {
+    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
+        let failure = async |receivers: Vec<Receiver>| {
+            let report = Report::of(&self.client).await;
+            let hint = hint::connecting(&report);
+            report.hinted_failure(&self.sentence(&receivers), hint)
+        };
+        let is_expected = |receivers: &Vec<Receiver>| self.is_expected(receivers);
+        self.expect(|| self.look(), is_expected, failure).await
+    }
+
+    async fn look(&self) -> Result<Vec<Receiver>, Error> {
+        self.client.try_receivers().await
+    }
+
+    fn is_expected(&self, found: &[Receiver]) -> bool {
+        let meant = found.iter().filter(|receiver| {
+            let mut target = self.target.iter();
+            target.all(|text| text.matches(Some(&receiver.client)))
+        });
+        self.number.is(meant.count() as u64)
+    }
+
+    fn sentence(&self, found: &[Receiver]) -> String {
+        let (Number::AtLeast(number) | Number::Exactly(number)) = self.number;
+        let wanted = text::count(usize::try_from(number).unwrap_or(usize::MAX), "receiver");
+        let target = self.target.as_ref().map(|text| format!(" of {text}"));
+        let target = target.unwrap_or_default();
+        let within = text::seconds(self.within);
+        let found = match found {
+            [] => "none".to_owned(),
+            found => {
+                Vec::from_iter(found.iter().map(|receiver| receiver.client.as_str())).join(", ")
+            }
+        };
+        format!("expected {wanted}{target} to be attached, found {found} within {within}")
+    }
+}
 
 impl SubQueueClient {
     /// Waits until a client of the code under test receives here: a receiver is attached and has asked for messages, or
