@@ -6,7 +6,7 @@
 //! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
 //! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
 
-mod batch;
+pub(crate) mod batch;
 mod body;
 mod broker_properties;
 mod context;

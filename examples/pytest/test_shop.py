@@ -5,7 +5,7 @@ from typing import Any
 
 import shop
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
-from conftest import ServiceBus
+from servicebus_emulator import ServiceBus
 
 HOUR = 3600
 
@@ -19,7 +19,7 @@ def send(servicebus: ServiceBus, body: str, **options: Any) -> None:
 
 def happened(servicebus: ServiceBus) -> list[str]:
     """What happened to the order, in order."""
-    return [event["kind"] for event in servicebus.timeline("orders", "o-17")]
+    return servicebus.timeline("orders", "o-17").kinds
 
 
 class Bank:
@@ -43,7 +43,7 @@ def test_an_order_is_charged(servicebus):
 def test_a_poison_order_is_dead_lettered_with_its_reason(servicebus):
     send(servicebus, "twelve")
     shop.work(servicebus.connection_string, Bank().charge, deliveries=1)
-    servicebus.assert_dead_lettered("orders", "o-17", reason="NotANumber")
+    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="NotANumber")
 
 
 def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
@@ -52,12 +52,12 @@ def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
 
     send(servicebus, "12")
     shop.work(servicebus.connection_string, refuse, deliveries=3)
-    servicebus.assert_dead_lettered("orders", "o-17", reason="MaxDeliveryCountExceeded")
+    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="MaxDeliveryCountExceeded")
 
 
 def test_an_order_that_comes_again_is_charged_once(servicebus):
     bank = Bank()
-    servicebus.fault("complete", "lose-lock", entity="orders")  # the first completion comes too late
+    servicebus.faults.on("complete", entity="orders").lose_lock()  # the first completion comes too late
     send(servicebus, "12")
     shop.work(servicebus.connection_string, bank.charge, deliveries=2)
     assert bank.charged == [("o-17", 12)]
@@ -83,4 +83,4 @@ def test_an_offer_ends_after_an_hour(servicebus):
     assert servicebus.counts("orders")["active"] == 1
     servicebus.advance(seconds=60)
     assert servicebus.counts("orders")["active"] == 0
-    servicebus.assert_dead_lettered("orders", "o-17", reason="TTLExpiredException")
+    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="TTLExpiredException")

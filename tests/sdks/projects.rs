@@ -1,5 +1,5 @@
-//! The projects of `examples/` in other languages: they start the emulator themselves, and their tests pass. One that
-//! fails tells why, and a run that is killed leaves no emulator.
+//! The projects of `examples/` in other languages that start the emulator themselves: their tests pass, one that fails tells
+//! why, and a run that is killed leaves no emulator. That of Python is tested by `harness/python/run`.
 
 mod project;
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::driver::{end_within, run_within};
-use project::{PYTEST, Project, VITEST};
+use project::{Project, VITEST};
 
 /// For a whole project, which runs its tests one by one.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -22,16 +22,6 @@ const STORY: [&str; 4] = [
     "clock-advanced   3600 s",
     "dead-lettered    TTLExpiredException",
 ];
-
-const FAILING_IN_PYTHON: &str = r#"
-from datetime import timedelta
-from test_shop import send
-
-def test_an_order_that_expired_is_no_number(servicebus):
-    send(servicebus, "12", time_to_live=timedelta(hours=1))
-    servicebus.advance(seconds=3600)
-    servicebus.assert_dead_lettered("orders", "o-17", reason="NotANumber")
-"#;
 
 const FAILING_IN_JAVASCRIPT: &str = r#"
 import { ServiceBusClient } from "@azure/service-bus";
@@ -48,15 +38,6 @@ test("an order that expired is no number", async ({ servicebus }) => {
 "#;
 
 /// Says where the emulator is, with a line's end for a sign that this is all, and waits to be killed.
-const WAITING_IN_PYTHON: &str = r#"
-from pathlib import Path
-from threading import Event
-
-def test_it_waits(servicebus, emulator):
-    Path("emulator").write_text(emulator + "\n")
-    Event().wait()
-"#;
-
 const WAITING_IN_JAVASCRIPT: &str = r#"
 import { writeFileSync } from "node:fs";
 import { inject } from "vitest";
@@ -69,28 +50,13 @@ test("it waits", async ({ servicebus }) => {
 "#;
 
 #[tokio::test]
-async fn the_tests_of_the_pytest_project_pass() {
-    pass(PYTEST).await;
-}
-
-#[tokio::test]
 async fn the_tests_of_the_vitest_project_pass() {
     pass(VITEST).await;
 }
 
 #[tokio::test]
-async fn a_failing_test_of_the_pytest_project_tells_what_happened() {
-    fail(PYTEST, "test_failing.py", FAILING_IN_PYTHON).await;
-}
-
-#[tokio::test]
 async fn a_failing_test_of_the_vitest_project_tells_what_happened() {
     fail(VITEST, "failing.test.js", FAILING_IN_JAVASCRIPT).await;
-}
-
-#[tokio::test]
-async fn a_killed_pytest_leaves_no_emulator() {
-    be_killed(PYTEST, "test_waiting.py", WAITING_IN_PYTHON).await;
 }
 
 #[tokio::test]

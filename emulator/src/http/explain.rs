@@ -1,6 +1,7 @@
 //! What each rule of a subscription says of a message, and why it does not match.
 //!
-//! The body is the message as AMQP encodes it, so that its properties have the types that a sender would give them.
+//! The body is the message as AMQP encodes it, so that its properties have the types that a sender would give them; or the
+//! only one of a batch in JSON, as REST clients send it, for callers that encode nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +9,20 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use servicebus_broker::filter::{self, Outcome, System, Truth};
-use servicebus_broker::{EntityPath, Message, RuleSet, SubQueue};
+use servicebus_broker::{EntityPath, Message, RuleSet, SubQueue, Timestamp};
 use servicebus_control_api::{Explanation, NamedValue, Problem, Reason, RuleExplanation};
 
 use super::counts::find;
 use super::error::ApiError;
 use super::request::{Asked, Chosen};
 use crate::namespace::{Ids, Namespace};
+use crate::rest::batch;
+
+const JSON: &str = "application/json";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Which {
@@ -28,14 +33,16 @@ pub(crate) struct Which {
 pub(crate) async fn show(
     Chosen(namespace): Chosen,
     Asked(Which { subscription }): Asked<Which>,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Explanation>, ApiError> {
     let body = body?;
     let rules = rules_of(&namespace, &subscription);
     let (path, rules) = rules.ok_or_else(|| unknown(&namespace, &subscription))?;
     let mut ids = Ids::new(Some(0), 0);
-    let message = Message::parse(body, &mut ids).map_err(|error| malformed(&error))?;
     let now = namespace.clock.now();
+    let body = encoded(&headers, body, now)?;
+    let message = Message::parse(body, &mut ids).map_err(|error| malformed(&error))?;
     let time_to_live = message.time_to_live().map(Duration::from_millis);
     let system = System {
         enqueued_at: Some(now),
@@ -52,6 +59,19 @@ pub(crate) async fn show(
     let explained = filter::explain(own, &view, &mut ids);
     let rules = explained.into_iter().map(shown).collect();
     Ok(Json(Explanation { rules }))
+}
+
+/// The message of a request as AMQP encodes it.
+fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, ApiError> {
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
+    if content_type.and_then(Result::ok) != Some(JSON) {
+        return Ok(body);
+    }
+    let messages = batch::parse(&body).map_err(|rejection| malformed(&rejection.refusal.text))?;
+    match messages.as_slice() {
+        [message] => Ok(message.encode(now.as_millis())),
+        _ => Err(malformed(&"one message is explained at a time")),
+    }
 }
 
 /// A subscription by any of its addresses, and the rules of its topic.

@@ -285,7 +285,7 @@ fn messages(d: &mut Description) {
         |route| {
             let of = "`{topic}/Subscriptions/{name}`.";
             route
-                .more("The body is a message as AMQP encodes it.")
+                .more("The body is a message as AMQP encodes it; with `application/json` a batch of one, as REST takes it.")
                 .query("subscription", true, text(), of)
                 .body(true, "application/octet-stream", json!({}))
                 .answers::<Explanation>(200, "What the rules say.")

@@ -41,6 +41,19 @@ fn explain(bus: &Bus, message: &Message) -> Value {
     post(bus, "t/Subscriptions/s", &message.encode()).ok()
 }
 
+/// Posts JSON as REST clients write a batch.
+fn post_json(bus: &Bus, batch: &str) -> Answer {
+    bus.http.raw(
+        format!(
+            "POST /$emulator/v1/namespaces/sbemulatorns/explain?subscription=t/Subscriptions/s HTTP/1.1\r\n\
+             Host: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\
+             Content-Type: application/json\r\n\r\n{batch}",
+            batch.len()
+        )
+        .as_bytes(),
+    )
+}
+
 /// What one rule says.
 fn of(explained: &Value, rule: &str) -> Value {
     let rules = explained["rules"].as_array().expect("rules are an array");
@@ -102,6 +115,27 @@ fn a_mismatch_is_told_with_its_part_and_its_values() {
     // What is missing is unknown, not false.
     let said = of(&explain(&bus, &Message::new("m")), "sql");
     assert_eq!(said["reason"]["truth"], "unknown");
+}
+
+#[test]
+fn a_message_in_json_is_explained_as_one_in_amqp() {
+    let bus = ruled();
+    let message = Message::new("m")
+        .property(3, text("Order"))
+        .application("colour", text("red"))
+        .application("n", serde_amqp::Value::Long(1));
+    let json = r#"[{"BrokerProperties": {"MessageId": "m", "Label": "Order"}, "UserProperties": {"colour": "red", "n": 1}}]"#;
+    assert_eq!(post_json(&bus, json).ok(), explain(&bus, &message));
+    for (refused, why) in [
+        ("[{},{}]", "one message is explained at a time"),
+        ("[]", "at least one message"),
+        (r#"[{"BrokerProperties": {"TimeToLive": 0}}]"#, "TimeToLive"),
+    ] {
+        let answer = post_json(&bus, refused);
+        let (code, message) = answer.error(400);
+        assert_eq!(code, "invalid-body", "{refused}");
+        assert!(message.contains(why), "{refused}: {message}");
+    }
 }
 
 #[test]

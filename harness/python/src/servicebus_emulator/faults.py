@@ -1,0 +1,154 @@
+"""Faults: an operation of a client goes wrong where the test says so.
+
+    late = servicebus.faults.on("complete", entity="orders").lose_lock()
+
+One that has not fired when the namespace ends fails the test, unless it was taken out with `remove`.
+"""
+
+import sys
+from typing import Any, Literal
+
+from .control import Control
+
+__tracebackhide__ = True
+
+When = Literal["before", "after"]
+HINT = "hint: have the test do what the fault is on, or take the fault out with `remove()`"
+
+
+class Faults:
+    """The faults of a namespace."""
+
+    def __init__(self, control: Control, path: str) -> None:
+        self._control = control
+        self._path = path
+        self.scripted: list[Fault] = []
+
+    def on(self, operation: str, **which: Any) -> "Operations":
+        """Operations of clients: `on("complete", entity="orders", nth=2)`.
+
+        `operation` and what narrows it (`entity`, `client`, `party`, `message_id`, `session_id`, `property`, `name`,
+        `sequence_number`, `delivery`, `nth`, `every`, `times`, `random`) are those of the control API.
+        """
+        return Operations(self, operation, which)
+
+    def service_update(self) -> None:
+        """Ends all locks and links, as when the service is updated."""
+        self._control.ask("POST", f"{self._path}/service-update")
+
+    def unfired(self) -> str | None:
+        """What to say of faults that have not fired."""
+        if not self.scripted:
+            return None
+        met = {fault["id"]: fault for fault in self.ask("GET")["faults"]}
+        lines = [fault.missed(met[fault.id]) for fault in self.scripted if met[fault.id]["hits"] == 0]
+        return "\n".join([*lines, HINT]) if lines else None
+
+    def ask(self, method: str, number: int | None = None, body: object = None) -> Any:
+        """Asks for all faults, or for one."""
+        one = "" if number is None else f"/{number}"
+        return self._control.ask(method, f"{self._path}/faults{one}", body)
+
+
+class Operations:
+    """Operations that are to go wrong. Each method scripts what becomes of them."""
+
+    def __init__(self, faults: Faults, operation: str, which: dict[str, Any]) -> None:
+        self._faults = faults
+        self._operation = operation
+        self._which = which
+
+    def apply(self, effect: str, **details: Any) -> "Fault":
+        """Any effect of the control API, by its name: `apply("hold-back", behind=2)`."""
+        request = {"operation": self._operation, **self._which, "effect": {effect: details} if details else effect}
+        number = self._faults.ask("POST", body=request)["id"]
+        written = f"on({written_as(self._operation, self._which)}).apply({written_as(effect, details)})"
+        fault = Fault(self._faults, number, written)
+        self._faults.scripted.append(fault)
+        return fault
+
+    def lose_reply(self) -> "Fault":
+        """It happens, and the client gets no reply."""
+        return self.apply("lose-reply")
+
+    def reject(self, condition: str, **description: str) -> "Fault":
+        """It does not happen, and the client gets the AMQP condition."""
+        return self.apply("reject", condition=condition, **description)
+
+    def server_busy(self) -> "Fault":
+        """It does not happen, and the client is told to wait."""
+        return self.reject("com.microsoft:server-busy")
+
+    def answer(self, status: int, **error: str) -> "Fault":
+        """A request is answered with this status."""
+        return self.apply("answer", status=status, **error)
+
+    def detach(self, condition: str = "amqp:link:detach-forced", when: When = "before") -> "Fault":
+        """The link is closed before it happens, or after."""
+        return self.apply("detach", condition=condition, when=when)
+
+    def drop_connection(self, when: When = "before") -> "Fault":
+        """The connection ends without a close frame before it happens, or after."""
+        return self.apply("drop", when=when)
+
+    def delay(self, seconds: float, clock: Literal["virtual", "real"] = "virtual") -> "Fault":
+        """It happens later."""
+        return self.apply("delay", seconds=seconds, clock=clock)
+
+    def lose_lock(self) -> "Fault":
+        """The lock ends: before a settlement or renewal, after a delivery."""
+        return self.apply("lose-lock")
+
+    def lose_session_lock(self) -> "Fault":
+        """The lock of the session ends."""
+        return self.apply("lose-session-lock")
+
+    def redeliver(self) -> "Fault":
+        """The client is told that its completion has happened, and the message is delivered again."""
+        return self.apply("deliver-twice")
+
+
+class Fault:
+    """A fault that was scripted."""
+
+    def __init__(self, faults: Faults, number: int, written: str) -> None:
+        self.id = number
+        self._faults = faults
+        self._written = written
+        self._place = scripted_at()
+
+    @property
+    def hits(self) -> int:
+        """How often it fired."""
+        return int(self._faults.ask("GET", self.id)["hits"])
+
+    def remove(self) -> None:
+        """Takes it out; it need not have fired."""
+        self._faults.ask("DELETE", self.id)
+        self._faults.scripted.remove(self)
+
+    def missed(self, met: dict[str, Any]) -> str:
+        """That it has not fired, and what came near."""
+        near = [
+            f"{met[count]} {place}"
+            for count, place in (
+                ("matched", "came before its turn"),
+                ("different", "came without what was asked for"),
+                ("elsewhere", "came in other entities"),
+            )
+            if met[count]
+        ]
+        came = ", ".join(near) or "no such operation came"
+        return f"a fault never fired: {self._written}\n  {came}\n  {self._place}"
+
+
+def written_as(name: str, arguments: dict[str, Any]) -> str:
+    return ", ".join([f'"{name}"', *(f"{argument}={value!r}" for argument, value in arguments.items())])
+
+
+def scripted_at() -> str:
+    """The line of the test, which is the first outside of this file."""
+    frame = sys._getframe()
+    while frame.f_back and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return f"scripted at {frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,191 @@
+"""A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypedDict
+
+from .control import told
+from .faults import Faults
+from .process import Emulator, shared
+from .topology import Declared, encoded, topology
+
+__tracebackhide__ = True
+
+WITHIN_SECONDS = 5.0
+SHOWN_EVENTS = 200
+
+
+class Event(TypedDict):
+    """Something that happened, as the control API tells it."""
+
+    at: str
+    offset: float
+    kind: str
+    entity: str | None
+    sequence_number: int | None
+    message_id: str | None
+    client: str | None
+    delivery_count: int | None
+    locked_until: str | None
+    reason: str | None
+    detail: str | None
+    session: str | None
+
+
+class Timeline(list[Event]):
+    """What happened, oldest first; `str` has a line for each event."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each event: `["sent", "delivered", "completed"]`."""
+        return [event["kind"] for event in self]
+
+    def __str__(self) -> str:
+        older = len(self) - SHOWN_EVENTS
+        lines = [f"  … {older} older events"] if older > 0 else []
+        return "\n".join([*lines, *map(line, self[-SHOWN_EVENTS:])]) or "  nothing happened"
+
+
+class ServiceBus:
+    """A namespace of an emulator, made by `namespace` or by the fixture `servicebus`."""
+
+    def __init__(self, emulator: Emulator, declared: Declared) -> None:
+        self.name = emulator.next_name()
+        self.emulator = emulator
+        self._control = emulator.control
+        self._path = f"namespaces/{self.name}"
+        body = encoded(topology(queues=["queue.1"]) if declared is None else declared)
+        made = self._control.ask("PUT", self._path, body)
+        self.connection_string: str = made["connection_string"]
+        self.ca_certificate: str = emulator.ready["ca_certificate"]
+        """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
+        self.faults = Faults(self._control, self._path)
+
+    @property
+    def tls_connection_string(self) -> str:
+        """The connection string for TLS, as in production."""
+        ready = self.emulator.ready
+        return self.connection_string.replace(ready["amqp"], ready["amqps"]).replace("UseDevelopmentEmulator=true;", "")
+
+    def now(self) -> datetime:
+        """What the clock of the namespace shows."""
+        return datetime.fromisoformat(self._ask("GET", "clock")["now"].replace("Z", "+00:00"))
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock; all that falls due on the way has happened when this returns."""
+        self._ask("POST", "clock/advance", {"seconds": seconds})
+
+    def freeze(self) -> None:
+        """Stops the clock."""
+        self._ask("POST", "clock/freeze")
+
+    def resume(self) -> None:
+        """Lets a stopped clock run on."""
+        self._ask("POST", "clock/resume")
+
+    def step_by_itself(self) -> None:
+        """From now on the clock steps to the next deadline whenever the namespace is idle."""
+        self._ask("POST", "clock/auto")
+
+    def is_idle(self) -> bool:
+        """Whether nothing is left to deliver to a receiver, and no message is locked."""
+        status, _ = self._control.answer("POST", f"{self._path}/settled", {"within": 0})
+        return status == 200
+
+    def wait_idle(self, within: float = WITHIN_SECONDS) -> None:
+        """Waits until the namespace is idle."""
+        status, answer = self._control.answer("POST", f"{self._path}/settled", {"within": within})
+        assert status == 200, told(answer, status)
+
+    def wait_for_receiver(self, entity: str, within: float = WITHIN_SECONDS) -> None:
+        """Waits until a client receives from a queue or subscription."""
+        deadline = time.monotonic() + within
+        while not self._ask("GET", "receivers", entity=entity)["receivers"]:
+            assert time.monotonic() < deadline, f"{entity}: no client receives from it within {within} s"
+            time.sleep(0.01)
+
+    def expect(self, entity: str, kind: str, within: float = WITHIN_SECONDS, **fields: Any) -> None:
+        """Waits until something has happened: `expect("orders", "dead-lettered", reason="Rejected")`.
+
+        `kind` and `fields` are those of an event. If it does not happen, the failure has the timeline.
+        """
+        unknown = fields.keys() - Event.__annotations__.keys()
+        if unknown:
+            known = ", ".join(Event.__annotations__)
+            raise TypeError(f"nothing that happens has {', '.join(sorted(unknown))}; there are: {known}")
+        wanted = {"kind": kind, **fields}.items()
+        deadline = time.monotonic() + within
+        happened = self.timeline(entity)
+        while not any(wanted <= event.items() for event in happened):
+            said = "".join(f", {name} {value!r}" for name, value in fields.items())
+            assert time.monotonic() < deadline, f"{entity}: expected {kind}{said}; not within {within:g} s\n{happened}"
+            time.sleep(0.01)
+            happened = self.timeline(entity)
+
+    def counts(self, entity: str) -> dict[str, int]:
+        """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""
+        return dict(self._ask("GET", "counts", entity=entity))
+
+    def timeline(self, entity: str | None = None, message_id: str | None = None) -> Timeline:
+        """What happened in the namespace, to an entity or to a message, as far as the record goes back."""
+        return Timeline(self._ask("GET", "timeline", entity=entity, message_id=message_id)["events"])
+
+    def sessions(self, entity: str) -> list[dict[str, Any]]:
+        """The sessions of a queue or subscription, as the control API tells them: holders, states in base64."""
+        return list(self._ask("GET", "sessions", entity=entity)["sessions"])
+
+    def lose_session_lock(self, entity: str, session: str) -> None:
+        """Ends the lock of a session as if its time had run out."""
+        self._ask("POST", "sessions/lose", {"entity": entity, "session": session})
+
+    def explain(
+        self, subscription: str, properties: Mapping[str, Any] | None = None, **system: Any
+    ) -> dict[str, dict[str, Any]]:
+        """What each rule of `topic/Subscriptions/name` says of a message that is not sent.
+
+        `properties` are those of the application, `system` those of the service under its names, as in `Label="order"`.
+        """
+        message = [{"UserProperties": dict(properties or {}), "BrokerProperties": system}]
+        rules = self._ask("POST", "explain", message, subscription=subscription)["rules"]
+        return {rule["rule"]: rule for rule in rules}
+
+    def reset(self) -> None:
+        """Removes all messages, sessions and the record."""
+        self._ask("POST", "reset")
+
+    def problem(self) -> str | None:
+        """Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside."""
+        _, health = self._control.answer("GET", "health")
+        broken = [failure["reason"] for failure in health.get("failures", ()) if failure["namespace"] == self.name]
+        if broken:
+            return f"the emulator failed, which is a mistake in it: {'; '.join(broken)}"
+        return self.faults.unfired()
+
+    def remove(self) -> None:
+        """Ends the namespace with all that is in it."""
+        self._control.ask("DELETE", self._path)
+
+    def _ask(self, method: str, path: str, body: object = None, **query: str | None) -> Any:
+        return self._control.ask(method, f"{self._path}/{path}", body, **query)
+
+
+@contextmanager
+def namespace(topology: Declared = None, emulator: Emulator | None = None) -> Iterator[ServiceBus]:
+    """A namespace for as long as a block takes; without a topology it holds one queue, `queue.1`."""
+    servicebus = ServiceBus(emulator or shared(), topology)
+    try:
+        yield servicebus
+        problem = servicebus.problem()
+    finally:
+        servicebus.remove()
+    assert problem is None, problem
+
+
+def line(event: Event) -> str:
+    """An event as a line: when, what, to which message, where, by which client, and why."""
+    when = "" if event["kind"] == "clock-advanced" else f"+{event['offset']:.3f} s"
+    told = [event["message_id"] or event["session"], event["entity"] and f"in {event['entity']}"]
+    told += [event["client"] and f"by {event['client']}", event["reason"], event["detail"]]
+    return f"  {when:12}{event['kind']:16}{', '.join(filter(None, told))}".rstrip()

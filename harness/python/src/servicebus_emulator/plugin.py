@@ -1,0 +1,111 @@
+"""The pytest plugin: fixtures, and the timeline in the reports of tests that failed."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import TestCase
+
+import pytest
+
+from .control import EmulatorError
+from .namespace import ServiceBus
+from .process import Emulator
+from .topology import Declared, topology
+
+MARKER = "servicebus"
+MARKED = ("queues", "topics", "settings", "topology")
+
+_servicebus = pytest.StashKey[ServiceBus]()
+_has_not_passed = pytest.StashKey[bool]()
+_story = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help_text = "options of the emulator, as on its command line: --tier premium"
+    parser.addini("servicebus_options", help_text, type="args", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    what = "queues=[…], topics=[…], settings={…} or topology=… declare what the test's namespace holds"
+    config.addinivalue_line("markers", f"{MARKER}({', '.join(MARKED)}): {what}")
+
+
+@pytest.fixture(scope="session")
+def servicebus_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """The emulator of the session, or of the worker of pytest-xdist."""
+    with sentences():
+        emulator = Emulator(request.config.getini("servicebus_options"))
+    yield emulator
+    emulator.stop()
+
+
+@pytest.fixture
+def servicebus_topology(request: pytest.FixtureRequest) -> Declared:
+    """What namespaces hold whose tests have no marker: `topology.json` beside the test, else one queue, `queue.1`.
+
+    To be overridden: with what `topology` makes, a configuration of the official emulator, or the path of one.
+    """
+    file = request.path.with_name("topology.json")
+    return file if file.is_file() else None
+
+
+@pytest.fixture
+def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) -> Iterator[ServiceBus]:
+    """A namespace of the test's own, gone when the test is. A `unittest.TestCase` has it as `self.servicebus`."""
+    marker = request.node.get_closest_marker(MARKER)
+    declared = request.getfixturevalue("servicebus_topology") if marker is None else marked(marker, request.path)
+    with sentences():
+        servicebus = ServiceBus(servicebus_emulator, declared)
+    request.node.stash[_servicebus] = servicebus
+    if isinstance(request.instance, TestCase):
+        request.instance.servicebus = servicebus  # type: ignore[attr-defined]
+    yield servicebus
+    with sentences():
+        problem = None if request.node.stash.get(_has_not_passed, False) else servicebus.problem()
+        if problem:
+            request.node.stash[_story] = story(servicebus)
+        servicebus.remove()
+        if problem:
+            raise EmulatorError(problem)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds what happened in the namespace to the report of a test that failed."""
+    report = yield
+    servicebus = item.stash.get(_servicebus, None)
+    if not report.passed and servicebus is not None:
+        text = story(servicebus) if report.when == "call" else item.stash.get(_story, "")
+        if text and report.failed:
+            report.sections.append((f"timeline of {servicebus.name}", text))
+        item.stash[_has_not_passed] = True
+    return report
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Fails with a sentence, and without a traceback into this package."""
+    try:
+        yield
+    except (EmulatorError, OSError) as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+
+def story(servicebus: ServiceBus) -> str:
+    """The timeline of a namespace, or why there is none."""
+    try:
+        return str(servicebus.timeline())
+    except EmulatorError as error:
+        return str(error)
+
+
+def marked(marker: pytest.Mark, test: Path) -> Declared:
+    """What a marker declares; the path of a file is relative to that of the test."""
+    unknown = [name for name in marker.kwargs if name not in MARKED]
+    if marker.args or unknown:
+        given = ", ".join(map(repr, [*marker.args, *unknown]))
+        pytest.fail(f"@pytest.mark.{MARKER} takes {', '.join(MARKED)} by their names, not {given}", pytrace=False)
+    if "topology" not in marker.kwargs:
+        return topology(**marker.kwargs)
+    declared: Declared = marker.kwargs["topology"]
+    return test.parent / declared if isinstance(declared, str | Path) else declared

@@ -1,0 +1,229 @@
+"""What a failing test says, and what is said of bad input."""
+
+import socket
+
+import pytest
+from pytest import Pytester
+
+FREE = "def test_it(servicebus): pass"
+ONE_FAULT = """
+    from clients import complete, send
+
+    def test_it(servicebus):
+        send(servicebus, "queue.1")
+        servicebus.faults.on("{operation}", entity="queue.1").lose_lock()
+        {last}
+"""
+
+
+def says(project: Pytester, tests: str, *lines: str) -> pytest.RunResult:
+    """Runs tests that must not pass, and expects lines in what is printed, in their order."""
+    project.makepyfile(tests)
+    result = project.runpytest_subprocess("-q")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([pattern.replace("[", "[[]") for pattern in lines])
+    return result
+
+
+def test_the_report_of_a_failing_test_has_its_timeline(project: Pytester) -> None:
+    tests = """
+        from datetime import timedelta
+        from clients import send
+
+        def test_it(servicebus):
+            send(servicebus, "queue.1", time_to_live=timedelta(hours=1))
+            servicebus.advance(seconds=3600)
+            assert servicebus.counts("queue.1")["active"] == 1
+    """
+    says(
+        project,
+        tests,
+        "E       assert 0 == 1",
+        "-* timeline of test-1 -*",
+        "  +* s *sent *o-17, in queue.1, by SBSender-*",
+        "  *clock-advanced  3600 s",
+        "  +3600.* s expired *o-17, in queue.1*",
+    )
+
+
+def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: Pytester) -> None:
+    tests = """
+        from clients import complete, send
+
+        def test_it(servicebus):
+            send(servicebus, "queue.1")
+            complete(servicebus, "queue.1")
+            servicebus.expect("queue.1", "completed", message_id="o-17")
+            servicebus.expect("queue.1", "dead-lettered", message_id="o-17", within=0.1)
+
+        def test_a_field_that_does_not_exist(servicebus):
+            servicebus.expect("queue.1", "completed", colour="red")
+    """
+    says(
+        project,
+        tests,
+        "E*AssertionError: queue.1: expected dead-lettered, message_id 'o-17'; not within 0.1 s",
+        "E* sent *",
+        "E* delivered *",
+        "E* completed *",
+        "E*TypeError: nothing that happens has colour; there are: at, offset, kind, *",
+    )
+
+
+def test_a_fault_that_never_fired_fails_its_test(project: Pytester) -> None:
+    says(
+        project,
+        ONE_FAULT.format(operation="complete", last=""),
+        'a fault never fired: on("complete", entity=\'queue.1\').apply("lose-lock")',
+        "  no such operation came",
+        "  scripted at *test_a_fault_that_never_fired_fails_its_test.py:5",
+        "hint: have the test do what the fault is on, or take the fault out with `remove()`",
+        "-* timeline of test-1 -*",
+    ).assert_outcomes(passed=1, errors=1)
+
+
+def test_it_says_what_came_near(project: Pytester) -> None:
+    tests = """
+        import pytest
+        from clients import send
+
+        @pytest.mark.servicebus(queues=["a", "b"])
+        def test_it(servicebus):
+            servicebus.faults.on("send", entity="a", nth=2).reject("amqp:not-allowed")
+            servicebus.faults.on("send", entity="a", message_id="x").server_busy()
+            send(servicebus, "a")
+            send(servicebus, "b")
+    """
+    near = ["  1 came before its turn, 1 came in other entities", "  1 came without what was asked for, 1 came in *"]
+    says(project, tests, *near)
+
+
+def test_a_fault_that_fired_or_was_taken_out_and_one_of_a_failing_test_are_no_failure(project: Pytester) -> None:
+    tests = """
+        import pytest
+        from azure.servicebus.exceptions import MessageLockLostError
+        from clients import complete, send
+
+        def test_fired(servicebus):
+            send(servicebus, "queue.1")
+            late = servicebus.faults.on("complete", entity="queue.1").lose_lock()
+            with pytest.raises(MessageLockLostError):
+                complete(servicebus, "queue.1")
+            assert late.hits == 1
+
+        def test_taken_out(servicebus):
+            servicebus.faults.on("complete").lose_reply().remove()
+
+        def test_failing(servicebus):
+            servicebus.faults.on("complete").lose_reply()
+            raise ValueError("another")
+
+        def test_skipped(servicebus):
+            servicebus.faults.on("complete").lose_reply()
+            pytest.skip("not here")
+    """
+    says(project, tests, "E       ValueError: another").assert_outcomes(passed=2, failed=1, skipped=1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ('on("complete", colour=1).lose_lock()', "*unknown field `colour`, expected one of `operation`, *"),
+        ('on("complet").lose_lock()', "*operation*complet*"),
+        ('on("send").apply("lose-lok")', "*lose-lok*"),
+    ],
+)
+def test_a_mistake_in_a_fault_is_a_sentence(project: Pytester, request_: str, said: str) -> None:
+    tests = f"def test_it(servicebus): servicebus.faults.{request_}"
+    says(project, tests, f"E*EmulatorError: {said}")
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ("queue=['a']", "@pytest.mark.servicebus takes queues, topics, settings, topology by their names, not 'queue'"),
+        ("['a']", "@pytest.mark.servicebus takes queues, topics, settings, topology by their names, not ['a']"),
+        (
+            "queues=[queue('a', max_deliveries=3), queue('b', lock_duration='PT1S')]",
+            'the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "MaxDeliveryCount"?; '
+            '*.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)',
+        ),
+        ("topology='none.json'", "*No such file or directory: '*none.json'"),
+    ],
+)
+def test_a_mistake_in_a_topology_is_a_sentence(project: Pytester, marker: str, said: str) -> None:
+    tests = f"""
+        import pytest
+        from servicebus_emulator import queue
+
+        @pytest.mark.servicebus({marker})
+        def test_it(servicebus): pass
+    """
+    result = says(project, tests, "_* ERROR at setup of test_it _*", said)
+    assert "Traceback" not in result.stdout.str() and "During handling" not in result.stdout.str()
+
+
+def test_without_a_program_it_says_how_to_get_one(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SERVICEBUS_EMULATOR_BIN", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    project.makeconftest("import servicebus_emulator.process as it\nit.installed = lambda: None")
+    says(
+        project,
+        FREE,
+        "this installation has no emulator for * on *, and there is none on the path: build it with "
+        "`cargo build --release -p servicebus-emulator` and name it in SERVICEBUS_EMULATOR_BIN",
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("/nowhere/emulator", "SERVICEBUS_EMULATOR_BIN names /nowhere/emulator, which is no program: name one, or *"),
+        ("true", "the emulator did not start: */true is no emulator; check `servicebus_options` and *_BIN"),
+        ("cat", "the emulator did not start: *cat: unrecognized option *; check `servicebus_options` and *_BIN"),
+    ],
+)
+def test_what_is_no_emulator_is_refused(
+    project: Pytester, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", program)
+    says(project, FREE, said)
+
+
+def test_a_port_in_use_is_a_sentence(project: Pytester) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        project.makeini(f"[pytest]\nservicebus_options = --amqp-port {port}\n")
+        says(project, FREE, f"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use *")
+
+
+def test_an_option_that_does_not_exist_is_a_sentence(project: Pytester) -> None:
+    project.makeini("[pytest]\nservicebus_options = --amqp-prot 1\n")
+    says(project, FREE, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
+
+
+def test_an_emulator_that_dies_is_a_sentence_in_its_test_and_in_later_ones(project: Pytester) -> None:
+    tests = """
+        import os
+        import signal
+        from clients import send
+
+        def test_it(servicebus, servicebus_emulator):
+            send(servicebus, "queue.1")
+            os.kill(servicebus_emulator.ready["pid"], signal.SIGKILL)
+            servicebus.counts("queue.1")
+
+        def test_next(servicebus):
+            pass
+    """
+    sentence = "*the emulator ended by SIGKILL in the middle of the run: start the run again *"
+    says(
+        project,
+        tests,
+        "*ERROR at setup of test_next*",
+        sentence,
+        "*FAILURES*",
+        sentence,
+        "*timeline of test-1*",
+        sentence,
+    )
