@@ -4,7 +4,6 @@
 //! It serves every path that the control API does not have. A request is understood, judged, and only then is its body
 //! read: who may do nothing costs little. What it does to entities is done by the same code as at the control API.
 
-mod atom;
 mod authorize;
 mod call;
 mod describe;

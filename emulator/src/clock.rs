@@ -3,14 +3,21 @@
 //! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the namespace's (decision
 //! D19). What passes is measured by the runtime's clock, so that a runtime whose time is paused drives everything. This
 //! is the only file that asks the operating system what time it is.
+//!
+//! Instants as dates. The calendar of RFC 3339 ends with the year 9999, the time of a namespace does not: what lies beyond
+//! is shown as the last instant.
+//!
+//! Wakes the task that fires what is due.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp as Date;
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::Timestamp;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
@@ -234,6 +241,75 @@ impl Drop for Walk<'_> {
     }
 }
 
+/// The date of an instant; the last one there is for what comes after it.
+pub(crate) fn date(instant: Timestamp) -> Date {
+    from_millis(instant.as_millis())
+}
+
+/// The same as the standard library has it.
+pub(crate) fn system_time(instant: Timestamp) -> SystemTime {
+    date(instant).into()
+}
+
+/// The same of milliseconds since the Unix epoch.
+pub(crate) fn from_millis(millis: i64) -> Date {
+    let beyond = if millis < 0 { Date::MIN } else { Date::MAX };
+    Date::from_millisecond(millis).unwrap_or(beyond)
+}
+
+/// The last instant that has a date.
+pub(crate) fn last() -> Timestamp {
+    Timestamp::from_millis(Date::MAX.as_millisecond())
+}
+
+/// The earliest deadline that the task knows of.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    armed: AtomicI64,
+    notify: Notify,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self {
+            armed: AtomicI64::new(i64::MAX),
+            notify: Notify::new(),
+        }
+    }
+}
+
+impl Alarm {
+    /// Makes sure that the task is awake by `deadline`.
+    pub(crate) fn arm(&self, deadline: Timestamp) {
+        let deadline = deadline.as_millis();
+        if deadline < self.armed.load(Ordering::Relaxed)
+            && deadline < self.armed.fetch_min(deadline, Ordering::AcqRel)
+        {
+            self.notify.notify_one();
+        }
+    }
+
+    /// The clock was changed, so that what the task sleeps for may be wrong, or there is something to forward.
+    pub(crate) fn notify(&self) {
+        self.notify.notify_one();
+    }
+
+    /// Forgets what it was armed for: a deadline that appears from now on arms it again.
+    pub(crate) fn disarm(&self) {
+        self.armed.store(i64::MAX, Ordering::Release);
+    }
+
+    /// Notes a deadline that the task itself has seen.
+    pub(crate) fn expect(&self, deadline: Timestamp) {
+        self.armed.fetch_min(deadline.as_millis(), Ordering::AcqRel);
+    }
+
+    /// Resolves when it was armed for an earlier deadline or notified.
+    pub(crate) async fn notified(&self) {
+        self.notify.notified().await;
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -341,5 +417,18 @@ pub(crate) mod tests {
         walk.step_to(clock.now() + Duration::from_secs(9));
         drop(walk);
         assert_eq!(clock.read().ahead, 70_000, "as far as it came");
+    }
+
+    #[test]
+    fn what_has_no_date_is_shown_as_the_nearest() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (i64::MAX, "9999-12-30T22:00:00.999999999Z"),
+            (last().as_millis() + 1, "9999-12-30T22:00:00.999999999Z"),
+            (last().as_millis(), "9999-12-30T22:00:00.999999999Z"),
+            (i64::MIN, "-009999-01-02T01:59:59Z"),
+        ] {
+            assert_eq!(from_millis(millis).to_string(), text);
+        }
     }
 }

@@ -42,8 +42,8 @@ use crate::shared::Shared;
 use account::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
 use wire::line::Line;
-pub(crate) use wire::stream::{Unread, Wire};
 pub(crate) use wire::websocket::WebSocket;
+pub(crate) use wire::{Unread, Wire};
 
 /// How long a peer may take to read what is left for it at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -13,7 +13,6 @@ mod injected;
 mod namespaces;
 mod operations;
 mod process;
-mod request;
 mod routes;
 mod sessions;
 mod timeline;
@@ -37,12 +36,12 @@ use crate::listeners::{Listening, Until};
 use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
+use error::Chosen;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
 pub(crate) use process::Stopping;
-use request::Chosen;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

@@ -18,7 +18,6 @@ mod headers;
 mod heads;
 mod outgoing;
 mod receive;
-mod rejection;
 mod route;
 mod send;
 mod value;
@@ -33,11 +32,11 @@ use servicebus_broker::ClientId;
 
 use crate::shared::Shared;
 pub(crate) use context::Carrier;
+use context::Rejection;
 use context::RequestContext;
 use headers::Content;
 pub(crate) use heads::{Tapped, tap};
 use receive::Waiting;
-use rejection::Rejection;
 pub(crate) use route::Route;
 use route::Verb;
 

@@ -2,7 +2,7 @@
 
 use ring::hmac;
 
-use super::error::quote;
+use super::quote;
 use super::{Claims, Key, TokenError};
 
 /// Longest response that is read, in bytes.

@@ -162,8 +162,8 @@ impl Policy<'_> {
         };
         if !covers(&verified.audience_path, &audience_path) {
             return Err(TokenError::Audience {
-                signed: super::error::quote(&verified.audience_path),
-                claimed: super::error::quote(&audience_path),
+                signed: super::quote(&verified.audience_path),
+                claimed: super::quote(&audience_path),
             });
         }
         Ok(Acceptance {

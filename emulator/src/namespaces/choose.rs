@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use super::served::{Namespaces, Served};
+use super::{Namespaces, Served};
 use crate::auth::sas;
 use crate::namespace::Namespace;
 

@@ -11,7 +11,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use tokio::time::timeout;
 
-use super::rejection::Rejection;
+use super::context::Rejection;
 use super::value::{self, PropertyValue};
 use crate::nodes::Condition;
 

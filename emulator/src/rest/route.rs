@@ -6,7 +6,7 @@
 use axum::http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 
-use super::rejection::Rejection;
+use super::context::Rejection;
 use crate::auth::Claim;
 use crate::nodes::{Address, Condition, quote};
 

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::peers::AcceptedConnection;
-use super::peers::serve;
+use super::AcceptedConnection;
+use super::serve;
 use crate::listeners::Until;
 use crate::shared::Shared;
 

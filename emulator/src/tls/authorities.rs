@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::TlsError;
+use super::TlsOptions;
 use super::authority::{Authority, Scope, is_local};
 use super::directory;
-use super::options::TlsError;
-use super::options::TlsOptions;
 
 /// Both of them.
 pub(crate) struct Authorities {

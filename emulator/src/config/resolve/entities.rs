@@ -11,7 +11,7 @@ use super::{check_small_name, report_repeated, rule};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
 use crate::config::reader::{Place, Places, Report};
-use crate::config::{SubscriptionConfig, TopicConfig, nearest};
+use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
 /// Queues with their names.
 type Queues = Vec<(EntityPath, EntityDescription)>;
@@ -215,7 +215,7 @@ fn allowed(
     let others = declared.iter().filter(|name| Some(**name) != path);
     let names = others.map(|name| name.as_str());
     let nearest = match declared.len() {
-        0..=nearest::MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
+        0..=problem::MAX_COMPARED if compares => problem::nearest(target.as_str(), names),
         _ => None,
     };
     match nearest {
