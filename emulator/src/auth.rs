@@ -10,13 +10,11 @@
 //!
 //! Why a client is not let in, in words for a client's log: precise, and never with a secret.
 
-mod audience;
 pub mod connection_string;
 mod grants;
 mod jwt;
 mod key_set;
 pub(crate) mod minted;
-mod plain;
 mod policy;
 pub mod sas;
 
@@ -24,14 +22,14 @@ use std::fmt;
 
 use thiserror::Error;
 
-pub use audience::{audience_path, covers};
 pub use connection_string::{ConnectionString, ConnectionStringError};
 pub use grants::{Claim, Claims};
 pub use grants::{Grant, Grants};
+pub use grants::{audience_path, covers};
 pub(crate) use jwt::verify_minted;
 pub use key_set::KeySet;
 pub(crate) use key_set::MAX_KEY_SET_SIZE;
-pub use plain::verify_plain;
+pub use policy::verify_plain;
 pub use policy::{Acceptance, Jwt, Policy, TokenCheck};
 
 /// Name of the key that every client of an emulator knows, the official one's and ours.

@@ -7,9 +7,7 @@
 mod account;
 mod attach;
 mod browse;
-mod changes;
 mod client;
-mod clients;
 mod commit;
 mod deliver;
 mod faults;

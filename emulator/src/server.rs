@@ -1,8 +1,9 @@
 //! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, on every port.
 //!
 //! Serves one connection at a time of its client, counts it, and says how it ended.
+//!
+//! Accepts connections at the listeners of an emulator, those at the addresses of single namespaces among them.
 
-mod listeners;
 mod protocol;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
+use crate::listeners::Until;
 use crate::shared::Shared;
 use crate::watchdog::watched;
-
-pub(crate) use listeners::open;
 
 /// Serves a client that a listener accepted, if there is room for it.
 pub(crate) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
@@ -99,6 +100,98 @@ impl AcceptedConnection {
         tracing::warn!(address = %self.address, "refused: too many connections");
         Ok(())
     }
+}
+
+/// How long connections may take to end when a listener stops.
+const STOPPING: Duration = Duration::from_secs(2);
+/// Pause after an accept that failed for want of files or memory.
+const EXHAUSTED: Duration = Duration::from_millis(50);
+
+/// One listener and those who came through it.
+struct Accepting {
+    shared: Arc<Shared>,
+    router: axum::Router,
+    stop: watch::Receiver<bool>,
+    /// Ends when the listener is to close; none where only the emulator's end closes it.
+    until: Option<Until>,
+    peers: JoinSet<()>,
+}
+
+/// Serves what comes to these listeners for as long as the emulator does, or until they are to close.
+pub(crate) fn open(
+    listeners: Vec<TcpListener>,
+    shared: &Arc<Shared>,
+    router: &axum::Router,
+    until: Option<&Until>,
+) {
+    for listener in listeners {
+        shared.listeners.spawn(|stop| {
+            let accepting = Accepting {
+                shared: Arc::clone(shared),
+                router: router.clone(),
+                stop,
+                until: until.cloned(),
+                peers: JoinSet::new(),
+            };
+            accepting.run(listener)
+        });
+    }
+}
+
+impl Accepting {
+    /// Accepts peers until told not to, then waits for them to end; when the emulator stops, not for long.
+    async fn run(mut self, listener: TcpListener) {
+        self.accept(&listener).await;
+        drop(listener);
+        // With it goes the word that the listener is closed.
+        drop(self.until.take());
+        let Self { peers, stop, .. } = &mut self;
+        tokio::select! {
+            () = all(peers) => return,
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        if timeout(STOPPING, all(peers)).await.is_err() {
+            tracing::warn!(left = peers.len(), "connections were cut");
+        }
+    }
+
+    async fn accept(&mut self, listener: &TcpListener) {
+        let Self {
+            shared,
+            router,
+            stop,
+            until,
+            peers,
+        } = self;
+        let stopped = stop.clone();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, address)) => {
+                        let accepted = AcceptedConnection {
+                            address,
+                            shared: Arc::clone(shared),
+                            router: router.clone(),
+                            stop: stopped.clone(),
+                            is_reserved: false,
+                        };
+                        peers.spawn(serve(stream, accepted));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept");
+                        sleep(EXHAUSTED).await;
+                    }
+                },
+                Some(_) = peers.join_next() => {}
+                () = Until::ended(until) => break,
+                _ = stop.changed() => break,
+            }
+        }
+    }
+}
+
+async fn all(peers: &mut JoinSet<()>) {
+    while peers.join_next().await.is_some() {}
 }
 
 #[cfg(test)]

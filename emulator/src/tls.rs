@@ -11,7 +11,6 @@
 mod authorities;
 mod authority;
 mod directory;
-mod trust_store;
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -2,8 +2,6 @@
 
 mod effect;
 mod operation;
-#[cfg(feature = "schema")]
-mod schema;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

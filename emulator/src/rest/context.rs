@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use servicebus_broker::SubQueue;
 use tokio::sync::watch;
 
+use super::Route;
 use super::heads::Heads;
-use super::route::Route;
 use crate::auth::{Claim, audience_path};
 use crate::kept::Kept;
 use crate::namespace::{Caller, Namespace, SharedEntity, check_claim, system_tracker};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use super::TlsError;
+use super::authorities;
 use super::authority::{Authority, Scope};
-use super::trust_store;
 
 const CERTIFICATE: &str = "ca.pem";
 /// The extension of trust stores.
@@ -72,7 +72,7 @@ pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<
 /// cannot be written.
 pub(super) fn trust_store(file: &Path, certificates: &str) -> Option<PathBuf> {
     let store = beside(file);
-    match write_if_changed(&store, &trust_store::encode(certificates)) {
+    match write_if_changed(&store, &authorities::encode(certificates)) {
         Ok(()) => Some(store),
         Err(error) => {
             let store = store.display();

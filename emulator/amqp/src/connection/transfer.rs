@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::detach::unattached;
+use super::attach::unattached;
 use super::flow::{pend_link_flow, pend_session_flow};
-use super::state::{Connection, PendingFlow};
+use super::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
 use crate::event::{Event, Transfer};
 use crate::ids::{DeliveryNumber, LinkId};

@@ -186,7 +186,8 @@ fn span_text(ticks: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xml::{CONNECT, INSTANCE, read};
+    use crate::xml::read;
+    use crate::xml::{CONNECT, INSTANCE};
 
     fn values(inner: &str) -> Result<Vec<(String, Encoded)>, ServiceError> {
         let text = format!(

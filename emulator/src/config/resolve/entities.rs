@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier};
 
-use super::{check_small_name, report_repeated, rule};
+use super::{check_small_name, report_repeated};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
 use crate::config::reader::{Place, Places, Report};
+use crate::config::resolve;
 use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
 /// Queues with their names.
@@ -121,7 +122,7 @@ fn subscription(
         description: description.clone(),
         places: properties.places,
     });
-    let rules = rule::rules(report, rules);
+    let rules = resolve::rules(report, rules);
     Some(SubscriptionConfig {
         name: name?.value,
         description,
