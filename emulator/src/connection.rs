@@ -116,7 +116,7 @@ pub(crate) async fn serve<W: Wire>(
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
                 stopping = true;
-                peer.say_goodbye();
+                peer.send_close();
             }
         }
     }

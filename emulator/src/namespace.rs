@@ -319,7 +319,7 @@ impl Namespace {
         self.note_about(events, client, entity, attempt.number, kind);
     }
 
-    /// Puts into the record that a scripted fault struck.
+    /// Puts into the record that a scripted fault was applied.
     pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&SharedEntity>, text: &str) {
         let mut events = Events::new();
         let fault = events.text(text);

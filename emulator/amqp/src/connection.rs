@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Bytes that this side keeps because of what the peer did: deliveries of which frames are missing, sessions and
-    /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds nobody
+    /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds no peer
     /// to a limit: that is for its owner, who may [`Connection::close`] it.
     pub fn held(&mut self) -> usize {
         let events = self.events.len() * size_of::<Event>() + self.unreported;

@@ -27,9 +27,9 @@ pub struct ExplorationRequest {
     pub faults: Option<u64>,
     /// The names of the effects that are tried; all unless set.
     pub effects: Option<Vec<String>>,
-    /// Parts of keys: only operations with one of them in theirs are struck.
+    /// Parts of keys: faults are applied only to operations with one of them in theirs.
     pub only: Vec<String>,
-    /// Parts of keys: operations with one of them in theirs are not struck.
+    /// Parts of keys: no fault is applied to operations with one of them in theirs.
     pub except: Vec<String>,
     /// In place of all that is planned: the faults of this token alone.
     pub token: Option<String>,
@@ -53,7 +53,7 @@ pub struct ExplorationRun {
     pub token: Option<String>,
     /// The name of its namespace, which is there until the result of the run is told.
     pub namespace: String,
-    /// The connection string of the test itself, whose operations are not struck.
+    /// The connection string of the test itself, to whose operations no fault is applied.
     pub connection_string: String,
     /// The connection string of each party.
     pub parties: BTreeMap<String, String>,

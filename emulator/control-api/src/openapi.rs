@@ -52,19 +52,9 @@ impl Description {
     }
 
     /// Adds a route of the group: `GET /health`, with an id that names its function in generated clients.
-    fn route(
-        &mut self,
-        line: &str,
-        id: &str,
-        summary: &str,
-        describe: impl FnOnce(Operation<'_>) -> Operation<'_>,
-    ) {
+    fn route(&mut self, line: &str, id: &str, summary: &str) -> Operation<'_> {
         let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
-        let tag = self.tags.last().map(|tag| tag["name"].clone());
-        let operation = Operation::new(self, path, id, summary, tag);
-        let described = describe(operation).finish();
-        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
-        methods[method.to_lowercase()] = described;
+        Operation::new(self, path, method.to_lowercase(), id, summary)
     }
 
     fn answer<T: JsonSchema>(&mut self) -> Value {

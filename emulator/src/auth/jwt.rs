@@ -32,7 +32,7 @@ struct Parts<'a> {
     signature: Vec<u8>,
 }
 
-/// When a token expires that the emulator has minted; none where it was not. One that only says so is an error.
+/// When a token expires that the emulator has issued; none where it was not. One that only says so is an error.
 pub(crate) fn verify_minted(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
     let parts = Parts::read(token)?;
     if parts.claims.get("iss").and_then(Value::as_str) != Some(minted::ISSUER) {

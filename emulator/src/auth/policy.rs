@@ -28,7 +28,7 @@ pub enum Jwt {
     /// addresses alone; else as [`Self::Minted`], because a token without a signature has every right.
     #[default]
     Unset,
-    /// Those alone that the emulator has minted itself.
+    /// Those alone that the emulator has issued itself.
     Minted,
     /// By their shape and expiry only.
     Accept,
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn unsigned_tokens_are_accepted_where_they_give_nobody_more() {
+    fn unsigned_tokens_are_accepted_where_they_give_no_client_more() {
         let limited = Key {
             claims: Claims::SEND,
             ..Key::well_known()

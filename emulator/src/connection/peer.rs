@@ -365,7 +365,7 @@ impl ClientConnection {
     }
 
     /// The emulator stops.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn send_close(&mut self) {
         let refusal = ServiceError::new(Condition::ConnectionForced, "The emulator is stopping.");
         let error = self.client.refuse(&refusal, None);
         self.engine.close(Some(error));

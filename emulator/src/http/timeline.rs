@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_nobody_reads_keeps_its_place_until_it_is_dropped() {
+    async fn one_that_is_not_read_keeps_its_place_until_it_is_dropped() {
         let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
         refuse(&namespace, 5_000);
         let unread = body(&namespace, &permits).await;

@@ -91,7 +91,7 @@ impl Connection {
         found.is_some_and(|found| matches!(found.stage, LinkState::Attaching(_)))
     }
 
-    /// Takes the link away from whoever has the same name in the same direction (spec/wire.md §10.20).
+    /// Takes the link away from an older one of the same name and direction (spec/wire.md §10.20).
     fn steal(&mut self, channel: u16, request: &AttachRequest) {
         let Some(session) = self.sessions.on(channel) else {
             return;

@@ -89,7 +89,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         hostname: open.hostname,
         idle_timeout: idle.map(|milliseconds| Duration::from_millis(milliseconds.into())),
         channel_max: open.channel_max.0,
-        // Nobody may announce less (AMQP 1.0 §2.7.1); who does gets frames that everyone must take.
+        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
         max_frame_size: open.max_frame_size.0.max(512),
         is_jms: open.properties.as_ref().is_some_and(is_jms),
         has_properties: open.properties.is_some_and(|map| !map.is_empty()),

@@ -1,16 +1,12 @@
 //! What becomes of an operation on which a fault takes effect.
-//!
-//! The schema of effects, of which the emulator takes more forms than it gives.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "most effects close nothing and have no error"
 )]
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::seconds;
@@ -316,48 +312,10 @@ impl Wait {
     }
 }
 
-impl JsonSchema for Effect {
-    fn schema_name() -> Cow<'static, str> {
-        "Effect".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = Vec::from_iter(EffectKind::all().map(EffectKind::name));
-        let whens = Vec::from_iter(When::ALL.map(When::name));
-        json_schema!({
-            "description": "A name, or an object with the name as its only key and the details in it. Which of them an \
-                operation can have is told by the refusal of any other.",
-            "anyOf": [
-                { "type": "string", "enum": names },
-                {
-                    "type": "object",
-                    "minProperties": 1,
-                    "maxProperties": 1,
-                    "propertyNames": { "enum": names },
-                    "additionalProperties": {
-                        "type": "object",
-                        "properties": {
-                            "condition": { "type": "string", "minLength": 1, "maxLength": 128 },
-                            "description": { "type": "string", "minLength": 1, "maxLength": 1024 },
-                            "status": { "type": "integer", "minimum": 200, "maximum": 599 },
-                            "when": { "type": "string", "enum": whens },
-                            "seconds": { "type": "number", "exclusiveMinimum": 0 },
-                            "clock": { "type": "string", "enum": ["virtual", "real"] },
-                            "behind": { "type": "integer", "minimum": 1, "maximum": 1000 },
-                        },
-                        "additionalProperties": false,
-                    },
-                },
-            ],
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn effects_have_the_form_of_the_control_api() {
