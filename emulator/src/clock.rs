@@ -29,7 +29,11 @@ pub(crate) const RECHECK: Duration = Duration::from_secs(5);
 
 /// Where an emulator reads wall time: by default from the operating system. Tests hand in their own.
 #[derive(Clone)]
-pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub struct WallClock {
+    now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Milliseconds since the Unix epoch that tokens are judged by for good, where their issuers do not follow this clock.
+    tokens: Option<i64>,
+}
 
 /// Wall time: carried on by the runtime's clock, and moved forward when the wall clock jumps.
 #[derive(Debug, Clone)]
@@ -77,7 +81,10 @@ pub(crate) struct Walk<'a> {
 impl WallClock {
     /// A clock that shows what `now` returns each time it is asked. What it shows may jump; backwards it is not followed.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self {
+            now: Arc::new(now),
+            tokens: None,
+        }
     }
 
     /// A clock that shows `wall` now and goes on as the runtime's clock does; within a runtime whose time is paused it
@@ -87,8 +94,16 @@ impl WallClock {
         Self::new(move || wall + begun.elapsed())
     }
 
+    /// Judges tokens by what it shows now for good: for clients that issue them by the clock of the operating system.
+    pub fn with_lasting_tokens(self) -> Self {
+        Self {
+            tokens: Some(self.now()),
+            ..self
+        }
+    }
+
     fn now(&self) -> i64 {
-        let since = (self.0)().duration_since(UNIX_EPOCH);
+        let since = (self.now)().duration_since(UNIX_EPOCH);
         since.map_or(0, |since| {
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
         })
@@ -134,13 +149,18 @@ impl RealClock {
 
     /// Seconds since the Unix epoch, in which tokens speak.
     pub(crate) fn unix_seconds(&self) -> i64 {
-        self.now().as_millis().div_euclid(1000)
+        self.token_time().as_millis().div_euclid(1000)
+    }
+
+    fn token_time(&self) -> Timestamp {
+        let fixed = self.wall.tokens.map(Timestamp::from_millis);
+        fixed.unwrap_or_else(|| self.now())
     }
 
     /// What [`RealClock::elapsed`] says when it is time to look whether this second since the Unix epoch has begun.
     pub(crate) fn look_at(&self, unix_seconds: i64) -> Duration {
         let at = Timestamp::from_millis(unix_seconds.saturating_mul(1000));
-        let now = self.now();
+        let now = self.token_time();
         self.elapsed() + at.since(now).min(RECHECK)
     }
 

@@ -6,6 +6,7 @@
 mod connections;
 mod handling;
 mod losing;
+mod meta;
 mod sending;
 mod sessions;
 mod support;

@@ -224,19 +224,62 @@ fn listed(plans: &[Plan]) -> String {
 
 /// What failures have in common that are one: where they happened and what they say, without numbers and ids.
 pub fn cluster_key(failure: &Failure) -> (Option<String>, String) {
-    let plain = failure
+    let is_in_word = |character: char| character.is_alphanumeric() || character == '-';
+    let words = failure
         .message
-        .chars()
-        .filter(|character| !character.is_ascii_digit());
+        .split_inclusive(|character| !is_in_word(character));
+    let plain = words.map(|word| {
+        let name = word.trim_end_matches(|character| !is_in_word(character));
+        match name.contains(|character: char| character.is_ascii_digit()) {
+            true => &word[name.len()..],
+            false => word,
+        }
+    });
     (failure.location.clone(), plain.collect())
 }
 
-/// Orders plans by how much they explain: fewer faults, weaker effects; the earlier stays in front.
-pub fn weaker(plan: &Plan) -> (usize, u32) {
-    let strength = plan
-        .faults
-        .iter()
-        .map(|(_, effect)| effect.strength())
-        .sum();
-    (plan.faults.len(), strength)
+/// Orders plans by how much they explain: fewer faults, weaker effects, earlier operations.
+pub fn weaker(plan: &Plan) -> (usize, u32, u64) {
+    let effects = plan.faults.iter().map(|(_, effect)| effect.strength());
+    let first = plan.faults.first();
+    let number = first.map_or(0, |(site, _)| site.operation.number);
+    (plan.faults.len(), effects.sum(), number)
+}
+
+/// Returns what may fail as a plan does and explains more, the best first: one of its faults alone, then weaker effects at the
+/// same operations.
+pub fn simpler(plan: &Plan) -> Vec<Plan> {
+    let alone = plan.faults.iter().map(|fault| vec![fault.clone()]);
+    let mut simpler: Vec<Vec<_>> = alone.filter(|_| plan.faults.len() > 1).collect();
+    for (index, (site, effect)) in plan.faults.iter().enumerate() {
+        let mut effects = Effect::applicable(&site.operation);
+        effects.retain(|other| other.strength() < effect.strength());
+        effects.sort_by_key(|other| other.strength());
+        simpler.extend(effects.into_iter().map(|other| {
+            let mut faults = plan.faults.clone();
+            faults[index].1 = other;
+            faults
+        }));
+    }
+    simpler.into_iter().map(|faults| Plan { faults }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_one_that_differ_in_numbers_and_ids() {
+        let key = |message: &str| {
+            cluster_key(&Failure {
+                message: message.to_owned(),
+                location: None,
+            })
+        };
+        assert_eq!(
+            key("o-1 (f3a0-9b) was charged 2 times"),
+            key("o-17 (77c1-0d) was charged 3 times")
+        );
+        assert_ne!(key("o-1 was charged"), key("o-1 was lost"));
+    }
 }
