@@ -71,3 +71,8 @@ async fn namespace_with_order() -> (ServiceBus, QueueClient) {
 async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
     action.result().await.unwrap_err().to_string()
 }
+
+/// What a future gives, which must come in time.
+fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    servicebus_test_support::client::within("an answer", future)
+}

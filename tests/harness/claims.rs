@@ -1,43 +1,21 @@
 //! Connection strings with fewer rights than all.
 
-use fe2o3_amqp::{Connection, Receiver, Sender, Session, sasl_profile::SaslProfile};
 use rstest::rstest;
 use servicebus_harness::prelude::*;
-
-use servicebus_test_support::built;
+use servicebus_test_support::{built, client::Client};
 
 /// Which of sending and receiving a connection string allows.
 async fn allowed(servicebus: &ServiceBus, connection_string: &str) -> (bool, bool) {
-    let part = |name: &str| {
-        let mut parts = connection_string
-            .split(';')
-            .filter_map(|part| part.split_once('='));
-        parts
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value.to_owned())
-    };
-    let sasl = SaslProfile::Plain {
-        username: part("SharedAccessKeyName").unwrap(),
-        password: part("SharedAccessKey").unwrap(),
-    };
     let endpoint = servicebus.endpoints().amqp;
-    let mut connection = Connection::builder()
-        .container_id("limited")
-        .sasl_profile(sasl)
-        .open(format!("amqp://{endpoint}").as_str())
-        .await
-        .unwrap();
-    let mut session = Session::begin(&mut connection).await.unwrap();
-    let sends = Sender::attach(&mut session, "sender", "queue.1")
-        .await
-        .is_ok();
-    let mut session = Session::begin(&mut connection).await.unwrap();
-    let receives = Receiver::attach(&mut session, "receiver", "queue.1")
-        .await
-        .is_ok();
+    let connecting = Client::connect(endpoint, connection_string, "limited");
+    let mut client = connecting.await.unwrap();
+    let sends = client.try_sender("queue.1", Default::default()).await;
+    client.begin().await.unwrap();
+    let receives = client.try_receiver("queue.1").await;
+    let allowed = (sends.is_ok(), receives.is_ok());
     // A refused attach may have left it in any state.
-    let _ = connection.close().await;
-    (sends, receives)
+    let _ = client.connection.close().await;
+    allowed
 }
 
 #[rstest]
