@@ -55,14 +55,15 @@ fn orders() -> Topology {
 }
 
 /// A namespace with that queue.
-async fn namespace_with_orders() -> ServiceBus {
-    ServiceBus::builder().topology(orders()).start().await
+async fn namespace_with_orders() -> (ServiceBus, QueueClient) {
+    let servicebus = ServiceBus::builder().topology(orders()).start().await;
+    let orders = servicebus.queue("orders");
+    (servicebus, orders)
 }
 
 /// That namespace with the message `o-17` in its queue.
 async fn namespace_with_order() -> (ServiceBus, QueueClient) {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-17")).await;
     (servicebus, orders)
 }

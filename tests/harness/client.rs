@@ -14,7 +14,7 @@ use super::namespace_with_orders;
 
 #[tokio::test]
 async fn a_ready_client_sends_and_receives() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let mut client = servicebus.client().await;
     let mut sender = client
         .create_sender("orders", ServiceBusSenderOptions::default())
@@ -38,8 +38,7 @@ async fn a_ready_client_sends_and_receives() {
 
 #[tokio::test]
 async fn a_worker_that_rejects_is_seen_by_the_harness() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders
         .send(Message::json(serde_json::json!({ "total": -1 })).message_id("o-17"))
         .await;

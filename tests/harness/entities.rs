@@ -8,7 +8,7 @@ use crate::harness::{error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn a_queue_is_made_and_used_and_deleted() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let billing = servicebus
         .create_queue(Queue::new("eu/billing").max_delivery_count(1))
         .await;
@@ -28,7 +28,7 @@ async fn a_queue_is_made_and_used_and_deleted() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_queue_is_told() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let error = servicebus.create_queue(Queue::new("Orders")).result().await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::EntityAlreadyExists, "{error:?}");
@@ -73,8 +73,7 @@ async fn what_is_wrong_with_a_queue_is_told() {
 
 #[tokio::test]
 async fn an_update_changes_what_it_says_and_nothing_else() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
@@ -94,8 +93,7 @@ async fn an_update_changes_what_it_says_and_nothing_else() {
 
 #[tokio::test]
 async fn a_queue_begins_and_ends_to_forward() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     orders.update(|queue| queue.forward_to("audit")).await;
     orders.send("one").await;

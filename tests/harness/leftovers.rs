@@ -86,8 +86,7 @@ fn a_panicking_test_leaves_no_thread_and_no_file() {
         || {
             let test = thread::spawn(|| {
                 block_on(async {
-                    let servicebus = namespace_with_orders().await;
-                    let orders = servicebus.queue("orders");
+                    let (_servicebus, orders) = namespace_with_orders().await;
                     orders.send("hello").await;
                     let _locked = orders.receive().await;
                     panic::resume_unwind(Box::new("the test fails here"));
@@ -121,8 +120,7 @@ fn a_thousand_tests_in_one_process_leave_nothing() {
 }
 
 async fn send_and_receive() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     orders.receive().await.complete().await;
 }
@@ -136,8 +134,7 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
                 let mut tests = JoinSet::new();
                 for number in 0..200 {
                     tests.spawn(async move {
-                        let servicebus = namespace_with_orders().await;
-                        let orders = servicebus.queue("orders");
+                        let (servicebus, orders) = namespace_with_orders().await;
                         orders.send(format!("message of test {number}")).await;
                         let received = orders.receive().await;
                         assert_eq!(received.body_text(), format!("message of test {number}"));
@@ -194,8 +191,7 @@ fn tests_in_processes_of_their_own_do_not_meet() {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn report_and_wait() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     let held = orders.counts().await.active;
     println!("\nholds {held} message at {}", servicebus.endpoints().amqp);

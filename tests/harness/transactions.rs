@@ -27,8 +27,7 @@ fn shown(timeline: &Timeline) -> String {
 
 #[tokio::test]
 async fn timelines_tell_what_belonged_to_a_transaction_and_how_it_ended() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     let mut transaction_client = TransactionClient::connect(&servicebus).await;
     let transaction = transaction_client.declare().await.complete("orders").await;

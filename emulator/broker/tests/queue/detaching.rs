@@ -6,8 +6,7 @@ use crate::bus::{Bus, bus, ids, rules, secs};
 
 #[test]
 fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let gone = bus.receiver_with_credit(2);
     let events = bus.events.len();
     bus.close(gone);
@@ -34,8 +33,7 @@ fn credit_goes_with_its_receiver() {
 
 #[test]
 fn locks_outlive_their_receiver() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let gone = bus.receiver();
     let taken = bus.receive(gone, 2);
     bus.close(gone);
@@ -50,8 +48,11 @@ fn locks_outlive_their_receiver() {
 
 #[test]
 fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
-    let mut bus = rules().release_on_detach().max_delivery_count(1).bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = rules()
+        .release_on_detach()
+        .max_delivery_count(1)
+        .bus()
+        .with(&["a", "b", "c"]);
     let (gone, stays) = (bus.receiver(), bus.receiver());
     let taken = bus.receive(gone, 2);
     let kept = bus.receive_one(stays);
@@ -69,8 +70,11 @@ fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
 
 #[test]
 fn only_locks_that_are_still_held_are_released() {
-    let mut bus = rules().release_on_detach().bus();
-    bus.send_all(&["completed", "abandoned", "expired", "renewed"]);
+    let mut bus =
+        rules()
+            .release_on_detach()
+            .bus()
+            .with(&["completed", "abandoned", "expired", "renewed"]);
     let gone = bus.receiver();
     let taken = bus.receive(gone, 4);
     bus.complete(&taken[0]).unwrap();
@@ -96,8 +100,7 @@ fn a_released_lock_on_an_expired_message_lets_it_expire() {
         .dead_lettering_on_expiration()
         .bus();
     bus.send_with_ttl("a", secs(10));
-    let gone = bus.receiver();
-    bus.receive_one(gone);
+    let (gone, _) = bus.receive_first();
     bus.advance(secs(20));
     bus.close(gone);
     assert_eq!(bus.dead_letters(), ["a"]);
@@ -105,20 +108,17 @@ fn a_released_lock_on_an_expired_message_lets_it_expire() {
 
 #[test]
 fn a_lock_that_has_ended_is_not_released_but_counts() {
-    let mut bus = rules().release_on_detach().bus();
-    bus.send("a");
-    let gone = bus.receiver();
-    bus.receive_one(gone);
+    let mut bus = rules().release_on_detach().bus().with(&["a"]);
+    let (gone, _) = bus.receive_first();
     bus.pass(secs(60));
     bus.close(gone);
-    let (broker_properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
-    assert_eq!(broker_properties.delivery_count, 1);
+    let (properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+    assert_eq!(properties.delivery_count, 1);
 }
 
 #[test]
 fn a_reset_removes_everything_and_keeps_the_receivers() {
-    let mut bus = bus();
-    bus.send_all(&["locked", "dead", "reserved", "ready"]);
+    let mut bus = bus().with(&["locked", "dead", "reserved", "ready"]);
     let busy = bus.receiver();
     let taken = bus.receive(busy, 2);
     bus.dead_letter(&taken[1]).unwrap();
@@ -151,8 +151,7 @@ fn a_consumer_that_is_dismissed_gives_back_what_it_did_not_take_and_leaves_its_l
 
 #[test]
 fn a_token_leads_to_its_message_while_it_locks() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
     let token = taken[1].token;

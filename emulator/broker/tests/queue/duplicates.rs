@@ -24,15 +24,13 @@ fn a_duplicate_is_accepted_and_dropped() {
 
 #[test]
 fn where_nothing_is_detected_nothing_is_dropped() {
-    let mut bus = crate::bus::bus();
-    bus.send_all(&["a", "a"]);
+    let mut bus = crate::bus::bus().with(&["a", "a"]);
     assert_eq!(bus.queued(), ["a", "a"]);
 }
 
 #[test]
 fn an_id_is_remembered_when_its_message_is_gone() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.deleting_receiver();
     bus.receive_one(receiver);
     assert_eq!(bus.send("a"), DROPPED);
@@ -40,8 +38,7 @@ fn an_id_is_remembered_when_its_message_is_gone() {
 
 #[test]
 fn the_window_ends_at_its_instant_and_is_not_renewed_by_duplicates() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     bus.advance(secs(30));
     assert_eq!(bus.send("a"), DROPPED);
     bus.advance(secs(30) - millis(1));
@@ -52,15 +49,13 @@ fn the_window_ends_at_its_instant_and_is_not_renewed_by_duplicates() {
 
 #[test]
 fn ids_are_compared_exactly() {
-    let mut bus = bus();
-    bus.send_all(&["a", "A", "a ", ""]);
+    let mut bus = bus().with(&["a", "A", "a ", ""]);
     assert_eq!(bus.queued(), ["a", "A", "a ", ""]);
 }
 
 #[test]
 fn a_batch_is_searched_for_duplicates_of_its_own() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let numbers = bus.send_all(&["b", "a", "b", "c"]);
     assert_eq!(numbers, [2, 0, 0, 3].map(SequenceNumber));
     assert_eq!(bus.queued(), ["a", "b", "c"]);
@@ -112,8 +107,7 @@ fn the_window_of_a_cancelled_message_counts_from_its_arrival() {
 
 #[test]
 fn a_changed_window_holds_for_what_was_seen_before() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     bus.update(|queue| queue.duplicate_detection_history_time_window = secs(120));
     bus.advance(secs(119));
     assert_eq!(bus.send("a"), DROPPED);
@@ -123,16 +117,14 @@ fn a_changed_window_holds_for_what_was_seen_before() {
 
 #[test]
 fn other_updates_leave_the_memory_alone() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     bus.update(|queue| queue.max_delivery_count = 3);
     assert_eq!(bus.send("a"), DROPPED);
 }
 
 #[test]
 fn a_reset_forgets() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     bus.reset();
     assert_eq!(bus.send("a"), SequenceNumber(2));
 }
@@ -153,8 +145,7 @@ fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
 
 #[test]
 fn elsewhere_it_is_not() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let other = message("a").session("z").partition_key("y");
     assert_eq!(bus.post(&other), Ok(DROPPED));
 }

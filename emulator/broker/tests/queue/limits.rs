@@ -54,8 +54,7 @@ fn scheduled_and_dead_lettered_messages_count() {
     let scheduled = large("scheduled").scheduled_at(START + secs(60));
     bus.post(&scheduled).unwrap();
     bus.post(&large("dead")).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     assert!(bus.post(&large("a")).is_err());
     let deleting = bus.open(
@@ -72,8 +71,7 @@ fn a_full_queue_still_dead_letters() {
     let room = MEGABYTE as usize - 400_100;
     bus.post(&large("a")).unwrap();
     bus.post(&message("b").body(room)).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     let outcome = crate::bus::dead_letter(Some("bad"), Some(&"x".repeat(1_000)));
     bus.settle(SubQueue::Active, delivery.token, outcome)
         .unwrap();
@@ -116,8 +114,7 @@ fn an_update_gives_room() {
 
 #[test]
 fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
-    let mut bus = bus();
-    bus.send_all(&["1", "2", "3"]);
+    let mut bus = bus().with(&["1", "2", "3"]);
     bus.advance(secs(10));
     bus.send_all(&["4", "5"]);
     assert_eq!(bus.delete_messages(2, START + secs(10)), 2);
@@ -131,12 +128,10 @@ fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
 
 #[test]
 fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
-    let mut bus = bus();
-    bus.send_all(&["deferred", "locked", "reserved", "ready"]);
+    let mut bus = bus().with(&["deferred", "locked", "reserved", "ready"]);
     bus.schedule("scheduled", START + secs(60));
     bus.defer_next();
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    bus.receive_first();
     let waiting = bus.receiver_with_credit(1);
     assert_eq!(bus.delete_messages(10, START + secs(1_000)), 1);
     assert_eq!(
@@ -148,8 +143,7 @@ fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
 
 #[test]
 fn dead_letters_are_deleted_by_when_they_were_enqueued() {
-    let mut bus = bus();
-    bus.send("old");
+    let mut bus = bus().with(&["old"]);
     bus.advance(secs(10));
     bus.send("young");
     let receiver = bus.receiver();

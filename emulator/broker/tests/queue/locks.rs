@@ -7,8 +7,7 @@ use crate::bus::{START, bus, ids, millis, secs};
 
 #[test]
 fn a_lock_begins_when_the_message_is_taken() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     bus.advance(secs(10));
     assert_eq!(bus.counts().locked, 0, "reserved is not locked");
@@ -21,19 +20,15 @@ fn a_lock_begins_when_the_message_is_taken() {
 
 #[test]
 fn a_locked_message_is_not_delivered() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, _) = bus.receive_first();
     assert!(bus.receive(receiver, 5).is_empty());
 }
 
 #[test]
 fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, first) = bus.receive_first();
     assert_eq!(first.broker_properties.delivery_count, 0);
     bus.advance(secs(60) - millis(1));
     assert!(bus.receive(receiver, 1).is_empty(), "the lock is held");
@@ -45,10 +40,8 @@ fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
 
 #[test]
 fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     bus.pass(secs(60));
     assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
     assert_eq!(bus.queued(), ["a"]);
@@ -61,8 +54,7 @@ fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
 
 #[test]
 fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let (slow, waiting) = (bus.receiver(), bus.receiver());
     bus.receive_one(slow);
     bus.credit(waiting, 1);
@@ -74,10 +66,8 @@ fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
 
 #[test]
 fn a_renewed_lock_lasts_from_now() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.advance(secs(59));
     assert_eq!(bus.renew(&[delivery.token]), Ok(vec![START + secs(119)]));
     bus.advance(secs(59));
@@ -88,8 +78,7 @@ fn a_renewed_lock_lasts_from_now() {
 
 #[test]
 fn a_renewed_lock_ends_later_however_soon() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     let ends = [1, 2].map(|later| START + secs(60) + millis(later));
@@ -100,8 +89,7 @@ fn a_renewed_lock_ends_later_however_soon() {
 
 #[test]
 fn all_locks_are_renewed_or_none() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
     let tokens: Vec<_> = taken.iter().map(|delivery| delivery.token).collect();
@@ -114,8 +102,7 @@ fn all_locks_are_renewed_or_none() {
 
 #[test]
 fn a_lock_that_is_over_cannot_be_renewed() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     bus.pass(secs(60));
@@ -124,10 +111,8 @@ fn a_lock_that_is_over_cannot_be_renewed() {
 
 #[test]
 fn a_token_of_another_store_locks_nothing_here() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a", "b"]);
+    let (receiver, first) = bus.receive_first();
     bus.dead_letter(&first).unwrap();
     let second = bus.receive_one(receiver);
     let dead_letters = bus.dead_letter_receiver();
@@ -151,8 +136,7 @@ fn a_token_of_another_store_locks_nothing_here() {
 
 #[test]
 fn every_bit_of_a_token_counts() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     for bit in 0..128 {

@@ -19,8 +19,7 @@ fn expired_at(bus: &Bus) -> Vec<Timestamp> {
 
 #[test]
 fn without_a_receiver_an_expired_message_stays_and_is_counted() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.advance(secs(1_000));
     assert_eq!(
         bus.next_deadline(),
@@ -33,8 +32,7 @@ fn without_a_receiver_an_expired_message_stays_and_is_counted() {
 
 #[test]
 fn a_link_without_credit_is_not_a_receiver() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.receiver();
     bus.credit(receiver, 0);
     bus.advance(secs(10));
@@ -43,8 +41,7 @@ fn a_link_without_credit_is_not_a_receiver() {
 
 #[test]
 fn it_leaves_when_credit_comes_and_is_not_delivered() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.send("b");
     let receiver = bus.receiver();
     bus.advance(secs(30));
@@ -96,8 +93,7 @@ fn what_is_due_before_the_credit_goes_happens_before_it_goes() {
 
 #[test]
 fn the_receiver_who_got_everything_it_asked_for_is_active_no_longer() {
-    let mut bus = bus();
-    bus.send("b");
+    let mut bus = bus().with(&["b"]);
     bus.send_with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
     assert!(bus.next_deadline().is_some(), "reserved, and not taken yet");
@@ -109,8 +105,7 @@ fn the_receiver_who_got_everything_it_asked_for_is_active_no_longer() {
 
 #[test]
 fn a_closed_receiver_is_not_active() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(5);
     bus.close(receiver);
     bus.advance(secs(10));
@@ -119,8 +114,7 @@ fn a_closed_receiver_is_not_active() {
 
 #[test]
 fn a_message_found_expired_when_its_lock_ends_leaves_at_once() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(10));
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
@@ -134,8 +128,7 @@ fn a_message_found_expired_when_its_lock_ends_leaves_at_once() {
 
 #[test]
 fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.dead_letter_receiver();
     bus.credit(receiver, 5);
     bus.advance(secs(10));
@@ -144,8 +137,7 @@ fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
 
 #[test]
 fn a_queue_that_begins_to_forward_lets_them_go_then_and_not_in_the_past() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.advance(secs(30));
     assert_eq!(bus.queued(), ["a"]);
     bus.update(|queue| queue.forward_to = Some("elsewhere".parse().unwrap()));

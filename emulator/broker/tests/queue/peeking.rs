@@ -7,16 +7,14 @@ use crate::bus::{Bus, bus, secs};
 fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
     let seen = bus.peek_from(SubQueue::Active, from, max);
     seen.iter()
-        .map(|(broker_properties, _)| broker_properties.sequence_number.0)
+        .map(|(properties, _)| properties.sequence_number.0)
         .collect()
 }
 
 #[test]
 fn peeking_shows_messages_in_order_locked_ones_included() {
-    let mut bus = bus();
-    bus.send_all(&["locked", "reserved", "ready"]);
-    let busy = bus.receiver();
-    bus.receive_one(busy);
+    let mut bus = bus().with(&["locked", "reserved", "ready"]);
+    bus.receive_first();
     bus.receiver_with_credit(1);
     assert_eq!(bus.queued(), ["locked", "reserved", "ready"]);
 }
@@ -39,30 +37,27 @@ fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
 
 #[test]
 fn peeking_changes_nothing() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let before = bus.events.len();
     for _ in 0..3 {
-        let (broker_properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
-        assert_eq!(broker_properties.delivery_count, 0);
-        assert_eq!(broker_properties.lock, None);
-        assert_eq!(broker_properties.state, Some(0));
+        let (properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+        assert_eq!(properties.delivery_count, 0);
+        assert_eq!(properties.lock, None);
+        assert_eq!(properties.state, Some(0));
     }
     assert_eq!(bus.events.len(), before);
 }
 
 #[test]
 fn a_received_message_has_no_state() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     assert_eq!(bus.receive_one(receiver).broker_properties.state, None);
 }
 
 #[test]
 fn what_is_over_is_not_shown_even_when_no_timer_has_fired() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(1));
+    let mut bus = bus().with_ttl("a", secs(1));
     bus.pass(secs(1));
     assert!(bus.queued().is_empty());
 }

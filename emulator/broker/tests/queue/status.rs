@@ -21,8 +21,7 @@ fn each_status_allows_what_its_name_says() {
         (EntityStatus::ReceiveDisabled, true, false),
         (EntityStatus::Disabled, false, false),
     ] {
-        let mut bus = bus();
-        bus.send("before");
+        let mut bus = bus().with(&["before"]);
         set(&mut bus, status);
         let sent = bus.post(&crate::bus::message("a"));
         assert_eq!(sent.is_ok(), sends, "{status:?}");
@@ -39,16 +38,17 @@ fn each_status_allows_what_its_name_says() {
 
 #[test]
 fn a_status_holds_from_the_declaration() {
-    let mut bus = rules().status(EntityStatus::ReceiveDisabled).bus();
-    bus.send("a");
+    let mut bus = rules()
+        .status(EntityStatus::ReceiveDisabled)
+        .bus()
+        .with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.reserved(receiver), 0);
 }
 
 #[test]
 fn what_is_assigned_is_taken_back_and_credit_waits() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
     set(&mut bus, EntityStatus::Disabled);
@@ -64,10 +64,8 @@ fn what_is_assigned_is_taken_back_and_credit_waits() {
 #[test]
 fn locks_run_on_and_cannot_be_settled_meanwhile() {
     for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
-        let mut bus = bus();
-        bus.send("a");
-        let receiver = bus.receiver();
-        let delivery = bus.receive_one(receiver);
+        let mut bus = bus().with(&["a"]);
+        let (_, delivery) = bus.receive_first();
         set(&mut bus, status);
         assert_eq!(bus.complete(&delivery), Err(SettleError::Disabled));
         assert_eq!(bus.renew(&[delivery.token]), Err(RenewError::Disabled));
@@ -80,10 +78,8 @@ fn locks_run_on_and_cannot_be_settled_meanwhile() {
 
 #[test]
 fn a_lock_ends_as_it_would_have() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::Disabled);
     bus.advance(secs(60));
     assert_eq!(bus.counts().locked, 0);
@@ -97,10 +93,8 @@ fn a_lock_ends_as_it_would_have() {
 
 #[test]
 fn where_only_sending_is_disabled_deliveries_are_settled() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::SendDisabled);
     assert!(bus.renew(&[delivery.token]).is_ok());
     assert_eq!(bus.complete(&delivery), Ok(()));
@@ -119,10 +113,8 @@ fn deferred_messages_are_not_handed_out() {
 
 #[test]
 fn dead_letters_share_the_status() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     set(&mut bus, EntityStatus::ReceiveDisabled);
     let dead_letters = bus.dead_letter_receiver();

@@ -179,8 +179,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
     let (bus, admin) = started();
     let cheap = format!("{RULES}/cheap");
     let default = format!("{RULES}/$Default");
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     let send = |peer: &mut Peer, price: i32| {
         let message = Message::new("m").application("price", Value::Int(price));
         peer.send(&sender, &message);

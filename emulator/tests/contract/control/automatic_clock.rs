@@ -24,8 +24,7 @@ fn offset(bus: &Bus) -> f64 {
 
 #[test]
 fn a_message_whose_receiver_is_gone_comes_again_at_once() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a"));
     peer.receive_one(&receiver);
@@ -38,8 +37,7 @@ fn a_message_whose_receiver_is_gone_comes_again_at_once() {
 
 #[test]
 fn a_lock_whose_holder_is_attached_waits_for_a_second() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a"));
     automate(&bus);
@@ -63,8 +61,7 @@ fn a_hold_keeps_the_clock_and_ends() {
     let id = hold.ok()["id"].clone();
     let fault = json!({"operation": "send", "effect": {"delay": {"seconds": 3600}}});
     bus.http.post(FAULTS, &fault).ok();
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
     peer.settle_down();
     assert!(offset(&bus) < 1.0, "it stood");
@@ -88,8 +85,7 @@ fn messages_do_not_expire_by_themselves() {
         &[("q", r#""DefaultMessageTimeToLive":"PT1M""#)],
     ));
     automate(&bus);
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("a"));
     let fault = json!({"operation": "send", "effect": {"delay": {"seconds": 30}}});
     bus.http.post(FAULTS, &fault).ok();

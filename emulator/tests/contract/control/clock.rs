@@ -111,8 +111,7 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
         r#""LockDuration":"PT10S","MaxDeliveryCount":2,"DeadLetteringOnMessageExpiration":true"#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let receiver = peer.receiver("q");
     peer.send(&sender, &Message::new("poison"));
     peer.credit(&receiver, 2);
@@ -148,10 +147,8 @@ fn those_who_wait_are_served_between_two_deadlines() {
         &[("q", r#""LockDuration":"PT10S","MaxDeliveryCount":3"#)],
     ));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 100);
+    let (mut peer, sender) = bus.sender("q");
+    let receiver = peer.receiver_with_credit("q", 100);
     peer.send(&sender, &Message::new("m"));
     peer.receive(&receiver);
     advance(&bus, 60.0);
@@ -172,8 +169,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
     let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT30S""#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     freeze(&bus);
-    let mut peer = bus.client();
-    let dead = peer.receiver("q/$DeadLetterQueue");
+    let (mut peer, dead) = bus.receiver("q/$DeadLetterQueue");
     peer.credit(&dead, 5);
     peer.send_to("q", &Message::new("m").ttl(1000));
     advance(&bus, 10.0);
@@ -190,8 +186,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
 fn advances_at_the_same_time_come_one_after_the_other() {
     let bus = Bus::configured(&queues("", &[("q", "")]));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     for second in 1..50 {
         peer.send(&sender, &Message::new("m").ttl(second * 1000));
     }
@@ -217,8 +212,7 @@ fn advances_at_the_same_time_come_one_after_the_other() {
 fn freezing_during_an_advance_comes_after_it() {
     let bus = Bus::with_queues(&["q"]);
     // A client that does not read makes an advance wait, for long enough to be met on its way.
-    let mut slow = bus.client();
-    let sender = slow.sender("q");
+    let (mut slow, sender) = bus.sender("q");
     let message = Message::new("large").body(vec![b'x'; 200_000]).encode();
     let ids: Vec<u32> = (0..150)
         .map(|_| slow.transfer(&sender, 0, false, &message))
@@ -226,8 +220,7 @@ fn freezing_during_an_advance_comes_after_it() {
     for id in ids {
         assert_eq!(slow.outcome(&sender, id), Ok(()));
     }
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 150);
+    slow.receiver_with_credit("q", 150);
     eventually("a reader that is too slow", || {
         let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
         let answer = bus.http.post(path, &json!({"within": 0.0}));

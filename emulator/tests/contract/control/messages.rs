@@ -85,8 +85,7 @@ fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
     let bus = Bus::with_queues(&["q", "other"]);
     let sends =
         |queue: &str| bus.http.timeline(&format!("?entity={queue}"))["sends_unsettled"].clone();
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     for _ in 0..3 {
         peer.send(&sender, &Message::new("m"));
     }

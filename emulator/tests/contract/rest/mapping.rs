@@ -22,8 +22,7 @@ const REPLY_TO_GROUP_ID: usize = 12;
 fn over_amqp(headers: &[(&str, &str)]) -> Received {
     let bus = Bus::with_queues(&["q"]);
     assert_eq!(bus.rest().send("q", headers, "body").status, 201);
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.receive_one(&receiver).message
 }
 
@@ -138,8 +137,7 @@ fn the_letters_of_names_are_those_of_each_request_of_a_connection() {
         request("aBC", "Connection: close\r\n"),
     ];
     bus.rest().begin_raw(all.concat().as_bytes()).answer();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     for name in ["abc", "Abc", "aBC"] {
         let message = peer.receive_one(&receiver).message;
         assert_eq!(message.application(name), long(1), "{message:?}");

@@ -128,8 +128,7 @@ fn a_wait_ends_with_its_client() {
 #[test]
 fn those_who_wait_are_served_in_the_order_in_which_they_came() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
     peer.settle_down();
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=30", &[], b"");

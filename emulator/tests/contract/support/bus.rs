@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
 use super::link::Link;
+use super::node::Node;
 use super::peer::{Open, Peer};
 use super::stream::Stream;
 
@@ -77,6 +78,27 @@ impl Bus {
     /// A client that may do everything.
     pub(crate) fn client(&self) -> Peer {
         self.client_as(&Open::default())
+    }
+
+    /// A client that may do everything, and its link to send to an address.
+    pub(crate) fn sender(&self, address: &str) -> (Peer, Link) {
+        let mut peer = self.client();
+        let sender = peer.sender(address);
+        (peer, sender)
+    }
+
+    /// The same with a link to receive from the address.
+    pub(crate) fn receiver(&self, address: &str) -> (Peer, Link) {
+        let mut peer = self.client();
+        let receiver = peer.receiver(address);
+        (peer, receiver)
+    }
+
+    /// The same with the links to a management node.
+    pub(crate) fn node(&self, address: &str) -> (Peer, Node) {
+        let mut peer = self.client();
+        let node = peer.node(address);
+        (peer, node)
     }
 
     /// The emulator, and a client that may do everything.

@@ -176,8 +176,7 @@ fn long_names_are_understood_or_refused_within_the_frame_size() {
 fn the_same_name_again_takes_the_link_over() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
-    let first = peer.receiver("q");
-    peer.credit(&first, 10);
+    let first = peer.receiver_with_credit("q", 10);
     peer.receive(&first);
     let second = peer.receiver("q");
     assert_eq!(

@@ -3,8 +3,7 @@
 use crate::support::*;
 
 fn full(bus: &Bus) -> (Peer, Link) {
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     for number in 0..5 {
         let message = Message::new(&format!("filler-{number}")).body(vec![0; 200_000]);
         peer.send(&sender, &message);

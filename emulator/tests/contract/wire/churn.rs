@@ -82,8 +82,7 @@ fn hundreds_of_links_and_connections_come_and_go() {
 #[test]
 fn an_emulator_that_is_dropped_is_gone_at_once() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 1);
+    peer.receiver_with_credit("q", 1);
     let (amqp, http) = (bus.amqp, bus.http.0);
     drop(bus);
     peer.read_to_end();

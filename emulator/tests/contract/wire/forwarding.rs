@@ -34,8 +34,7 @@ fn dead_letter(bus: &Bus, queue: &str, id: &str) {
 #[test]
 fn a_message_goes_to_the_end_of_the_chain() {
     let (bus, mut peer) = chain("", &["a", "b", "c"]).with_client();
-    let receiver = peer.receiver("c");
-    peer.credit(&receiver, 10);
+    let receiver = peer.receiver_with_credit("c", 10);
     send(&bus, "b", &Message::new("1"));
     send(
         &bus,

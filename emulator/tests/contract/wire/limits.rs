@@ -59,8 +59,7 @@ fn otherwise_the_tier_decides_and_there_is_one_limit() {
         (&premium(""), MIB),
         (&premium(r#""MaxMessageSizeInKilobytes":1024"#), MIB),
     ] {
-        let mut peer = bus.client();
-        let sender = peer.sender("q");
+        let (mut peer, sender) = bus.sender("q");
         assert_eq!(sender.answer.field(10), &ulong(limit as u64));
         assert_eq!(sender.answer.field(13), &batch_limit(limit as i64));
         let two = [

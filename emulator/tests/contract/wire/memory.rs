@@ -326,8 +326,7 @@ fn an_answer_that_is_not_read() {
         r#""Tier":"premium""#,
         &[("q", r#""MaxMessageSizeInKilobytes":102400"#)],
     ));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let size = 30 * MIB;
     peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
     let unread = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");

@@ -207,8 +207,7 @@ fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
     for id in ids {
         assert_eq!(slow.outcome(&sender, id), Ok(()));
     }
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 300);
+    slow.receiver_with_credit("q", 300);
     let settled = |namespace: &str| {
         let path = format!("/$emulator/v1/namespaces/{namespace}/settled");
         bus.http.post(&path, &json!({"within": 0.01}))

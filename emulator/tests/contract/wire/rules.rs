@@ -99,8 +99,7 @@ fn selected(bus: &Bus, messages: &[Message]) -> Vec<String> {
 }
 
 fn delivered(bus: &Bus, messages: &[Message]) -> Vec<Received> {
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     for message in messages {
         peer.send(&sender, message);
     }

@@ -22,13 +22,11 @@ fn fill(peer: &mut Peer, queue: &str, count: usize) {
 fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
     let bus = Bus::with_queues(&["q"]);
     let mut slow = bus.client_as(&Open::named("slow"));
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     let mut peer = bus.client();
     fill(&mut peer, "q", 300);
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 20);
+    let receiver = peer.receiver_with_credit("q", 20);
     for _ in 0..20 {
         let delivery = peer.receive(&receiver);
         peer.complete(&delivery);
@@ -43,8 +41,7 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 #[test]
 fn time_does_not_wait_for_it_at_every_deadline() {
     let (bus, mut slow) = Bus::with_queues(&["q", "other"]).with_client();
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     let mut peer = bus.client();
     fill(&mut peer, "q", 100);
@@ -66,8 +63,7 @@ fn time_does_not_wait_for_it_at_every_deadline() {
 #[test]
 fn an_advance_ends_with_the_client_that_asked_for_it() {
     let (bus, mut slow) = Bus::with_queues(&["q"]).with_client();
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     fill(&mut bus.client(), "q", 100);
     let body = r#"{"seconds":60}"#;

@@ -11,8 +11,7 @@ fn subscribed(names: &[&str]) -> Bus {
 }
 
 fn publish(bus: &Bus, messages: &[Message]) {
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     for message in messages {
         peer.send(&sender, message);
     }
@@ -179,8 +178,7 @@ fn scheduled_messages_wait_at_the_topic() {
     let bus = subscribed(&["s"]);
     let at = client_now() + 60_000;
     publish(&bus, &[Message::new("sent").scheduled_at(at)]);
-    let mut peer = bus.client();
-    let node = peer.node("t/$management");
+    let (mut peer, node) = bus.node("t/$management");
     let messages = ["called", "cancelled"].map(|id| Message::new(id).scheduled_at(at));
     let reply = peer.call(&node, "schedule-message", schedule(&messages));
     let [_, cancelled] = scheduled(&reply).try_into().expect("two numbers");
@@ -196,8 +194,7 @@ fn scheduled_messages_wait_at_the_topic() {
     );
     assert_eq!(reply.status(), 200, "{}", reply.text());
     assert_eq!(ids(&peer.peek_all(&node)), ["sent", "called"]);
-    let receiver = peer.receiver("t/Subscriptions/s");
-    peer.credit(&receiver, 10);
+    let receiver = peer.receiver_with_credit("t/Subscriptions/s", 10);
     assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 0));
     bus.http.advance(61.0);
     assert_eq!(peer.receive(&receiver).id(), "sent");
@@ -291,8 +288,7 @@ fn a_subscription_that_forwards_sends_its_copies_on() {
     publish(&bus, &[Message::new("a"), Message::new("b")]);
     assert_eq!(bus.http.held("t/Subscriptions/on"), (0, 0));
     assert_eq!(bus.http.held("t/Subscriptions/stay"), (2, 0));
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     let all = peer.drain(&receiver, 10);
     let all: Vec<_> = all.iter().map(Delivery::id).collect();
     assert_eq!(all, ["a", "b"]);

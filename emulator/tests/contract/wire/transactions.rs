@@ -58,8 +58,7 @@ fn what_is_sent_and_settled_happens_with_the_discharge() {
         .unwrap();
     let batch = batch(&[Message::new("f").encode(), Message::new("g").encode()]);
     peer.post_in(&sender, &transaction, BATCH, &batch).unwrap();
-    let mut other = bus.client();
-    let elsewhere = other.receiver("q");
+    let (mut other, elsewhere) = bus.receiver("q");
     assert!(drained(&mut other, &elsewhere).is_empty());
     assert_eq!(bus.http.counts("q")["locked"], 4);
 
@@ -154,8 +153,7 @@ fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
         });
         assert_eq!(bus.http.counts("q")["locked"], 1);
         bus.http.advance(61.0);
-        let mut other = bus.client();
-        let receiver = other.receiver("q");
+        let (mut other, receiver) = bus.receiver("q");
         let again = other.drain(&receiver, 10);
         assert_eq!(again.iter().map(Delivery::id).collect::<Vec<_>>(), ["a"]);
         assert_eq!(again[0].message.header(4), uint(1));

@@ -87,7 +87,7 @@ fn the_topics_ceiling_does_not_go_on_with_the_copy() {
     let seen = world.peek("q", SubQueue::Active);
     let shown: Vec<_> = seen
         .iter()
-        .map(|(broker_properties, _)| broker_properties.time_to_live)
+        .map(|(properties, _)| properties.time_to_live)
         .collect();
     assert_eq!(shown, [Some(50_000), None], "what their senders gave");
 }
@@ -104,9 +104,8 @@ fn a_dead_letter_shows_what_its_sender_gave() {
         Some(30_000)
     );
     world.advance(secs(30));
-    let (broker_properties, _): (BrokerProperties, Message) =
-        world.the_only(B, SubQueue::DeadLetter);
-    assert_eq!(broker_properties.time_to_live, Some(50_000));
+    let (properties, _): (BrokerProperties, Message) = world.the_only(B, SubQueue::DeadLetter);
+    assert_eq!(properties.time_to_live, Some(50_000));
 }
 
 #[test]

@@ -24,13 +24,13 @@ fn scheduled_messages_stay_at_the_topic_until_their_time() {
         world.entity("t").counts(SubQueue::Active),
         Counts::default()
     );
-    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
+    let (properties, _) = world.the_only(A, SubQueue::Active);
     assert_eq!(
-        broker_properties.enqueued_sequence_number,
+        properties.enqueued_sequence_number,
         Some(SequenceNumber(2)),
         "its number once active"
     );
-    assert_eq!(broker_properties.enqueued_at, START + secs(10));
+    assert_eq!(properties.enqueued_at, START + secs(10));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_partitioned_topic_keeps_partitions_in_the_numbers_of_its_own() {
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     world.subscribe(A, |_| {});
     let number = world.post("t", &message("1").partition_key("k")).unwrap();
-    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
-    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
+    let (properties, _) = world.the_only(A, SubQueue::Active);
+    assert_eq!(properties.enqueued_sequence_number, Some(number));
+    assert_eq!(properties.sequence_number, SequenceNumber(1));
 }

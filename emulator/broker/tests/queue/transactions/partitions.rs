@@ -16,7 +16,7 @@ fn partitions(world: &World) -> Vec<u64> {
     let seen = world.peek("q", SubQueue::Active);
     let numbers = seen
         .iter()
-        .map(|(broker_properties, _)| broker_properties.sequence_number.0);
+        .map(|(properties, _)| properties.sequence_number.0);
     numbers.map(|number| number >> 48).collect()
 }
 
@@ -82,8 +82,8 @@ fn numbers_of_scheduled_messages_show_the_partition() {
         .scheduled_at(crate::bus::START + crate::bus::secs(60));
     let numbers = world.schedule_in(&mut transaction, "q", &[later]).unwrap();
     world.commit(transaction).unwrap();
-    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
-    assert_eq!(numbers, [broker_properties.sequence_number]);
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(numbers, [properties.sequence_number]);
     world
         .operate("q", |entity, cx| entity.cancel_scheduled(cx, &numbers))
         .unwrap();

@@ -59,9 +59,9 @@ fn what_has_become_due_meanwhile_is_active_at_once() {
     world.send("q", "b");
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["b", "a"]);
-    let (broker_properties, _) = world.peek("q", SubQueue::Active).remove(1);
-    assert_eq!(broker_properties.sequence_number, NUMBER(3));
-    assert_eq!(broker_properties.enqueued_at, START + secs(90));
+    let (properties, _) = world.peek("q", SubQueue::Active).remove(1);
+    assert_eq!(properties.sequence_number, NUMBER(3));
+    assert_eq!(properties.enqueued_at, START + secs(90));
     assert!(world.receive("q").is_some());
 }
 
@@ -77,8 +77,8 @@ fn a_number_may_come_back_long_after_those_behind_it_have_gone() {
         world.receive("q").unwrap();
     }
     world.commit(transaction).unwrap();
-    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
-    assert_eq!(broker_properties.sequence_number, NUMBER(1));
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(properties.sequence_number, NUMBER(1));
     world.advance(secs(60));
     assert_eq!(world.receive("q").unwrap().message.id(), "a");
 }
@@ -95,7 +95,7 @@ fn the_number_of_a_duplicate_belongs_to_no_message() {
     let seen = world.peek("q", SubQueue::Active);
     let held: Vec<_> = seen
         .iter()
-        .map(|(broker_properties, _)| broker_properties.sequence_number)
+        .map(|(properties, _)| properties.sequence_number)
         .collect();
     assert_eq!(held, [NUMBER(1), NUMBER(3)]);
 }

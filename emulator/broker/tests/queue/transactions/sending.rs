@@ -71,7 +71,7 @@ fn numbers_and_times_are_those_of_the_commit() {
     let seen = world.peek("q", SubQueue::Active);
     let numbers: Vec<_> = seen
         .iter()
-        .map(|(broker_properties, _)| broker_properties.sequence_number)
+        .map(|(properties, _)| properties.sequence_number)
         .collect();
     assert_eq!(world.queued("q"), ["sent first", "enlisted first"]);
     assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);

@@ -98,8 +98,7 @@ fn a_postponed_send_happens_when_it_is_released() {
         &bus,
         &json!({"operation": "send", "message_id": "a", "effect": "postpone"}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
     peer.send(&sender, &Message::new("b"));
     assert_eq!(bus.http.counts("q")["active"], 1);
@@ -117,8 +116,7 @@ fn a_postponed_send_happens_when_it_is_released() {
 fn what_waits_goes_with_its_connection() {
     let bus = Bus::with_queues(&["q"]);
     let id = script(&bus, &json!({"operation": "send", "effect": "postpone"}));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     peer.transfer(&sender, 0, false, &Message::new("a").encode());
     eventually("it waits", || (hits(&bus, &id) == 1).then_some(()));
     peer.close();
@@ -142,8 +140,7 @@ fn a_delivery_goes_to_another_receiver_if_there_is_one() {
     let delivery = alone.receive_one(&receiver);
     alone.complete(&delivery);
     assert_eq!(hits(&bus, &id), 0, "there is no other");
-    let mut other = bus.client();
-    let beside = other.receiver("q");
+    let (mut other, beside) = bus.receiver("q");
     alone.credit(&receiver, 1);
     alone.settle_down();
     other.credit(&beside, 1);

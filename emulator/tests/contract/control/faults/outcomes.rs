@@ -10,8 +10,7 @@ use crate::support::*;
 fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
     let bus = Bus::with_queues(&["q"]);
     let id = script(&bus, fault);
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (peer, sender) = bus.sender("q");
     (bus, peer, sender, id)
 }
 

@@ -13,8 +13,7 @@ fn a_management_request_is_answered_with_a_status() {
         "effect": {"answer": {"status": 503, "condition": "com.microsoft:server-busy", "description": "later"}},
     });
     script(&bus, &fault);
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     let reply = peer.call(&node, "get-message-sessions", map([]));
     assert_ne!(reply.status(), 503);
     let reply = peer.call(
@@ -39,8 +38,7 @@ fn a_rejected_request_has_the_status_of_its_condition() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
     script(&bus, &json!({"operation": "management", "effect": effect}));
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     let reply = peer.call(
         &node,
         "peek-message",
@@ -95,8 +93,7 @@ fn the_life_of_a_token_ends_after_an_operation() {
         &bus,
         &json!({"operation": "send", "effect": "expire-token"}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("1"));
     let refusal = peer.detached(&sender).refusal(2);
     assert_eq!(refusal.condition, "amqp:unauthorized-access");

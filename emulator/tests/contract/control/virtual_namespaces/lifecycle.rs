@@ -174,8 +174,7 @@ fn an_advance_ends_with_its_namespace() {
     let made = make(&bus, "short", &body);
     let mut peer = made.client(bus.amqp);
     peer.send_to("q", &Message::new("m"));
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 1_000_000_000);
+    peer.receiver_with_credit("q", 1_000_000_000);
     // It reads on: where nothing is delivered no lock ends.
     let reader = std::thread::spawn(move || peer.read_to_end());
     let (http, clock) = (bus.http, format!("{}/clock", path("short")));

@@ -26,8 +26,7 @@ fn sessions_with_messages_are_listed_page_by_page() {
     let bus = Bus::with_sessions();
     // The sign is none of the namespace's times.
     bus.http.advance(86_400.0);
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     let none = page(&mut peer, &node, WITH_MESSAGES, 0, 100);
     let condition = "com.microsoft:session-not-found";
     assert_eq!((none.status(), none.condition().as_str()), (204, condition));
@@ -57,8 +56,7 @@ fn sessions_with_messages_are_listed_page_by_page() {
 fn sessions_are_listed_by_when_their_state_was_set() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     send_all(&mut peer, "q", &[("1", "without-state")]);
     for session in ["old", "new"] {
         peer.accept("q", session);

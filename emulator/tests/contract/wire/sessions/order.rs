@@ -113,8 +113,7 @@ fn deferred_messages_are_for_who_holds_their_session() {
     let operation = "receive-by-sequence-number";
     refused_with(&peer.call(&node, operation, fetch("s", 1)), 410, lost);
     let link = peer.accept("q", "s");
-    let mut other = bus.client();
-    let others = other.node("q/$management");
+    let (mut other, others) = bus.node("q/$management");
     refused_with(&other.call(&others, operation, fetch("s", 1)), 410, lost);
     // The number of another session's message.
     let reply = peer.call(&node, operation, fetch("s", 2));

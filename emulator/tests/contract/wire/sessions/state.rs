@@ -59,8 +59,7 @@ fn it_outlives_messages_and_readers() {
 fn it_belongs_to_who_holds_the_session() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     holder.accept("q", "s");
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     for session in ["s", "nobody's"] {
         refused_with(&get(&mut peer, &node, session), 410, LOST);
         refused_with(&set(&mut peer, &node, session, binary(b"x")), 410, LOST);
