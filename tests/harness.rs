@@ -3,16 +3,11 @@
 //! A file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
 //! deadline.
 
-mod transaction_client;
 mod waiting;
 
 mod assertions;
-mod attribute;
-mod claims;
 mod client;
 mod clock;
-mod declared_messages;
-mod dependencies;
 mod entities;
 mod environment;
 mod examples;
@@ -39,9 +34,7 @@ mod scheduling;
 mod sentences;
 mod sessions;
 mod shared;
-mod tls;
 mod topics;
-mod topology;
 mod transactions;
 mod unsettled_sends;
 mod wire;

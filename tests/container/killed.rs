@@ -17,7 +17,7 @@ struct Test {
 impl Test {
     fn start(name: &str, run: &str) -> Self {
         let run = format!("{run}-{}", std::process::id());
-        let mut process = child::again(name)
+        let mut process = built::again(name)
             .env("NEXTEST_RUN_ID", &run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -48,8 +48,8 @@ impl Drop for Test {
 
 #[test]
 fn a_killed_test_leaves_no_container() {
-    if child::is_child() {
-        return child::play(use_a_bus());
+    if built::is_child() {
+        return built::play(use_a_bus());
     }
     let mut test = Test::start("killed::a_killed_test_leaves_no_container", "killed");
     test.says("ready");
@@ -61,8 +61,8 @@ fn a_killed_test_leaves_no_container() {
 
 #[test]
 fn a_killed_container_is_named_by_the_next_operation() {
-    if child::is_child() {
-        return child::play(use_a_bus());
+    if built::is_child() {
+        return built::play(use_a_bus());
     }
     let name = "killed::a_killed_container_is_named_by_the_next_operation";
     let mut test = Test::start(name, "dead");

@@ -116,8 +116,8 @@ async fn a_seed_has_a_container_to_itself() {
 
 #[test]
 fn the_processes_of_a_run_share_one_container() {
-    if child::is_child() {
-        return child::play(say_so_and_wait());
+    if built::is_child() {
+        return built::play(say_so_and_wait());
     }
     let run = format!("of-test-{}", std::process::id());
     let start = || start("sharing::the_processes_of_a_run_share_one_container", &run);
@@ -133,7 +133,7 @@ fn the_processes_of_a_run_share_one_container() {
 }
 
 fn start(test: &str, run: &str) -> Child {
-    let mut process = child::again(test);
+    let mut process = built::again(test);
     process
         .env(RUN, run)
         .stdin(Stdio::piped())

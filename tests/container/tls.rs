@@ -18,12 +18,12 @@ const TRUSTED: &str = "SSL_CERT_FILE";
 
 #[test]
 fn a_certificate_holds_for_the_address_of_the_bus() {
-    if child::is_child() {
-        return child::play(send_over_tls());
+    if built::is_child() {
+        return built::play(send_over_tls());
     }
     let file = format!("servicebus-container-{}.pem", std::process::id());
     let file = env::temp_dir().join(file);
-    let output = child::again("tls::a_certificate_holds_for_the_address_of_the_bus")
+    let output = built::again("tls::a_certificate_holds_for_the_address_of_the_bus")
         .env(TRUSTED, &file)
         .env_remove("SSL_CERT_DIR")
         .output()

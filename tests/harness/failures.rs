@@ -8,7 +8,7 @@ use crate::harness::{
     failure_texts::{SHORT, assert_fails},
     namespace_with_order, namespace_with_orders,
 };
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -143,11 +143,11 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
 
 #[test]
 fn a_failed_sentence_panics_at_the_line_of_the_test() {
-    if child::is_child() {
-        return child::play(fail_on_purpose());
+    if built::is_child() {
+        return built::play(fail_on_purpose());
     }
     let test = "harness::failures::a_failed_sentence_panics_at_the_line_of_the_test";
-    let output = child::again(test).output().unwrap();
+    let output = built::again(test).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(
         complaints.contains(&format!("panicked at {}:", file!())),

@@ -8,7 +8,6 @@
 )]
 
 pub mod built;
-pub mod child;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod comparison;

@@ -5,7 +5,6 @@ mod later;
 mod links;
 mod outcomes;
 mod refusals;
-mod requests;
 
 use serde_json::{Value, json};
 
