@@ -31,7 +31,7 @@ fn no_engine() {
     if built::is_child() {
         return built::play(start());
     }
-    // The port of TCPMUX, where nobody listens.
+    // The port of TCPMUX, where no program listens.
     let said = refusal("refusals::no_engine", "DOCKER_HOST", "tcp://127.0.0.1:1");
     for words in [
         "no container engine answers at tcp://127.0.0.1:1: ",

@@ -64,9 +64,9 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
 #[tokio::test]
 async fn each_has_a_clock_of_its_own() {
     let (first, second) = (namespace_with_orders().await, namespace_with_orders().await);
-    let letter = || Message::from("soon over").time_to_live(Duration::from_secs(60));
+    let message = || Message::from("soon over").time_to_live(Duration::from_secs(60));
     for servicebus in [&first, &second] {
-        servicebus.queue("orders").send(letter()).await;
+        servicebus.queue("orders").send(message()).await;
     }
     first.clock().advance(Duration::from_secs(61)).await;
     assert_dead_lettered!(first.queue("orders"), reason = "TTLExpiredException").await;

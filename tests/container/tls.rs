@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does no harm here"
 )]
 
 use std::{env, fs};

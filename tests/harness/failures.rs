@@ -328,12 +328,12 @@ async fn a_message_that_was_abandoned_too_often() {
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_renewed() {
+async fn a_lock_that_was_not_renewed() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
     let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
-    assert_fails("a_lock_that_nobody_renewed", failed.await);
+    assert_fails("a_lock_that_was_not_renewed", failed.await);
 }
 
 #[tokio::test]

@@ -16,7 +16,6 @@ mod frames;
 mod readers;
 mod receiver;
 mod sender;
-mod stream;
 
 mod admin;
 mod peeker;

@@ -12,7 +12,6 @@ mod peer;
 mod process;
 mod receiving;
 mod rest;
-mod stream;
 mod transactions;
 
 pub(crate) use admin::{
@@ -33,6 +32,7 @@ pub(crate) use receiving::{
     BATCH, Delivery, abandoned, accepted, batch, dead_lettered, deferred, refused, released,
 };
 pub(crate) use rest::{Response, Rest, http_date, root_token};
+pub(crate) use servicebus_test_support::stream::Stream;
 pub(crate) use servicebus_test_support::{
     frame::{
         AMQP_HEADER, ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN,
@@ -44,7 +44,6 @@ pub(crate) use servicebus_test_support::{
         timestamp, uint, ulong, uuid,
     },
 };
-pub(crate) use stream::Stream;
 pub(crate) use transactions::{
     described, discharge, filling_sessions, filter, granted, in_session, in_transaction,
     locked_until, peek_in, send_all, sessions,

@@ -122,7 +122,7 @@ pub(super) async fn commit_in_vain(
     (condition, words.to_owned())
 }
 
-/// Waits until a transaction was rolled back that had work in a queue, though nobody is told.
+/// Waits until a transaction was rolled back that had work in a queue, though no client is told.
 pub(super) async fn rolled_back(queue: &QueueClient) {
     let waiting = async {
         loop {

@@ -15,4 +15,6 @@ pub mod frame;
 pub mod matrix;
 pub mod message;
 pub mod normalised;
+#[cfg(feature = "stream")]
+pub mod stream;
 pub mod value;

@@ -80,7 +80,7 @@ fn a_new_subscription_gets_what_comes_after_it() {
 }
 
 #[test]
-fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
+fn a_new_rule_keeps_a_subscription_without_receivers() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let idle = subscription("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
@@ -93,7 +93,7 @@ fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
         .change(&format!("{rules}/r"), &rule(&sql_filter("a = 2")))
         .expect(200);
     bus.http.advance(200.0);
-    // Whoever only looks keeps nothing.
+    // A client that only peeks keeps nothing.
     admin.get(rules).expect(200);
     bus.http.advance(101.0);
     admin.get("/t/Subscriptions/s").expect(404);

@@ -195,10 +195,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
     send(&mut peer, 50);
     send(&mut peer, 5);
     assert_eq!(bus.http.held("t/Subscriptions/s").0, 2);
-    let rules = bus
-        .http
-        .get("/$emulator/v1/namespaces/sbemulatorns/subscriptions/t/Subscriptions/s")
-        .ok();
+    let rules = bus.http.get("~/subscriptions/t/Subscriptions/s").ok();
     assert_eq!(
         rules["rules"][0]["SqlFilter"]["SqlExpression"],
         "price > 10"

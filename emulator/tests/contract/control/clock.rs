@@ -224,7 +224,7 @@ fn freezing_during_an_advance_comes_after_it() {
     }
     slow.receiver_with_credit("q", 150);
     eventually("a reader that is too slow", || {
-        let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+        let path = "~/settled";
         let answer = bus.http.post(path, &json!({"within": 0.0}));
         answer
             .body
@@ -309,8 +309,8 @@ fn it_ends_with_the_calendar() {
     assert!(until >= last, "{until}");
 }
 
-const NAMESPACE_CLOCK: &str = "/$emulator/v1/namespaces/sbemulatorns/clock";
-const FAULTS: &str = "/$emulator/v1/namespaces/sbemulatorns/faults";
+const NAMESPACE_CLOCK: &str = "~/clock";
+const FAULTS: &str = "~/faults";
 
 fn automate(bus: &Bus) {
     let clock = bus

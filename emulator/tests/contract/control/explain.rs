@@ -174,7 +174,7 @@ fn any_address_of_a_subscription_will_do_and_no_other() {
         assert_eq!(code, "not-found", "{address}");
         assert_ends_with(message, "there are: t/Subscriptions/s");
     }
-    let path = "/$emulator/v1/namespaces/sbemulatorns/explain";
+    let path = "~/explain";
     assert_eq!(
         bus.http.post(path, &json!({})).error(400).0,
         "invalid-query"
@@ -254,7 +254,7 @@ fn a_message_is_the_same_wherever_it_moves_within_its_entity() {
 fn a_reset_forgets_messages_and_without_the_option_none_are_kept() {
     let (bus, mut peer) = keeping(&queues("", &[("q", "")])).with_client();
     peer.send_to("q", &Message::new("m"));
-    let reset = "/$emulator/v1/namespaces/sbemulatorns/reset";
+    let reset = "~/reset";
     bus.http.post(reset, &json!({})).ok();
     let timeline = bus.http.timeline("?entity=q&messages=true");
     assert_eq!(timeline["messages"], json!([]));

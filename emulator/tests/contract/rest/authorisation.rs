@@ -87,7 +87,7 @@ fn a_token_that_proves_nothing_is_refused_with_the_reason() {
     let bus = keys("");
     let expired = sas::sign("http://localhost/q", &Key::well_known(), now() - 1);
     let wrong = token("http://localhost/q", "sender", "wrong");
-    let nobody = token("http://localhost/q", "nobody", "x");
+    let unknown = token("http://localhost/q", "nobody", "x");
     for (token, sub_code) in [
         (None, "40102. MissingToken"),
         (Some(""), "40105. MalformedToken"),
@@ -96,7 +96,7 @@ fn a_token_that_proves_nothing_is_refused_with_the_reason() {
         (Some("Bearer x"), "40105. MalformedToken"),
         (Some(expired.as_str()), "40106. ExpiredToken"),
         (Some(wrong.as_str()), "40103. InvalidSignature"),
-        (Some(nobody.as_str()), "40103. InvalidSignature"),
+        (Some(unknown.as_str()), "40103. InvalidSignature"),
     ] {
         let rest = bus.rest_with(token);
         for refused in [

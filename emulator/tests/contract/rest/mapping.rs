@@ -68,7 +68,7 @@ fn broker_properties_become_the_properties_of_amqp() {
 }
 
 #[test]
-fn headers_become_application_properties_in_their_letters_and_with_their_types() {
+fn headers_become_application_properties_in_their_case_and_with_their_types() {
     let message = over_amqp(&[
         ("hello", r#""world""#),
         ("Priority", "High"),
@@ -120,7 +120,7 @@ fn headers_become_application_properties_in_their_letters_and_with_their_types()
 }
 
 #[test]
-fn the_letters_of_names_are_those_of_each_request_of_a_connection() {
+fn the_case_of_names_is_that_of_each_request_of_a_connection() {
     let bus = Bus::with_queues(&["q"]);
     let token = root_token("http://localhost");
     let request = |name: &str, last: &str| {
@@ -251,7 +251,7 @@ fn application_properties_become_headers() {
 }
 
 #[test]
-fn headers_are_written_in_the_letters_of_their_properties() {
+fn headers_are_written_in_the_case_of_their_properties() {
     let message = Message::new("m")
         .application("Priority", text("High"))
         .application("myProp", text("x"))

@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
+use servicebus_test_support::stream::Stream;
 use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
 use super::link::Link;
 use super::node::Node;
 use super::peer::{Open, Peer};
-use super::stream::Stream;
 
 /// An emulator that serves until it is dropped.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Bus {
         Peer::open(self.amqp, &Open::default())
     }
 
-    /// Says goodbye to all clients and stops.
+    /// Closes all connections and stops.
     pub(crate) fn stop(mut self) {
         if let (Some(emulator), Some(runtime)) = (self.emulator.take(), &self.runtime) {
             runtime.block_on(emulator.stop());

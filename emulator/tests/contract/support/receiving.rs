@@ -110,6 +110,11 @@ impl Peer {
         all
     }
 
+    /// The ids of what is drained.
+    pub(crate) fn drain_ids(&mut self, link: &Link, most: u32) -> Vec<String> {
+        self.drain(link, most).iter().map(Delivery::id).collect()
+    }
+
     /// Wants one message and waits for it.
     pub(crate) fn receive_one(&mut self, link: &Link) -> Delivery {
         self.credit(link, 1);

@@ -16,7 +16,7 @@ use servicebus_test_support::value::{
 use super::link::{Attach, Link};
 use super::node::{Node, Reply};
 use super::peer::Peer;
-use super::receiving::Delivery;
+use super::receiving::{Delivery, accepted};
 
 /// The id of a transaction, as the emulator gave it.
 pub(crate) type Transaction = Vec<u8>;
@@ -87,6 +87,25 @@ impl Peer {
     pub(crate) fn demand(&mut self, coordinator: &Link, body: Value) -> u32 {
         let message = Message::request(Value::Null, Value::Null, body);
         self.transfer(coordinator, 0, false, &message.encode())
+    }
+
+    /// Sends a message in a transaction.
+    pub(crate) fn enlist(&mut self, link: &Link, transaction: &[u8], id: &str) {
+        self.send_in(link, transaction, &Message::new(id)).unwrap();
+    }
+
+    /// A transaction in which a message is completed and another is sent.
+    pub(crate) fn replace_in_transaction(
+        &mut self,
+        receiver: &Link,
+        sender: &Link,
+        id: &str,
+    ) -> (Link, Transaction) {
+        let (coordinator, transaction) = self.transaction();
+        let delivery = self.receive_one(receiver);
+        self.settle_in(&delivery, &transaction, accepted()).unwrap();
+        self.enlist(sender, &transaction, id);
+        (coordinator, transaction)
     }
 
     /// Sends a message in a transaction; nothing, or why not.

@@ -62,7 +62,7 @@ fn a_batch_that_does_not_fit_the_queue_is_refused_whole() {
     assert_eq!(send_batch(&mut peer, &sender, &[message("a")]), Ok(()));
     let refusal = peer.send_in_vain(&sender, &message("b").encode());
     assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
-    // Whoever takes something out makes room.
+    // What is taken out makes room.
     let receiver = peer.attached(&Attach::deleting("q"));
     peer.receive_one(&receiver);
     peer.send(&sender, &message("b"));

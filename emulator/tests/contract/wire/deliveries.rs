@@ -38,7 +38,7 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
             delivery.message.annotation("x-opt-locked-until"),
             Value::Null
         );
-        // Rust, .NET and Java settle it all the same; nobody may mind.
+        // Rust, .NET and Java settle it all the same; no part may mind.
         peer.dispose(0, delivery.id, delivery.id, true, accepted());
     }
     assert!(peer.settle_down().iter().all(|frame| frame.code != DETACH));

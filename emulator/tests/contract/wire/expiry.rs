@@ -48,7 +48,7 @@ fn as_documented_it_waits_for_somebody_who_would_receive_it() {
         (1, 0),
         "a link without credit wants nothing"
     );
-    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    let path = "~/settled";
     let rest = bus.http.post(path, &serde_json::json!({"within": 30}));
     assert_eq!(rest.status, 200, "what waits is at rest: {rest:?}");
     peer.credit(&receiver, 1);
@@ -56,7 +56,7 @@ fn as_documented_it_waits_for_somebody_who_would_receive_it() {
         .settle_down()
         .into_iter()
         .filter(|frame| frame.code == TRANSFER);
-    assert_eq!(left.count(), 0, "nobody gets it");
+    assert_eq!(left.count(), 0, "no receiver gets it");
     assert_eq!(bus.http.held("q"), (0, 1));
 }
 
@@ -137,7 +137,7 @@ fn a_duplicate_is_accepted_and_dropped() {
     let two = batch(&["b", "b", "a"].map(|id| Message::new(id).encode()));
     let id = peer.transfer(&sender, BATCH, false, &two);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
-    // Letters have their case, and who has no id is like nobody else.
+    // Ids have their case, and a message without one is like no other.
     peer.send(&sender, &Message::new("A"));
     peer.send(&sender, &Message::default().body("x"));
     peer.send(&sender, &Message::default().body("x"));

@@ -221,6 +221,6 @@ fn a_scheduled_message_goes_on_when_it_is_active() {
         (1, 0),
         "an advance waits for what follows"
     );
-    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    let path = "~/settled";
     assert_eq!(bus.http.post(path, &json!({"within": 30})).status, 200);
 }

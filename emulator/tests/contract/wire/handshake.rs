@@ -90,7 +90,7 @@ fn a_connection_ends_when_its_client_closes_it() {
 }
 
 #[test]
-fn stopping_says_goodbye_with_a_reason() {
+fn stopping_closes_with_a_reason() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [bus.client(), bus.client()];
     let stopping = std::thread::spawn(move || bus.stop());
@@ -102,7 +102,7 @@ fn stopping_says_goodbye_with_a_reason() {
     stopping.join().expect("the emulator stops");
 }
 
-const RECEIVERS: &str = "/$emulator/v1/namespaces/sbemulatorns/receivers?entity=q";
+const RECEIVERS: &str = "~/receivers?entity=q";
 
 /// The clients of the events of a kind, in order.
 fn clients(bus: &Bus, kind: &str) -> Vec<String> {
@@ -193,10 +193,7 @@ fn a_message_waits_for_a_client_that_is_connecting() {
     let (bus, mut sending) = Bus::with_queues(&["q"]).with_client();
     sending.send_to("q", &Message::new("a"));
     let mut worker = bus.client_as(&Open::named("worker-1"));
-    let busy = bus.http.post(
-        "/$emulator/v1/namespaces/sbemulatorns/settled",
-        &json!({"within": 0}),
-    );
+    let busy = bus.http.post("~/settled", &json!({"within": 0}));
     let problems = &busy.body["error"]["problems"];
     let connecting = json!({
         "path": "q", "value": "a message waits while worker-1 is connecting", "allowed": "at rest",
@@ -210,9 +207,7 @@ fn a_message_waits_for_a_client_that_is_connecting() {
     let delivery = worker.receive_from("q");
     worker.settle(&delivery, accepted());
     let settled = json!({"within": 30});
-    let settled = bus
-        .http
-        .post("/$emulator/v1/namespaces/sbemulatorns/settled", &settled);
+    let settled = bus.http.post("~/settled", &settled);
     assert_eq!(settled.status, 200);
 }
 

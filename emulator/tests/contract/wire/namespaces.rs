@@ -92,10 +92,10 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     beta.send_to("q", &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 1));
 
-    let mut nobody = bus.stranger();
-    let reply = nobody.put_token("sb://localhost/", &token("nobody", "x"));
+    let mut unknown = bus.stranger();
+    let reply = unknown.put_token("sb://localhost/", &token("nobody", "x"));
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
-    let reply = nobody.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
+    let reply = unknown.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
     assert_eq!(reply.cbs_status(), 404, "no key is named: {}", reply.text());
 }
 

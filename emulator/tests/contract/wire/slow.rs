@@ -1,4 +1,4 @@
-//! A client that asks for everything and reads nothing: it costs a bounded amount of memory, and nobody waits
+//! A client that asks for everything and reads nothing: it costs a bounded amount of memory, and no other waits
 //! for it.
 //!
 //! Links, sessions and connections that come and go as fast as some SDKs make them.

@@ -7,7 +7,7 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::support::*;
 
 const PATH: &str = "t/Subscriptions/s";
-const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+const NAMESPACE: &str = "~";
 
 fn subscribed(settings: &serde_json::Value) -> Bus {
     Bus::configured(&topic(&json!({}), &[("s", properties(settings))]))

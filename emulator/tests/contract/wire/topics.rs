@@ -83,7 +83,7 @@ fn every_subscription_has_a_copy_and_numbers_of_its_own() {
 }
 
 #[test]
-fn what_nobody_subscribed_to_is_accepted_and_gone() {
+fn what_no_subscription_takes_is_accepted_and_gone() {
     let bus = subscribed(&[]);
     publish(&bus, &[Message::new("m")]);
     assert_eq!(bus.http.held("t"), (0, 0));
@@ -276,8 +276,7 @@ fn a_batch_is_published_in_its_order() {
     let id = peer.transfer(&sender, BATCH, false, &batch(&messages));
     peer.outcome(&sender, id).expect("the batch is accepted");
     let receiver = peer.receiver("t/Subscriptions/s");
-    let all = peer.drain(&receiver, 10);
-    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    let all = peer.drain_ids(&receiver, 10);
     assert_eq!(all, ["a", "b", "c"]);
 }
 
@@ -289,8 +288,7 @@ fn a_subscription_that_forwards_sends_its_copies_on() {
     assert_eq!(bus.http.held("t/Subscriptions/on"), (0, 0));
     assert_eq!(bus.http.held("t/Subscriptions/stay"), (2, 0));
     let (mut peer, receiver) = bus.receiver("q");
-    let all = peer.drain(&receiver, 10);
-    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    let all = peer.drain_ids(&receiver, 10);
     assert_eq!(all, ["a", "b"]);
     let refusal = peer.refused(&Attach::receiver("t/Subscriptions/on"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
@@ -300,12 +298,7 @@ fn a_subscription_that_forwards_sends_its_copies_on() {
 fn links_of_a_subscription_outlive_a_reset() {
     let (bus, mut peer) = subscribed(&["s", "other"]).with_client();
     let receiver = peer.receiver("t/Subscriptions/s");
-    bus.http
-        .post(
-            "/$emulator/v1/namespaces/sbemulatorns/reset",
-            &serde_json::Value::Null,
-        )
-        .ok();
+    bus.http.reset();
     publish(&bus, &[Message::new("m")]);
     assert_eq!(
         peer.receive_one(&receiver).id(),

@@ -8,7 +8,7 @@ use servicebus_emulator::auth::{Claims, Key, sas};
 use super::{hits, script, told};
 use crate::support::*;
 
-const RELEASE: &str = "/$emulator/v1/namespaces/sbemulatorns/postponed/release";
+const RELEASE: &str = "~/postponed/release";
 
 /// A namespace with the keys of two parties.
 fn with_parties() -> Bus {

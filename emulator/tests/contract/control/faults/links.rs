@@ -22,7 +22,7 @@ fn sending(effect: &Value) -> (Bus, Peer, Link, Value) {
     (bus, peer, sender, id)
 }
 
-/// Sends two messages in one piece; what becomes of the first strikes the second, too.
+/// Sends two messages in one piece; what becomes of the first becomes of the second, too.
 fn send_two(peer: &mut Peer, sender: &Link) {
     let frames =
         ["1", "2"].map(|id| peer.transfer_frame(sender, false, &Message::new(id).encode()));
@@ -163,7 +163,7 @@ fn an_update_of_the_service_takes_all_locks_and_links() {
     peer.send(&elsewhere, &Message::new("1"));
     let held = peer.receive_one(&receiver);
     let (mut other, node) = bus.node("q/$management");
-    let path = "/$emulator/v1/namespaces/sbemulatorns/service-update";
+    let path = "~/service-update";
     assert_eq!(bus.http.request("POST", path, None).status, 204);
     for link in [&sender, &receiver, &elsewhere] {
         assert_eq!(peer.detached(link).refusal(2).condition, FORCED);

@@ -154,7 +154,7 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
     peer.send_to("q", &Message::new("canary").ttl(1_000));
     let advance = format!("{}/clock/advance", path("second"));
     bus.http.post(&advance, &json!({"seconds": 2})).ok();
-    assert_eq!(active(&bus, "second", "q"), 1, "nobody waits yet");
+    assert_eq!(active(&bus, "second", "q"), 1, "no receiver waits yet");
     let rest = bus.rest_with(Some(&made.token()));
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
     eventually("a request that waits", || {

@@ -228,7 +228,7 @@ fn a_session_that_somebody_holds_cannot_be_had() {
         "The requested session 's' cannot be accepted. It may be locked by another receiver.";
     let condition = "com.microsoft:session-cannot-be-locked";
     for wanted in [text("s"), described(text("s"))] {
-        // Nobody waits for a session by its id.
+        // No receiver waits for a session by its id.
         let attach = Attach::session("q", wanted).patient(uint(60_000));
         assert_refused(&mut peer, &attach, condition, words);
         assert_refused(&mut holder, &attach.named("other"), condition, words);

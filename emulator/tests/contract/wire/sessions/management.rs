@@ -149,7 +149,7 @@ fn peeking_may_be_limited_to_a_session() {
     );
     let reply = peer.call(&node, "peek-message", peek(uint(1)));
     refused_with(&reply, 400, "com.microsoft:argument-error");
-    // Nobody has to hold it, and whoever does is in nobody's way.
+    // No client has to hold it, and one that does is in no other's way.
     let mut holder = bus.client();
     holder.accept("q", "a");
     let reply = peer.call(&node, "peek-message", peek(text("a")));

@@ -156,7 +156,7 @@ fn holding() -> (Bus, Peer, Link, Delivery) {
 }
 
 fn lose(bus: &Bus, session: &str) -> Answer {
-    let path = "/$emulator/v1/namespaces/sbemulatorns/sessions/lose";
+    let path = "~/sessions/lose";
     bus.http
         .post(path, &json!({"entity": "q", "session": session}))
 }
@@ -217,7 +217,7 @@ fn a_reset_takes_sessions_and_their_states_away() {
     let state = (text("session-state"), binary(b"state"));
     let body = in_session("s", [state]);
     assert_eq!(peer.call(&node, "set-session-state", body).status(), 200);
-    let path = "/$emulator/v1/namespaces/sbemulatorns/reset";
+    let path = "~/reset";
     assert_eq!(bus.http.request("POST", path, None).status, 204);
     assert_eq!(peer.detached(&link).refusal(2).condition, LOST);
     peer.accept("q", "s");
