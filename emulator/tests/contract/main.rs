@@ -31,6 +31,7 @@ mod control {
     mod clock;
     mod errors;
     mod explain;
+    mod explorations;
     mod faults;
     mod openapi;
     mod operations;
