@@ -2,6 +2,7 @@
 
 mod chance;
 mod clients;
+mod narrowed;
 mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
