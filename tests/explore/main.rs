@@ -7,6 +7,7 @@ mod connections;
 mod handling;
 mod losing;
 mod meta;
+mod page;
 mod sending;
 mod sessions;
 mod support;
