@@ -46,7 +46,10 @@ async fn a_client_that_crashes_before_its_send_has_sent_nothing_and_after_it_som
         let mut client = Client::connect(&servicebus, "worker").await;
         let mut sender = client.sender("orders").await;
         let sent = sender.post("1").await;
-        assert!(within("the send", sent).await.is_err(), "its connection is gone");
+        assert!(
+            within("the send", sent).await.is_err(),
+            "its connection is gone"
+        );
         assert_eq!(fault.hits().await, 1);
         assert_message_count!(servicebus.queue("orders"), active = stored).await;
     }
