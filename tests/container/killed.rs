@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use crate::docker::{containers_of, docker, eventually};
 use crate::namespace_with_orders;
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// A test in a process of its own, with a container of its own.
 struct Test {
@@ -80,7 +80,7 @@ fn a_killed_container_is_named_by_the_next_operation() {
 /// Says when it is ready, and once it is told to go on, what an operation comes to.
 #[expect(clippy::print_stdout, reason = "the tests above read it")]
 async fn use_a_bus() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     println!("\nready");

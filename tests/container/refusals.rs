@@ -3,7 +3,7 @@
 use servicebus_harness::prelude::*;
 
 use crate::docker::{docker, image};
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// What starting a bus says in a process with this variable.
 fn refusal(test: &str, variable: &str, value: &str) -> String {

@@ -11,7 +11,7 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusSenderOp
 use servicebus_harness::prelude::*;
 
 use crate::orders;
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// Where OpenSSL, by which the SDK comes, looks for the authorities to trust.
 const TRUSTED: &str = "SSL_CERT_FILE";

@@ -19,8 +19,7 @@ use servicebus_harness::prelude::*;
 use servicebus_test_support::built;
 use servicebus_test_support::client::Client;
 
-use super::namespace_with_orders;
-use crate::harness::orders;
+use super::{namespace_with_orders, orders};
 
 #[tokio::test]
 async fn a_ready_client_sends_and_receives() {

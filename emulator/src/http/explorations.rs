@@ -24,7 +24,7 @@ use tokio::time::sleep_until;
 
 use super::Control;
 use super::error::ApiError;
-use super::request::{Body, Id, path_name};
+use super::error::{Body, Id, path_name};
 use progress::{Coming, Progress};
 
 /// Most explorations at a time.

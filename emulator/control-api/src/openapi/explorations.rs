@@ -16,7 +16,7 @@ pub(crate) fn describe(d: &mut Description) {
         &format!("POST {ALL}"),
         "beginExploration",
         "Begins an exploration.",
-)
+    )
                 .more(
                     "The client asks for one run after the other, makes it, and tells its result. The first two have no fault. \
                      An exploration of which nothing is asked for 600 s, or what `keep` says, is removed.",
@@ -48,7 +48,7 @@ fn runs(d: &mut Description) {
         &format!("POST {ALL}/{{id}}/runs"),
         "nextRun",
         "Makes the namespace of the next run.",
-)
+    )
                 .more(
                     "Its faults are set, operations are recorded, and its clock steps by itself (`clock/auto`).",
                 )
