@@ -32,13 +32,13 @@ def carelessly(run: Run) -> None:
     work_until_done(run, Bank())
 
 
-def test_an_order_is_charged_once_whatever_goes_wrong(emulator):
-    explore(emulator, carefully, ["worker"], **COMPLETIONS)
+def test_an_order_is_charged_once_whatever_goes_wrong(servicebus_emulator):
+    explore(servicebus_emulator, carefully, ["worker"], **COMPLETIONS)
 
 
-def test_a_worker_that_remembers_orders_in_memory_alone_is_found(emulator):
+def test_a_worker_that_remembers_orders_in_memory_alone_is_found(servicebus_emulator):
     with pytest.raises(pytest.fail.Exception) as found:
-        explore(emulator, carelessly, ["worker"], **COMPLETIONS)
+        explore(servicebus_emulator, carelessly, ["worker"], **COMPLETIONS)
     report = str(found.value)
     assert "worker's completion of o-17, delivery 1" in report
     assert "timeline of o-17 in orders" in report
