@@ -6,6 +6,7 @@ mod counts;
 mod entities;
 mod error;
 mod explain;
+mod explorations;
 mod faults;
 mod guard;
 mod in_time;
@@ -39,6 +40,7 @@ use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
+use explorations::Explorations;
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
 pub(crate) use process::Stopping;
@@ -55,6 +57,7 @@ pub(crate) struct Control {
     messages: Arc<MessagesApi>,
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
+    explorations: Arc<Explorations>,
     serve: Serve,
 }
 
@@ -86,6 +89,7 @@ impl Control {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
+            explorations: Arc::default(),
             shared,
             serve,
         }

@@ -1,6 +1,7 @@
 //! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
 
 mod configuration;
+mod explorations;
 mod operation;
 mod routes;
 
@@ -16,6 +17,7 @@ use operation::Operation;
 pub fn document() -> Value {
     let mut description = Description::new();
     routes::describe(&mut description);
+    explorations::describe(&mut description);
     description.finish()
 }
 

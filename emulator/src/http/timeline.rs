@@ -31,6 +31,8 @@ use render::Rendering;
 
 /// How many are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
+/// Bytes of the timeline of a message that an exploration tells.
+const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Which {
@@ -119,6 +121,30 @@ fn copied(
     };
     let shows_messages = which.messages && namespace.recorded_messages.are_kept();
     Rendering::new(Arc::clone(namespace), &head, events, wanted, shows_messages)
+}
+
+/// What happened to one message; none where there is no such entity, or it is more than is told of one.
+pub(crate) fn of_message(
+    namespace: &Arc<Namespace>,
+    entity: &str,
+    message_id: &str,
+) -> Option<Timeline> {
+    let found = find(namespace, entity).ok()?;
+    let which = Which {
+        entity: None,
+        message_id: Some(message_id.to_owned()),
+        sequence_number: None,
+        messages: false,
+    };
+    let mut rendering = copied(namespace, which, Some(found));
+    let mut whole = Vec::new();
+    while let Some(piece) = rendering.piece() {
+        whole.extend_from_slice(&piece);
+        if whole.len() > MAX_TOLD {
+            return None;
+        }
+    }
+    serde_json::from_slice(&whole).ok()
 }
 
 /// A body that is rendered as it is read. One that is not read on within `patience` breaks off, so that others are

@@ -4,6 +4,7 @@ mod automatic_clock;
 mod clock;
 mod errors;
 mod explain;
+mod explorations;
 mod faults;
 mod messages;
 mod openapi;

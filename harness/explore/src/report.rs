@@ -58,6 +58,8 @@ pub struct Report {
     pub operations: usize,
     /// What is to be said beside.
     pub warnings: Vec<String>,
+    /// Whether a token repeats only what was planned, because events come in the order of real time.
+    pub is_statistical: bool,
 }
 
 impl Coverage {
@@ -118,7 +120,7 @@ impl Report {
             let _ = write!(text, ", found by {found} of them");
         }
         for (index, finding) in self.findings.iter().enumerate() {
-            let _ = write!(text, "\n\n{}", finding.text(index + 1, &self.name));
+            let _ = write!(text, "\n\n{}", finding.text(index + 1, self));
         }
         let _ = write!(text, "\n\n{}\n", self.coverage.table());
         let _ = write!(
@@ -160,7 +162,7 @@ impl Report {
 }
 
 impl Finding {
-    fn text(&self, number: usize, test: &str) -> String {
+    fn text(&self, number: usize, report: &Report) -> String {
         let mut titles = self
             .plan
             .faults
@@ -198,6 +200,14 @@ impl Finding {
             let _ = write!(text, "\n   {}", timeline.replace('\n', "\n   "));
         }
         let token = self.plan.token();
+        if report.is_statistical {
+            let _ = write!(
+                text,
+                "\n   replay: explore with \"token\": \"{token}\" (statistical: events come in the order of real time)"
+            );
+            return text;
+        }
+        let test = &report.name;
         let filter = test.rsplit("::").next().unwrap_or(test);
         let _ = write!(
             text,

@@ -118,6 +118,7 @@ where
             cut,
             operations: base.sites.len(),
             warnings,
+            is_statistical: false,
         };
         unexpected.extend((!report.findings.is_empty()).then(|| report.text()));
         let failure = (!unexpected.is_empty()).then(|| unexpected.join("\n"));
