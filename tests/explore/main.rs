@@ -6,6 +6,7 @@
 mod connections;
 mod handling;
 mod losing;
+mod page;
 mod sending;
 mod sessions;
 mod support;

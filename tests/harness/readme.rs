@@ -27,6 +27,17 @@ fn the_tests_in_other_languages_are_those_of_the_projects() {
 }
 
 #[test]
+fn the_examples_of_exploration_are_those_of_its_tests() {
+    let page = "harness/EXPLORATION.md";
+    let rust = snippet(page, "rust,ignore");
+    let (imports, test) = rust.split_once("#[test]").unwrap();
+    let tested = file("tests/explore/page.rs");
+    assert!(tested.contains(imports) && tested.contains(test));
+    let tested = file("examples/pytest/test_exploration.py");
+    assert!(tested.contains(&snippet(page, "python")));
+}
+
+#[test]
 fn what_is_to_be_installed_has_the_versions_of_the_workspace() {
     let install = snippet("README.md", "sh");
     let workspace = file("Cargo.toml");
