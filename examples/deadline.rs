@@ -9,15 +9,19 @@ use std::{error::Error, time::Duration};
 
 use azservicebus::{ServiceBusClient, ServiceBusMessage, core::BasicRetryPolicy};
 use servicebus_harness::prelude::*;
+use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Brings a job that expired from the dead-letter queue to the slow queue, where it has all the time it needs.
-async fn rescue(mut client: ServiceBusClient<BasicRetryPolicy>) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn rescue(
+    mut client: ServiceBusClient<BasicRetryPolicy>,
+) -> Result<(), Box<dyn Error>> {
     let dead_letters = "jobs/$DeadLetterQueue";
     let receiving = client.create_receiver_for_queue(dead_letters, Default::default());
-    let mut expired = receiving.await?;
-    let mut slow = client.create_sender("slow", Default::default()).await?;
+    let mut expired = timeout(MINUTE, receiving).await??;
+    let opening = client.create_sender("slow", Default::default());
+    let mut slow = timeout(MINUTE, opening).await??;
     let job = expired.receive_message().await?;
     let mut again = ServiceBusMessage::new(job.body()?);
     again.set_message_id(job.message_id().ok_or("a job has an id")?)?;

@@ -10,22 +10,27 @@ use std::{collections::VecDeque, error::Error, time::Duration};
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage};
 use servicebus_harness::{EventKind, prelude::*};
+use tokio::time::timeout;
 
 /// The SDK does not notice that an acknowledgement cannot come any more; after this it gives up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is to be sent and has not been, by the id of its row; oldest first. In production a table.
-type Outbox = VecDeque<(&'static str, &'static str)>;
+pub(crate) type Outbox = VecDeque<(&'static str, &'static str)>;
 
 /// Sends what is in the outbox. A row goes when the namespace has its message, never before.
-async fn relay(outbox: &mut Outbox, connection_string: &str) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn relay(
+    outbox: &mut Outbox,
+    connection_string: &str,
+) -> Result<(), Box<dyn Error>> {
     let mut options = ServiceBusClientOptions::default();
     options.retry_options.max_retries = 0; // the caller tries again
     options.retry_options.try_timeout = PATIENCE;
     let connecting =
         ServiceBusClient::unsecured().new_from_connection_string(connection_string, options);
     let mut client = connecting.await?;
-    let mut events = client.create_sender("events", Default::default()).await?;
+    let opening = client.create_sender("events", Default::default());
+    let mut events = timeout(PATIENCE, opening).await??;
     while let Some((id, body)) = outbox.front() {
         let mut message = ServiceBusMessage::new(*body);
         message.set_message_id(*id)?;

@@ -3,11 +3,16 @@
 //! A file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
 //! deadline.
 
+mod transaction_client;
 mod waiting;
 
 mod assertions;
+mod attribute;
+mod claims;
 mod client;
 mod clock;
+mod declared_messages;
+mod dependencies;
 mod entities;
 mod environment;
 mod examples;
@@ -34,7 +39,9 @@ mod scheduling;
 mod sentences;
 mod sessions;
 mod shared;
+mod tls;
 mod topics;
+mod topology;
 mod transactions;
 mod unsettled_sends;
 mod wire;
@@ -48,15 +55,14 @@ fn orders() -> Topology {
 }
 
 /// A namespace with that queue.
-async fn namespace_with_orders() -> (ServiceBus, QueueClient) {
-    let servicebus = ServiceBus::builder().topology(orders()).start().await;
-    let orders = servicebus.queue("orders");
-    (servicebus, orders)
+async fn namespace_with_orders() -> ServiceBus {
+    ServiceBus::builder().topology(orders()).start().await
 }
 
 /// That namespace with the message `o-17` in its queue.
 async fn namespace_with_order() -> (ServiceBus, QueueClient) {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send(Message::from("{}").message_id("o-17")).await;
     (servicebus, orders)
 }
@@ -64,9 +70,4 @@ async fn namespace_with_order() -> (ServiceBus, QueueClient) {
 /// The sentence by which an operation fails.
 async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
     action.result().await.unwrap_err().to_string()
-}
-
-/// What a future gives, which must come in time.
-fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    servicebus_test_support::client::within("an answer", future)
 }

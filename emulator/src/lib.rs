@@ -2,7 +2,9 @@
 
 mod access;
 mod admin;
+mod alarm;
 mod arm;
+mod calendar;
 mod client_settings;
 mod clock;
 mod conducted;
@@ -22,6 +24,7 @@ mod namespaces;
 mod nodes;
 mod options;
 mod places;
+mod resource_state;
 mod rest;
 mod router;
 mod server;

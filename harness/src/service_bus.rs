@@ -36,7 +36,8 @@ use crate::{
     fault_script::Script,
     faults::Faults,
     keep::KeepOnFailure,
-    keys::{Keys, secured},
+    keys::Keys,
+    keys::Secured,
     mode::Mode,
     observer::{Entrance, Recording},
     running::{Running, Started},
@@ -53,7 +54,7 @@ pub struct ServiceBus {
     endpoints: Endpoints,
     namespace: Namespace,
     /// Of the same namespace for clients that come over TLS.
-    secured: Namespace,
+    secured: Secured,
     tls: bool,
     ca_file: Option<PathBuf>,
     keys: Keys,
@@ -396,8 +397,8 @@ impl ServiceBus {
             keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
             mode,
             secured: match is_remote {
-                true => entrance.namespace.clone(),
-                false => secured(&entrance.namespace, entrance.endpoints),
+                true => Secured::already(&entrance.namespace),
+                false => Secured::new(&entrance.namespace, entrance.endpoints),
             },
             endpoints: entrance.endpoints,
             // In a namespace that runs elsewhere every client uses TLS.

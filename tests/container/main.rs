@@ -34,9 +34,7 @@ fn orders() -> Topology {
 }
 
 /// A bus with that queue, in the container of this test run.
-async fn namespace_with_orders() -> (ServiceBus, QueueClient) {
+async fn namespace_with_orders() -> ServiceBus {
     let builder = ServiceBus::builder().mode(Mode::Container);
-    let servicebus = builder.topology(orders()).start().await;
-    let orders = servicebus.queue("orders");
-    (servicebus, orders)
+    builder.topology(orders()).start().await
 }

@@ -4,10 +4,11 @@
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
 mod connections;
+mod examples;
 mod handling;
 mod losing;
-mod meta;
-mod page;
+mod order;
 mod sending;
 mod sessions;
 mod support;
+mod transactions;

@@ -8,7 +8,8 @@ use crate::harness::{namespace_with_orders, waiting::until_gone};
 
 #[tokio::test]
 async fn sentences_about_dead_letters() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     assert_not_dead_lettered!(orders).await;
 
     for (id, words) in [("o-1", "total is negative"), ("o-2", "total is missing")] {
@@ -42,7 +43,8 @@ async fn sentences_about_dead_letters() {
 
 #[tokio::test]
 async fn sentences_about_completion() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     assert_completed!(orders, count = 0).await;
     for id in ["o-1", "o-2"] {
         orders.send(Message::from("{}").message_id(id)).await;
@@ -56,7 +58,8 @@ async fn sentences_about_completion() {
 
 #[tokio::test]
 async fn an_assertion_waits_for_what_is_still_to_come() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     let worker = {
         let orders = orders.clone();
         async move {
@@ -73,7 +76,8 @@ async fn an_assertion_waits_for_what_is_still_to_come() {
 
 #[tokio::test]
 async fn a_negative_assertion_waits_until_idle() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send("hello").await;
     let received = orders.receive().await;
     let within = Duration::from_millis(50);
@@ -90,7 +94,7 @@ async fn a_negative_assertion_waits_until_idle() {
 
 #[tokio::test]
 async fn values_can_be_kept_and_handed_on() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let address = servicebus.endpoints().http;
     let expectation = servicebus.queue("orders").expect_message_count().active(1);
     drop(servicebus);

@@ -9,7 +9,8 @@ use servicebus_test_support::normalised::normalised;
 
 #[tokio::test]
 async fn an_advanced_clock_makes_things_happen() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     let message = Message::from("hello").time_to_live(Duration::from_secs(30));
     orders.send(message).await;
 
@@ -24,7 +25,7 @@ async fn an_advanced_clock_makes_things_happen() {
 
 #[tokio::test]
 async fn a_frozen_clock_stands_still() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;
     let frozen = clock.now().await;
@@ -41,7 +42,7 @@ async fn a_frozen_clock_stands_still() {
 
 #[tokio::test]
 async fn a_clock_belongs_to_its_namespace() {
-    let ((first, _), (second, _)) = tokio::join!(namespace_with_orders(), namespace_with_orders());
+    let (first, second) = tokio::join!(namespace_with_orders(), namespace_with_orders());
     let day = Duration::from_secs(86_400);
     first.clock().advance(day).await;
     let ahead = first
@@ -54,7 +55,8 @@ async fn a_clock_belongs_to_its_namespace() {
 
 #[tokio::test]
 async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send("hello").await;
     servicebus.wait_idle().await;
 
@@ -78,7 +80,8 @@ async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
 
 #[tokio::test]
 async fn a_reset_forgets_messages_and_keeps_queues() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send_all(["one", "two"]).await;
     orders.receive().await.dead_letter("Rejected", "").await;
     servicebus.reset().await;
@@ -89,7 +92,8 @@ async fn a_reset_forgets_messages_and_keeps_queues() {
 
 #[tokio::test]
 async fn the_timeline_tells_the_story() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send(Message::from("hello").message_id("o-17")).await;
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -112,7 +116,8 @@ timeline of o-17 in orders                                    (virtual time)
 
 #[tokio::test]
 async fn the_timeline_is_told_as_json() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send(Message::from("hello").message_id("o-17")).await;
     orders.receive().await.complete().await;
 

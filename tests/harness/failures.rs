@@ -8,13 +8,14 @@ use crate::harness::{
     failure_texts::{SHORT, assert_fails},
     namespace_with_order, namespace_with_orders,
 };
-use servicebus_test_support::built;
+use servicebus_test_support::child;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_message_that_expired_under_its_lock() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     let order = Message::from("not json").message_id("o-17");
     orders
         .send(order.time_to_live(Duration::from_secs(30)))
@@ -33,7 +34,8 @@ async fn a_message_that_expired_under_its_lock() {
 
 #[tokio::test]
 async fn a_message_that_is_still_waiting() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders
         .send(Message::from("not json").message_id("o-17"))
         .await;
@@ -78,7 +80,7 @@ async fn a_dead_letter_that_should_not_be() {
 
 #[tokio::test]
 async fn nothing_was_ever_sent() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let failed = servicebus.queue("orders").expect_completed();
     assert_fails("nothing_was_ever_sent", failed.count(3).within(SHORT).await);
 }
@@ -92,7 +94,8 @@ async fn a_message_that_was_not_completed() {
 
 #[tokio::test]
 async fn numbers_that_differ() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders
         .send_all((0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}"))))
         .await;
@@ -127,7 +130,7 @@ async fn messages_that_expired_into_nothing() {
 
 #[tokio::test]
 async fn an_operation_that_panics_names_the_line_of_the_test() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let test = tokio::spawn(async move { servicebus.queue("ordres").send("hello").await });
     let payload = test.await.unwrap_err().into_panic();
     let text = payload.downcast_ref::<String>().unwrap();
@@ -143,11 +146,11 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
 
 #[test]
 fn a_failed_sentence_panics_at_the_line_of_the_test() {
-    if built::is_child() {
-        return built::play(fail_on_purpose());
+    if child::is_child() {
+        return child::play(fail_on_purpose());
     }
     let test = "harness::failures::a_failed_sentence_panics_at_the_line_of_the_test";
-    let output = built::again(test).output().unwrap();
+    let output = child::again(test).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(
         complaints.contains(&format!("panicked at {}:", file!())),
@@ -160,7 +163,7 @@ fn a_failed_sentence_panics_at_the_line_of_the_test() {
 }
 
 async fn fail_on_purpose() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     assert_completed!(servicebus.queue("orders"), within = SHORT).await;
 }
 
@@ -209,7 +212,8 @@ async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
 
 #[tokio::test]
 async fn a_message_that_should_not_be_scheduled() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
@@ -219,7 +223,8 @@ async fn a_message_that_should_not_be_scheduled() {
 
 #[tokio::test]
 async fn a_message_that_is_scheduled_for_another_time() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
@@ -229,7 +234,8 @@ async fn a_message_that_is_scheduled_for_another_time() {
 
 #[tokio::test]
 async fn a_message_that_was_activated() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders
         .schedule(Message::from("{}").message_id("o-17"), MINUTE)
         .await;
@@ -249,7 +255,7 @@ async fn a_queue_that_forwards_nowhere() {
 
 #[tokio::test]
 async fn a_message_that_could_not_be_forwarded() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -262,7 +268,7 @@ async fn a_message_that_could_not_be_forwarded() {
 
 #[tokio::test]
 async fn a_transfer_that_failed_for_another_reason() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -292,7 +298,7 @@ async fn a_transfer_that_failed_for_another_reason() {
 
 #[tokio::test]
 async fn a_message_that_was_forwarded_and_is_looked_for() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -306,7 +312,8 @@ async fn a_message_that_was_forwarded_and_is_looked_for() {
 
 #[tokio::test]
 async fn a_message_that_has_not_expired() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
     orders.send(offer).await;
     assert_fails(
@@ -328,12 +335,12 @@ async fn a_message_that_was_abandoned_too_often() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_not_renewed() {
+async fn a_lock_that_nobody_renewed() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
     let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
-    assert_fails("a_lock_that_was_not_renewed", failed.await);
+    assert_fails("a_lock_that_nobody_renewed", failed.await);
 }
 
 #[tokio::test]
@@ -376,7 +383,7 @@ async fn a_deferred_message_that_somebody_holds() {
 
 #[tokio::test]
 async fn assertions_about_a_queue_that_is_not_there() {
-    let (servicebus, _) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let unknown = servicebus.queue("ordres");
     let errors = [
         unknown.expect_deferred().await.unwrap_err(),

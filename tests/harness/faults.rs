@@ -2,12 +2,11 @@
 
 mod chance;
 mod clients;
-mod narrowed;
 mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::harness::{error_of, transactions::TransactionClient};
+use crate::harness::{error_of, transaction_client::TransactionClient};
 use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {

@@ -12,7 +12,8 @@ const SHORT: Duration = Duration::from_millis(10);
 
 #[tokio::test]
 async fn sentences_about_deliveries() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     assert_not_delivered!(orders).await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     assert_not_delivered!(orders).await;
@@ -34,7 +35,8 @@ async fn sentences_about_deliveries() {
 
 #[tokio::test]
 async fn a_delivery_elsewhere_is_none_here() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send(Message::from("{}").message_id("o-1")).await;
     orders.receive().await.dead_letter("Rejected", "").await;
     let dead = orders.dead_letters();
@@ -48,7 +50,8 @@ async fn a_delivery_elsewhere_is_none_here() {
 
 #[tokio::test]
 async fn sentences_about_locks() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     orders.send(Message::from("{}").message_id("o-1")).await;
     assert_lock_not_renewed!(orders).await;
     let mut received = orders.receive().await;
@@ -64,7 +67,8 @@ async fn sentences_about_locks() {
 
 #[tokio::test]
 async fn sentences_about_what_waits() {
-    let (servicebus, orders) = namespace_with_orders().await;
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
     assert_deferred!(orders, count = 0).await;
     assert_scheduled!(orders, count = 0).await;
     assert_not_deferred!(orders).await;

@@ -13,15 +13,13 @@ use crate::harness::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A namespace with a queue of shopping carts, and a topic with a subscription to them.
-async fn namespace_with_carts() -> (ServiceBus, QueueClient) {
+async fn namespace_with_carts() -> ServiceBus {
     let mine = Subscription::new("mine").requires_session(true);
     let topology = Topology::new()
         .queue(Queue::new("carts").requires_session(true))
         .queue(Queue::new("plain"))
         .topic(Topic::new("events").subscription(mine));
-    let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let carts = servicebus.queue("carts");
-    (servicebus, carts)
+    ServiceBus::builder().topology(topology).start().await
 }
 
 fn step(body: &str, session: &str) -> Message {
@@ -30,7 +28,8 @@ fn step(body: &str, session: &str) -> Message {
 
 #[tokio::test]
 async fn a_session_is_received_in_order_and_settled_in_every_way() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     let sent = ["1", "2", "3", "4"].map(|body| step(body, "cart-7"));
     carts.send_all(sent).await;
     carts.send(step("other", "cart-8")).await;
@@ -65,7 +64,8 @@ async fn a_session_is_received_in_order_and_settled_in_every_way() {
 
 #[tokio::test]
 async fn the_next_session_is_the_one_that_has_waited_longest() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts
         .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
         .await;
@@ -86,7 +86,8 @@ async fn the_next_session_is_the_one_that_has_waited_longest() {
 
 #[tokio::test]
 async fn a_session_that_is_held_cannot_be_accepted() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let held = carts.accept_session("cart-7").await;
     let unsettled = held.receive().await;
@@ -108,7 +109,8 @@ async fn a_session_that_is_held_cannot_be_accepted() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_is_free() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     drop(carts.accept_session("cart-7").await);
     let next = carts.accept_next_session(MINUTE).await;
@@ -117,7 +119,8 @@ async fn a_session_that_is_dropped_is_free() {
 
 #[tokio::test]
 async fn receiving_nothing_from_a_session_keeps_it() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     let cart = carts.accept_session("cart-7").await;
     let error = cart.receive_within(SHORT).result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
@@ -133,7 +136,8 @@ async fn receiving_nothing_from_a_session_keeps_it() {
 
 #[tokio::test]
 async fn a_state_is_kept_with_the_session() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     assert_session_state!(carts, session = "cart-7", set = false).await;
     let cart = carts.accept_session("cart-7").await;
     assert_eq!(cart.state().await, None);
@@ -151,7 +155,8 @@ async fn a_state_is_kept_with_the_session() {
 
 #[tokio::test]
 async fn a_lock_is_renewed_and_runs_out() {
-    let (servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let mut cart = carts.accept_session("cart-7").await;
     let message = cart.receive().await;
@@ -180,7 +185,8 @@ async fn a_lock_is_renewed_and_runs_out() {
 
 #[tokio::test]
 async fn a_lock_is_taken_away() {
-    let (servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let cart = carts.accept_session("cart-7").await;
     carts.lose_session_lock("cart-7").await;
@@ -211,7 +217,8 @@ async fn a_lock_is_taken_away() {
 
 #[tokio::test]
 async fn sessions_are_listed() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts.send_all([step("1", "b"), step("2", "b")]).await;
     let held = carts.accept_session("a").await;
     held.set_state(vec![0xff; 3]).await;
@@ -232,7 +239,7 @@ async fn sessions_are_listed() {
 
 #[tokio::test]
 async fn a_subscription_has_sessions_too() {
-    let (servicebus, _) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let mine = servicebus.subscription("events", "mine");
     let events = servicebus.topic("events");
     events
@@ -248,7 +255,7 @@ async fn a_subscription_has_sessions_too() {
 
 #[tokio::test]
 async fn what_has_no_sessions_says_so() {
-    let (servicebus, _) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
     let error = error_of(plain.accept_session("a")).await;
     assert!(error.contains("does not require sessions"), "{error}");
@@ -278,7 +285,8 @@ async fn a_queue_made_at_run_time_has_sessions() {
 
 #[tokio::test]
 async fn a_session_in_another_order() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     carts
         .send_all([step("1", "cart-7"), step("2", "cart-7")])
         .await;
@@ -289,7 +297,8 @@ async fn a_session_in_another_order() {
 
 #[tokio::test]
 async fn a_session_with_another_state() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     let cart = carts.accept_session("cart-7").await;
     cart.set_state("open").await;
     cart.close().await;
@@ -300,7 +309,8 @@ async fn a_session_with_another_state() {
 
 #[tokio::test]
 async fn a_session_without_a_state() {
-    let (_servicebus, carts) = namespace_with_carts().await;
+    let servicebus = namespace_with_carts().await;
+    let carts = servicebus.queue("carts");
     let failed = carts.expect_session_state("cart-7").within(SHORT).await;
     assert_fails("a_session_without_a_state", failed);
 }

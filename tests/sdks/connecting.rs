@@ -177,10 +177,12 @@ async fn administrates(language: Language) {
 
 #[tokio::test]
 async fn javascript() {
-    let Some(mut command) = environment::node(Language::JavaScript).await else {
+    let Some(environment) = environment::ready(Language::JavaScript).await else {
         return;
     };
+    let mut command = Command::new("node");
     command
+        .env("NODE_PATH", environment.join("node_modules"))
         .arg("--eval")
         .arg(filled(JAVASCRIPT, "javascript", 0));
     connects(command, "JavaScript", Some("worker-1")).await;
@@ -197,7 +199,11 @@ async fn go() {
         fs::copy(from, directory.join(file)).unwrap();
     }
     fs::write(directory.join("main.go"), filled(GO, "go", 0)).unwrap();
-    connects(environment::go_run(&directory), "Go", None).await;
+    let mut command = Command::new("go");
+    command
+        .args(["run", "-mod=readonly", "-buildvcs=false", "."])
+        .current_dir(directory);
+    connects(command, "Go", None).await;
 }
 
 #[tokio::test]

@@ -24,10 +24,13 @@ async fn python() {
 
 #[tokio::test]
 async fn javascript() {
-    let Some(mut command) = environment::node(Language::JavaScript).await else {
+    let Some(environment) = environment::ready(Language::JavaScript).await else {
         return;
     };
-    command.arg(program("identity.js"));
+    let mut command = Command::new("node");
+    command
+        .env("NODE_PATH", environment.join("node_modules"))
+        .arg(program("identity.js"));
     receives(command, "JavaScript").await;
 }
 
@@ -41,7 +44,11 @@ async fn go() {
     for file in ["main.go", "go.mod", "go.sum"] {
         fs::copy(program("go").join(file), directory.join(file)).unwrap();
     }
-    receives(environment::go_run(&directory), "Go").await;
+    let mut command = Command::new("go");
+    command
+        .args(["run", "-mod=readonly", "-buildvcs=false", "."])
+        .current_dir(directory);
+    receives(command, "Go").await;
 }
 
 #[tokio::test]

@@ -9,15 +9,19 @@ mod arguments;
 mod report;
 mod statistics;
 
+mod machine;
 mod process;
+mod usage;
 
 mod connection;
 mod frames;
 mod readers;
 mod receiver;
 mod sender;
+mod stream;
 
 mod admin;
+mod control;
 mod peeker;
 mod raw;
 mod secured_echo;
@@ -41,6 +45,7 @@ mod topics;
 mod transactions;
 
 mod outcome_delay;
+mod round_trip;
 mod unoptimised;
 
 use std::error::Error;
@@ -105,7 +110,7 @@ fn main() -> ExitCode {
         Order::Nothing => Ok(()),
         Order::Echo => raw::serve_echo(),
         Order::SecuredEcho(wrapping) => secured_echo::serve(wrapping),
-        Order::RoundTrip(messages) => latency::play(messages),
+        Order::RoundTrip(messages) => round_trip::play(messages),
         Order::Measure(effort, wanted) => measure(effort, &wanted),
     };
     match done {
@@ -127,7 +132,7 @@ fn measure(effort: Effort, wanted: &[String]) -> Outcome {
         if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
             continue;
         }
-        let busy = report::wait_for_silence(effort);
+        let busy = machine::wait_for_silence(effort);
         report.begin(heading, busy);
         run(effort, &mut report).map_err(|error| format!("{name}: {error}"))?;
     }

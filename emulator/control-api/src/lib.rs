@@ -6,6 +6,7 @@
 //! with the routes.
 
 mod clock;
+mod counts;
 mod encoding;
 mod entity;
 mod error;
@@ -20,7 +21,7 @@ mod session;
 mod timeline;
 
 pub use clock::{Advance, Clock, ClockHold, HoldClock, Settle, Settled};
-pub use entity::Counts;
+pub use counts::Counts;
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};
 pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation};

@@ -1,7 +1,6 @@
 //! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
 
 mod configuration;
-mod explorations;
 mod operation;
 mod routes;
 
@@ -17,7 +16,6 @@ use operation::Operation;
 pub fn document() -> Value {
     let mut description = Description::new();
     routes::describe(&mut description);
-    explorations::describe(&mut description);
     description.finish()
 }
 
@@ -54,9 +52,19 @@ impl Description {
     }
 
     /// Adds a route of the group: `GET /health`, with an id that names its function in generated clients.
-    fn route(&mut self, line: &str, id: &str, summary: &str) -> Operation<'_> {
+    fn route(
+        &mut self,
+        line: &str,
+        id: &str,
+        summary: &str,
+        describe: impl FnOnce(Operation<'_>) -> Operation<'_>,
+    ) {
         let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
-        Operation::new(self, path, method.to_lowercase(), id, summary)
+        let tag = self.tags.last().map(|tag| tag["name"].clone());
+        let operation = Operation::new(self, path, id, summary, tag);
+        let described = describe(operation).finish();
+        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
+        methods[method.to_lowercase()] = described;
     }
 
     fn answer<T: JsonSchema>(&mut self) -> Value {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::rule::member;
-use crate::shared::{ManagementLock, ResourceState};
+use crate::resource_state::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
 /// Most locks.

@@ -8,5 +8,6 @@ mod inject;
 mod later;
 mod refuse;
 mod sight;
+mod state;
 
-pub(crate) use later::{ConnectionFaults, link_of};
+pub(crate) use state::{ConnectionFaults, link_of};

@@ -49,7 +49,6 @@ effects! {
     Reject "reject" 4 "was refused",
     Close "close" 5 "did not happen: its connection was closed",
     Failover "failover" 5 "happened, then the service was updated: all locks and links were lost",
-    FailoverBefore "failover-before" 5 "did not happen: the service was updated, and all locks and links were lost",
     DropBefore "drop-before" 6 "did not happen: the connection dropped",
     DropAfter "drop-after" 6 "happened, then the connection dropped",
     CrashBefore "crash-before" 7 "did not happen: the process crashed",
@@ -84,7 +83,6 @@ impl Effect {
             Self::Postpone => api::Effect::Postpone,
             Self::Elsewhere => api::Effect::Elsewhere,
             Self::Failover => api::Effect::Failover { when: When::After },
-            Self::FailoverBefore => api::Effect::Failover { when: When::Before },
             Self::CrashBefore => api::Effect::Crash { when: When::Before },
             Self::CrashAfter => api::Effect::Crash { when: When::After },
             Self::ServerBusy => api::Effect::Reject(ErrorText::new("com.microsoft:server-busy")),
@@ -132,8 +130,8 @@ impl Effect {
     fn of(operation: Operation) -> &'static [Self] {
         use Effect::{
             Answer408, Answer500, Answer503, Close, CrashAfter, CrashBefore, DeliverTwice,
-            DetachAfter, DetachBefore, DropAfter, DropBefore, Elsewhere, Failover, FailoverBefore,
-            LoseLock, LoseReply, LoseSessionLock, Postpone, Reject, ServerBusy,
+            DetachAfter, DetachBefore, DropAfter, DropBefore, Elsewhere, Failover, LoseLock,
+            LoseReply, LoseSessionLock, Postpone, Reject, ServerBusy,
         };
         match operation {
             Operation::Send => &[
@@ -142,8 +140,6 @@ impl Effect {
                 LoseReply,
                 DetachBefore,
                 DetachAfter,
-                Failover,
-                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,
@@ -166,7 +162,6 @@ impl Effect {
                 LoseLock,
                 LoseSessionLock,
                 Failover,
-                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,
@@ -177,8 +172,6 @@ impl Effect {
                 DetachAfter,
                 LoseLock,
                 LoseSessionLock,
-                Failover,
-                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,

@@ -14,9 +14,10 @@ use fe2o3_amqp::{
 };
 
 use super::{
-    ANSWER_WITHIN, Amqp, AmqpError, ReceiverLink,
+    ANSWER_WITHIN, Amqp, AmqpError, LockToken, ReceiveMode, ReceiverLink,
     management::{field, instant, map, unexpected},
 };
+use crate::received_message::ReceivedMessage;
 
 /// What makes a receiver one of sessions.
 const FILTER: &str = "com.microsoft:session-filter";
@@ -114,6 +115,17 @@ impl Amqp {
         let body = map([("session-id", session.into()), ("session-state", state)]);
         let answer = self.ask(address, "set-session-state", body).await;
         answer.map(|_nothing| ())
+    }
+
+    /// Receives a deferred message of a session that is held.
+    pub(crate) async fn receive_deferred_of_session(
+        &self,
+        address: &str,
+        number: i64,
+        session: &str,
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
+        self.by_number(address, number, ReceiveMode::PeekLock, Some(session))
+            .await
     }
 }
 

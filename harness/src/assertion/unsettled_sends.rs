@@ -75,9 +75,12 @@ impl Expectation<UnsettledSends> {
         };
         let within = match self.exceeds(found) {
             true => String::new(),
-            false => format!(" within {}", text::seconds(self.criteria.within)),
+            false => format!(" within {}", text::seconds(self.within)),
         };
-        let found = super::found(found);
+        let found = match found {
+            0 => "none".to_owned(),
+            some => some.to_string(),
+        };
         format!("expected {wanted} unsettled at once, found {found}{within}")
     }
 }
@@ -89,7 +92,7 @@ impl Kind for UnsettledSends {
             // The most only grows: where it is too much already, no waiting helps.
             let is_over =
                 |found: &u64| expectation.exceeds(*found) || *found >= expectation.least();
-            match poll(expectation.criteria.within, || expectation.look(), is_over).await? {
+            match poll(expectation.within, || expectation.look(), is_over).await? {
                 Looked::Otherwise(found) => Ok(found),
                 Looked::Expected => expectation.look().await,
             }

@@ -9,9 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use super::{SubQueueClient, error::listed};
 use crate::{
-    amqp::to_amqp,
     error::{Error, ErrorKind, amqp::MESSAGE_NOT_FOUND},
-    message::Message,
+    message::{Message, to_amqp},
     observer::observe,
     received_message::MessageState,
 };
@@ -46,10 +45,10 @@ macro_rules! sends {
     };
 }
 
-pub(crate) use sends;
+pub(super) use sends;
 
 impl SubQueueClient {
-    pub(crate) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
+    pub(super) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
         let sent = self
             .run(|client| async move {
                 let messages = messages.into_iter().map(to_amqp).collect();
@@ -64,7 +63,7 @@ impl SubQueueClient {
     }
 }
 
-pub(crate) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
+pub(super) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
     messages.into_iter().map(Into::into).collect()
 }
 
@@ -149,10 +148,10 @@ macro_rules! schedules {
     };
 }
 
-pub(crate) use schedules;
+pub(super) use schedules;
 
 impl SubQueueClient {
-    pub(crate) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
+    pub(super) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
         let expected = messages.len();
         let scheduled = self
             .run(|client| async move {
@@ -177,7 +176,7 @@ impl SubQueueClient {
         }
     }
 
-    pub(crate) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
+    pub(super) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
         let cancelled = self
             .run(move |client| async move {
                 let amqp = &client.connections.amqp;

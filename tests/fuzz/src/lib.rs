@@ -8,6 +8,7 @@ use bolero as _;
 
 mod input;
 mod run;
+mod seeds;
 pub mod value;
 mod world;
 

@@ -3,7 +3,7 @@
 use servicebus_codec::{DecodeError, Reader};
 
 use super::{code, frame, state};
-use crate::unsettled::{DeliveryState, Outcome};
+use crate::outcome::{DeliveryState, Outcome};
 
 /// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,13 +5,17 @@
 
 pub(crate) mod accept_session;
 pub(crate) mod dead_letter;
-pub(crate) mod end;
+mod end;
 mod expire;
 pub(crate) mod forward;
+pub(crate) mod idle;
 pub(crate) mod peek;
 pub(crate) mod publish;
 pub(crate) mod receive;
+pub(crate) mod receive_deferred;
+pub(crate) mod renew;
 pub(crate) mod rules;
+pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod session_lock;
 pub(crate) mod session_state;

@@ -11,6 +11,7 @@
 //! * `MODEL_FIRST=1000000` begins with other ones.
 
 mod compare;
+mod density;
 mod determinism;
 mod draw;
 mod event;

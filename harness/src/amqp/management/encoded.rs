@@ -16,7 +16,8 @@ use serde_amqp::read::SliceReader;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use crate::{
-    amqp::message::from_encoded, error::amqp::AmqpError, message::PropertyValue,
+    error::amqp::AmqpError,
+    message::{PropertyValue, from_encoded},
     received_message::ReceivedMessage,
 };
 

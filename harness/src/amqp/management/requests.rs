@@ -86,9 +86,18 @@ impl Amqp {
         answer.map(|_nothing| ())
     }
 
-    /// Receives a deferred message, of a session that is held if one is named; its lock has no meaning when it is deleted at
-    /// once.
+    /// Receives a deferred message; its lock has no meaning when it is deleted at once.
     pub(crate) async fn receive_deferred(
+        &self,
+        address: &str,
+        number: i64,
+        mode: ReceiveMode,
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
+        self.by_number(address, number, mode, None).await
+    }
+
+    /// The same, of a session that is held if there is one.
+    pub(in crate::amqp) async fn by_number(
         &self,
         address: &str,
         number: i64,
@@ -189,7 +198,7 @@ impl Amqp {
         }
     }
 
-    pub(crate) async fn ask(
+    pub(in crate::amqp) async fn ask(
         &self,
         address: &str,
         operation: &str,
@@ -217,7 +226,7 @@ impl Node {
     }
 }
 
-pub(crate) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
+pub(in crate::amqp) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
     let mut map = Map::new();
     for (key, value) in entries {
         map.insert(key.into(), value);
@@ -236,14 +245,14 @@ fn timestamp(instant: SystemTime) -> Value {
     ))
 }
 
-pub(crate) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
+pub(in crate::amqp) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
     let mut answer = answer.unwrap_or_default();
     let value = answer.swap_remove(&Value::from(name));
     value.ok_or_else(|| unexpected(name, None))
 }
 
 /// An instant by the client's clock.
-pub(crate) fn instant(millis: i64) -> SystemTime {
+pub(in crate::amqp) fn instant(millis: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 

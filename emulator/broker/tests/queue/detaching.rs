@@ -1,0 +1,166 @@
+//! What a receiver leaves behind (semantics §2.4, decision D2), and what a reset does.
+
+use servicebus_broker::{EventKind, SettleError, SubQueue};
+
+use crate::bus::{Bus, bus, ids, rules, secs};
+
+#[test]
+fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let gone = bus.receiver_with_credit(2);
+    let events = bus.events.len();
+    bus.close(gone);
+    assert_eq!(bus.events.len(), events, "nothing happened");
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    assert_eq!(ids(&taken), ["a", "b"]);
+    assert!(
+        taken
+            .iter()
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
+    );
+}
+
+#[test]
+fn credit_goes_with_its_receiver() {
+    let mut bus = bus();
+    let gone = bus.receiver_with_credit(5);
+    let receiver = bus.receiver_with_credit(1);
+    bus.close(gone);
+    bus.send("a");
+    assert_eq!(ids(&bus.take(receiver)), ["a"]);
+}
+
+#[test]
+fn locks_outlive_their_receiver() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let gone = bus.receiver();
+    let taken = bus.receive(gone, 2);
+    bus.close(gone);
+    let receiver = bus.receiver();
+    assert!(bus.receive(receiver, 2).is_empty());
+    assert_eq!(bus.complete(&taken[0]), Ok(()), "its token still settles");
+    assert!(bus.renew(&[taken[1].token]).is_ok(), "and renews");
+    bus.advance(secs(61));
+    let again = bus.receive_one(receiver);
+    assert_eq!(again.broker_properties.delivery_count, 1, "then it counts");
+}
+
+#[test]
+fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
+    let mut bus = rules().release_on_detach().max_delivery_count(1).bus();
+    bus.send_all(&["a", "b", "c"]);
+    let (gone, stays) = (bus.receiver(), bus.receiver());
+    let taken = bus.receive(gone, 2);
+    let kept = bus.receive_one(stays);
+    bus.close(gone);
+    assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
+    assert_eq!(bus.complete(&kept), Ok(()), "those of others stay");
+    let again = bus.receive(stays, 5);
+    assert_eq!(ids(&again), ["a", "b"], "at their old places");
+    assert!(
+        again
+            .iter()
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
+    );
+}
+
+#[test]
+fn only_locks_that_are_still_held_are_released() {
+    let mut bus = rules().release_on_detach().bus();
+    bus.send_all(&["completed", "abandoned", "expired", "renewed"]);
+    let gone = bus.receiver();
+    let taken = bus.receive(gone, 4);
+    bus.complete(&taken[0]).unwrap();
+    bus.abandon(&taken[1]).unwrap();
+    bus.advance(secs(30));
+    bus.renew(&[taken[3].token]).unwrap();
+    bus.advance(secs(30));
+    let other = bus.receiver();
+    let theirs = bus.receive(other, 2);
+    assert_eq!(ids(&theirs), ["abandoned", "expired"]);
+    bus.close(gone);
+    let released = bus.history().into_iter();
+    let released = released.filter(|(_, kind)| *kind == EventKind::Released);
+    assert_eq!(released.count(), 1);
+    assert_eq!(bus.counts().locked, 2);
+    assert_eq!(ids(&bus.receive(other, 5)), ["renewed"]);
+}
+
+#[test]
+fn a_released_lock_on_an_expired_message_lets_it_expire() {
+    let mut bus = rules()
+        .release_on_detach()
+        .dead_lettering_on_expiration()
+        .bus();
+    bus.send_with_ttl("a", secs(10));
+    let gone = bus.receiver();
+    bus.receive_one(gone);
+    bus.advance(secs(20));
+    bus.close(gone);
+    assert_eq!(bus.dead_letters(), ["a"]);
+}
+
+#[test]
+fn a_lock_that_has_ended_is_not_released_but_counts() {
+    let mut bus = rules().release_on_detach().bus();
+    bus.send("a");
+    let gone = bus.receiver();
+    bus.receive_one(gone);
+    bus.pass(secs(60));
+    bus.close(gone);
+    let (broker_properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+    assert_eq!(broker_properties.delivery_count, 1);
+}
+
+#[test]
+fn a_reset_removes_everything_and_keeps_the_receivers() {
+    let mut bus = bus();
+    bus.send_all(&["locked", "dead", "reserved", "ready"]);
+    let busy = bus.receiver();
+    let taken = bus.receive(busy, 2);
+    bus.dead_letter(&taken[1]).unwrap();
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(2);
+    bus.reset();
+    assert!(bus.queued().is_empty());
+    assert!(bus.dead_letters().is_empty());
+    assert_eq!(bus.counts(), servicebus_broker::Counts::default());
+    assert_eq!(bus.next_deadline(), None);
+    assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
+    bus.send_all(&["a", "b", "c"]);
+    assert_eq!(ids(&bus.take(second)), ["a", "c"], "it still had credit");
+    assert_eq!(ids(&bus.take(first)), ["b"]);
+}
+
+#[test]
+fn a_consumer_that_is_dismissed_gives_back_what_it_did_not_take_and_leaves_its_locks() {
+    for mut bus in [bus(), rules().release_on_detach().bus()] {
+        bus.send_all(&["a", "b"]);
+        let gone = bus.receiver_with_credit(1);
+        let taken = bus.take(gone);
+        bus.credit(gone, 1);
+        bus.dismiss(gone);
+        let receiver = bus.receiver();
+        assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
+        assert_eq!(bus.complete(&taken[0]), Ok(()), "its token still settles");
+    }
+}
+
+#[test]
+fn a_token_leads_to_its_message_while_it_locks() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    let token = taken[1].token;
+    let found = |bus: &Bus| {
+        let locked = bus.entity().locked_message(SubQueue::Active, token);
+        locked.map(|(number, message)| (number.0, message.id().into_owned()))
+    };
+    assert_eq!(found(&bus), Some((2, "b".to_owned())));
+    assert_eq!(bus.complete(&taken[1]), Ok(()));
+    assert_eq!(found(&bus), None);
+}

@@ -1,0 +1,37 @@
+//! AMQP, frame by frame.
+
+mod attach;
+mod authorisation;
+mod batch_delete;
+mod batches;
+mod churn;
+mod credit;
+mod deferral;
+mod deliveries;
+mod duplicates;
+mod entities;
+mod expiry;
+mod forwarding;
+mod garbage;
+mod handshake;
+mod headers;
+mod identifiers;
+mod limits;
+mod link_refusals;
+mod long_polls;
+mod management;
+mod memory;
+mod namespaces;
+mod observed;
+mod outcome_delay;
+mod partitions;
+mod replies;
+mod rules;
+mod scheduling;
+mod sends;
+mod sessions;
+mod settlement;
+mod slow;
+mod subscriptions;
+mod topics;
+mod transactions;
