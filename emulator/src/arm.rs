@@ -11,7 +11,6 @@ mod identity;
 mod locks;
 mod namespaces;
 pub(crate) mod properties;
-mod refusal;
 mod resources;
 mod route;
 pub(crate) mod rule;
@@ -22,11 +21,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use ring::error::Unspecified;
+use serde_json::{Map, Value};
 
 use crate::access::Peer;
+use crate::namespace::Namespace;
 use crate::shared::Shared;
 use route::Route;
 
@@ -53,6 +55,39 @@ pub(crate) async fn serve(shared: &Arc<Shared>, request: Request) -> Response {
     }
 }
 
+/// The namespace of a request, by its path.
+pub(crate) fn namespace(shared: &Shared, path: &str) -> Option<Arc<Namespace>> {
+    call::named(shared, &route::segments(path))
+}
+
+/// What a path is about, as the administration API writes it: `orders`, `events/subscriptions/billing`.
+pub(crate) fn entity(path: &str) -> String {
+    let parts = route::segments(path);
+    let below = parts.get(call::NAMESPACE + 2..).unwrap_or_default();
+    below.join("/").replace('~', "/")
+}
+
+/// A refusal with no other code than its status.
+pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
+    let code = status.canonical_reason().unwrap_or_default();
+    let code = code.replace(' ', "");
+    refused(status, &code, message)
+}
+
+/// `{"error":{"code","message"}}`.
+fn refused(status: StatusCode, code: &str, message: &str) -> Response {
+    let body = object([(
+        "error",
+        object([("code", code.into()), ("message", message.into())]),
+    )]);
+    let mut response = (status, Json(body)).into_response();
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
+    response
+}
+
 /// What is answered where nothing is refused.
 struct Answer {
     status: StatusCode,
@@ -67,9 +102,7 @@ impl Answer {
             body: Some(body),
         }
     }
-}
 
-impl Answer {
     fn empty(status: StatusCode) -> Self {
         Self { status, body: None }
     }
@@ -92,8 +125,80 @@ impl IntoResponse for Answer {
     }
 }
 
+/// How Azure Resource Manager says no.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// 400 of the service itself, which numbers its reasons.
+    fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    fn unauthorized(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, code, message)
+    }
+
+    /// 409 of the service itself.
+    fn conflict(text: &str) -> Self {
+        let text = format!("SubCode=40900. Conflict. {text}");
+        Self::new(StatusCode::CONFLICT, "MessagingGatewayConflict", text)
+    }
+
+    /// What keys are made of.
+    fn no_random_numbers(_: Unspecified) -> Self {
+        let text = "The system has no random numbers, of which keys are made.";
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalServerError",
+            text,
+        )
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refused(self.status, self.code, &self.message)
+    }
+}
+
 /// Whether the client of a request is on this machine, or the gateway that counts as that: it needs no control token.
 fn is_local(shared: &Shared, head: &Parts) -> bool {
     let peer = head.extensions.get().map(|&Peer(address)| address);
     peer.is_some_and(|peer| shared.access.trusts(peer))
+}
+
+/// A member of an object, whatever the case of its name.
+pub(crate) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    let members = object.as_object()?;
+    members.get(name).or_else(|| {
+        let mut members = members.iter();
+        Some(members.find(|(own, _)| own.eq_ignore_ascii_case(name))?.1)
+    })
+}
+
+/// An object of these members. Beside `json!`, which inserts each where it stands, it is little code where many are made.
+pub(crate) fn object<const N: usize>(mut members: [(&str, Value); N]) -> Value {
+    of_members(&mut members)
+}
+
+#[inline(never)]
+fn of_members(members: &mut [(&str, Value)]) -> Value {
+    let mut object = Map::new();
+    for (name, value) in members {
+        object.insert((*name).to_owned(), value.take());
+    }
+    Value::Object(object)
 }

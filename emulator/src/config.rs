@@ -40,7 +40,7 @@ pub use properties::properties_json;
 pub use words::setting_names;
 pub(crate) use {
     export::{declaration, export},
-    properties::read_properties,
+    properties::{json as property_json, read_properties},
     resolve::entities::missing_targets,
     resolve::{NAMESPACE_NAMES, is_namespace_name},
     rule::rule_json,

@@ -41,6 +41,7 @@ pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
+use injected::Api;
 pub(crate) use process::Stopping;
 use request::Chosen;
 
@@ -159,17 +160,18 @@ async fn beside(
     State(messages): State<Arc<MessagesApi>>,
     request: Request,
 ) -> Response {
-    if arm::is_for(request.uri()) {
-        return arm::serve(&shared, request).await;
-    }
     let (head, body) = request.into_parts();
-    let namespace = admin.namespace_of(&head);
+    let (api, namespace) = match arm::is_for(&head.uri) {
+        true => (Api::Resources, arm::namespace(&shared, head.uri.path())),
+        false => (Api::Service, admin.namespace_of(&head)),
+    };
     let request = Request::from_parts(head.clone(), body);
     let serve = async {
         match Route::of(request.uri().path()) {
+            _ if api == Api::Resources => arm::serve(&shared, request).await,
             Some(route) => messages.serve(route, request).await,
             None => admin::serve(&admin, request).await,
         }
     };
-    injected::serve(namespace, &head, serve).await
+    injected::serve(namespace, api, &head, serve).await
 }

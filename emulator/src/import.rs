@@ -16,9 +16,10 @@ use std::fmt;
 
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::arm::object;
 use crate::config::MAX_CONFIG_SIZE;
 
 /// Most notes and most problems that are told of a template.
@@ -109,7 +110,7 @@ pub fn import(text: &str, parameters: &BTreeMap<String, String>) -> Result<Impor
         });
     }
     Ok(Imported {
-        document: json!({"UserConfig": {"Namespaces": namespaces}}),
+        document: object([("UserConfig", object([("Namespaces", namespaces.into())]))]),
         notes: report.notes,
     })
 }

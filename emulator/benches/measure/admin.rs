@@ -100,7 +100,7 @@ impl Client {
 
     fn show(&mut self, name: &str) -> io::Result<()> {
         let request = format!(
-            "GET /subscriptions/s/resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/sbemulatorns/queues/{name}\
+            "GET /subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/sbemulatorns/queues/{name}\
              ?api-version=2021-11-01 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer any\r\n\r\n"
         );
         self.exchange(&request, "HTTP/1.1 200")

@@ -2,17 +2,14 @@
 //!
 //! Keys that the configuration of a namespace declares are shown and stay as they are.
 
-use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::Answer;
 use super::call::Call;
 use super::entities::{bad_request, envelope, method_not_allowed, not_found};
-use super::refusal::Refusal;
-use super::rule::member;
+use super::{Answer, Refusal, member, object};
 use crate::auth::{Claim, Claims, Key};
 use crate::namespace::{AdminMetadata, AuthorizationRule, Namespace, SharedEntity};
 
@@ -115,13 +112,19 @@ impl Call<'_> {
                 "There are {MAX_RULES} authorization rules already, which is the most."
             )));
         }
-        let rule = AuthorizationRule {
-            key_name: found.map_or(name, |rule| &rule.key_name).to_owned(),
-            claims,
-            primary_key: found.map_or_else(new_key, |rule| rule.primary_key.clone()),
-            secondary_key: found.map_or_else(new_key, |rule| rule.secondary_key.clone()),
-            created_time: None,
-            modified_time: None,
+        let rule = match found {
+            Some(found) => AuthorizationRule {
+                claims,
+                ..found.clone()
+            },
+            None => AuthorizationRule {
+                key_name: name.to_owned(),
+                claims,
+                primary_key: new_key()?,
+                secondary_key: new_key()?,
+                created_time: None,
+                modified_time: None,
+            },
         };
         replace(namespace, entity, rule.clone());
         Ok(Answer::ok(show(&self.id(), &rule)))
@@ -129,7 +132,7 @@ impl Call<'_> {
 
     fn regenerated(&self, rule: &AuthorizationRule) -> Result<AuthorizationRule, Refusal> {
         let key = member(&self.body, "key").and_then(Value::as_str);
-        let key = key.map_or_else(new_key, str::to_owned);
+        let key = key.map_or_else(new_key, |key| Ok(key.to_owned()))?;
         let mut rule = rule.clone();
         let kind = member(&self.body, "keyType")
             .and_then(Value::as_str)
@@ -165,13 +168,16 @@ impl Call<'_> {
                 None => string,
             }
         };
-        json!({
-            "primaryConnectionString": string(&rule.primary_key),
-            "secondaryConnectionString": string(&rule.secondary_key),
-            "primaryKey": rule.primary_key,
-            "secondaryKey": rule.secondary_key,
-            "keyName": rule.key_name,
-        })
+        object([
+            ("primaryConnectionString", string(&rule.primary_key).into()),
+            (
+                "secondaryConnectionString",
+                string(&rule.secondary_key).into(),
+            ),
+            ("primaryKey", rule.primary_key.as_str().into()),
+            ("secondaryKey", rule.secondary_key.as_str().into()),
+            ("keyName", rule.key_name.as_str().into()),
+        ])
     }
 }
 
@@ -228,23 +234,17 @@ fn check_declared(
     if declared.all(|key| !key.name.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
-    let text = format!(
-        "SubCode=40900. Conflict. The key '{name}' is declared in the configuration of the namespace, and stays as it is there."
-    );
-    Err(Refusal::new(
-        StatusCode::CONFLICT,
-        "MessagingGatewayConflict",
-        text,
-    ))
+    Err(Refusal::conflict(&format!(
+        "The key '{name}' is declared in the configuration of the namespace, and stays as it is there."
+    )))
 }
 
 /// 44 characters.
-fn new_key() -> String {
+fn new_key() -> Result<String, Refusal> {
     let mut bytes = [0; 32];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .expect("the system has random numbers");
-    BASE64_STANDARD.encode(bytes)
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(Refusal::no_random_numbers)?;
+    Ok(BASE64_STANDARD.encode(bytes))
 }
 
 fn show(id: &str, rule: &AuthorizationRule) -> Value {
@@ -256,6 +256,6 @@ fn show(id: &str, rule: &AuthorizationRule) -> Value {
         id,
         &rule.key_name,
         "AuthorizationRules",
-        json!({"rights": rights.collect::<Vec<_>>()}),
+        object([("rights", rights.collect::<Vec<_>>().into())]),
     )
 }

@@ -6,15 +6,15 @@ use axum::body::{Body, to_bytes};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use super::identity::parameter;
-use super::refusal::Refusal;
 use super::route::segments;
-use super::{Answer, is_local};
+use super::{Answer, Refusal, is_local, object};
 use crate::access::ControlToken;
-use crate::auth::{Jwt, TokenCheck, TokenError, verify_minted};
+use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
 use crate::namespace::Namespace;
 use crate::service_http::authority;
@@ -25,6 +25,8 @@ const MAX_BODY: usize = 1024 * 1024;
 /// Resources of a page where a client does not say how many, and the most that it may say.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1_000;
+/// Longest name of a resource group, in characters.
+const MAX_GROUP_NAME: usize = 90;
 /// Which place in a path has the name of a namespace.
 pub(crate) const NAMESPACE: usize = 7;
 
@@ -56,8 +58,14 @@ pub(crate) async fn serve(
         body: Value::Null,
     };
     call.authorize()?;
+    call.check_scope()?;
     call.body = call.read(body).await?;
     call.answer().await
+}
+
+/// The namespace that a path names.
+pub(crate) fn named(shared: &Shared, path: &[String]) -> Option<Arc<Namespace>> {
+    shared.namespaces.named(path.get(NAMESPACE)?)
 }
 
 /// Any full date is a version; those of the administration API have no day.
@@ -80,14 +88,9 @@ fn check_version(head: &Parts) -> Result<(), Refusal> {
 }
 
 impl Call<'_> {
-    /// The namespace that the path names, if it does.
-    fn named(&self) -> Option<Arc<Namespace>> {
-        self.shared.namespaces.named(self.path.get(NAMESPACE)?)
-    }
-
     /// The namespace of the path.
     pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Refusal> {
-        let namespace = self.named().ok_or_else(|| {
+        let namespace = named(self.shared, &self.path).ok_or_else(|| {
             let text = format!(
                 "The Resource 'Microsoft.ServiceBus/namespaces/{}' under resource group '{}' was not found.",
                 self.path[NAMESPACE], self.path[3]
@@ -121,7 +124,7 @@ impl Call<'_> {
             return Err(failed("Authentication failed. The 'Authorization' header is missing or has no bearer token.".to_owned()));
         };
         let now = self.shared.real.unix_seconds();
-        match verify_minted(token.trim(), now) {
+        match verify_issued(token.trim(), now) {
             Ok(Some(_)) => return Ok(()),
             Err(error @ (TokenError::BadSignature(_) | TokenError::Expired { .. })) => {
                 return Err(failed(format!("Authentication failed: {error}.")));
@@ -139,7 +142,7 @@ impl Call<'_> {
                 }
             };
         }
-        match self.named() {
+        match named(self.shared, &self.path) {
             Some(namespace) if !accepts_any(&namespace) => {
                 let judged = namespace
                     .with_policy(None, |policy| policy.accept_token(token.trim(), "", now));
@@ -148,6 +151,36 @@ impl Call<'_> {
                     .map_err(|error| failed(format!("Authentication failed: {error}.")))
             }
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Any subscription and any group will do whose names could be ones.
+    fn check_scope(&self) -> Result<(), Refusal> {
+        let part = |index, above| match self.lower.get(index - 1) {
+            Some(own) if own == above => self.path.get(index),
+            _ => None,
+        };
+        if let Some(id) = part(1, "subscriptions").filter(|id| Uuid::try_parse(id).is_err()) {
+            let text = format!(
+                "The provided subscription identifier '{id}' is malformed or invalid; allowed: a GUID."
+            );
+            return Err(Refusal::bad_request("InvalidSubscriptionId", text));
+        }
+        let is_legal = |name: &String| {
+            let mut characters = name.chars();
+            (1..=MAX_GROUP_NAME).contains(&name.chars().count())
+                && !name.ends_with('.')
+                && characters.all(|c| c.is_alphanumeric() || "-_.()".contains(c))
+        };
+        match part(3, "resourcegroups").filter(|name| !is_legal(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let text = format!(
+                    "The provided resource group name '{name}' is invalid; allowed: 1 to {MAX_GROUP_NAME} letters, digits, \
+                     '-', '.', '(', ')' and '_', and no '.' at the end."
+                );
+                Err(Refusal::bad_request("InvalidResourceGroup", text))
+            }
         }
     }
 
@@ -206,7 +239,7 @@ impl Call<'_> {
         let top = number("$top").unwrap_or(PAGE).clamp(1, MAX_PAGE);
         let end = skip.saturating_add(top);
         let shown: Vec<Value> = all.iter().skip(skip).take(top).map(show).collect();
-        let mut page = json!({"value": shown});
+        let mut page = object([("value", shown.into())]);
         if end < all.len() {
             let version = parameter(query, "api-version").unwrap_or_default();
             let (host, path) = (authority(self.head), self.head.uri.path());

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use servicebus_broker::{
-    Audience, EntityDescription, EntityKind, EntityPath, Property, SubQueue, Tier,
+    Audience, EntityDescription, EntityKind, EntityPath, Property, PropertyValue, SubQueue, Tier,
 };
 
-use super::Answer;
 use super::call::{Call, NAMESPACE};
 use super::properties::{self, name};
-use super::refusal::Refusal;
-use super::rule::member;
+use super::{Answer, Refusal, member, object};
 use crate::admin::{Frame, NEVER};
+use crate::config::property_json;
 use crate::namespace::{AdminMetadata, AdministerError, Namespace, SharedEntity};
 
 impl Call<'_> {
@@ -122,15 +121,8 @@ impl Call<'_> {
         let tier = namespace.config.settings.tier;
         let there = namespace.entity(&path);
         if let Some(other) = there.as_ref().filter(|entity| entity.kind != kind) {
-            let text = format!(
-                "SubCode=40900. Conflict. '{path}' is a {} already.",
-                other.kind
-            );
-            return Err(Refusal::new(
-                StatusCode::CONFLICT,
-                "MessagingGatewayConflict",
-                text,
-            ));
+            let text = format!("'{path}' is a {} already.", other.kind);
+            return Err(Refusal::conflict(&text));
         }
         if kind == EntityKind::Subscription {
             self.existing(namespace, NAMESPACE + 3)?;
@@ -172,10 +164,7 @@ impl Call<'_> {
 
     fn refused(&self, path: &EntityPath, error: &AdministerError) -> Refusal {
         match error {
-            AdministerError::Exists => {
-                let text = format!("SubCode=40900. Conflict. There is '{path}' already.");
-                Refusal::new(StatusCode::CONFLICT, "MessagingGatewayConflict", text)
-            }
+            AdministerError::Exists => Refusal::conflict(&format!("There is '{path}' already.")),
             AdministerError::NotFound => not_found(&self.id()),
             AdministerError::TooManyEntities(limit)
             | AdministerError::TooManySubscriptions { limit, .. } => {
@@ -238,13 +227,16 @@ pub(crate) fn method_not_allowed(method: &str) -> Refusal {
 
 /// A resource around its properties.
 pub(crate) fn envelope(id: &str, name: &str, kind: &str, properties: Value) -> Value {
-    json!({
-        "id": id,
-        "name": name,
-        "type": format!("Microsoft.ServiceBus/namespaces/{kind}"),
-        "location": "westeurope",
-        "properties": properties,
-    })
+    object([
+        ("id", id.into()),
+        ("name", name.into()),
+        (
+            "type",
+            format!("Microsoft.ServiceBus/namespaces/{kind}").into(),
+        ),
+        ("location", "westeurope".into()),
+        ("properties", properties),
+    ])
 }
 
 /// The name without that of the topic.
@@ -288,13 +280,16 @@ fn properties_of(namespace: &Namespace, entity: &SharedEntity) -> Value {
         shown.insert("sizeInBytes".to_owned(), locked.whole_size().into());
         shown.insert(
             "countDetails".to_owned(),
-            json!({
-                "activeMessageCount": counts.active,
-                "deadLetterMessageCount": dead_letters,
-                "scheduledMessageCount": counts.scheduled,
-                "transferMessageCount": counts.transfer,
-                "transferDeadLetterMessageCount": counts.transfer_dead_letter,
-            }),
+            object([
+                ("activeMessageCount", counts.active.into()),
+                ("deadLetterMessageCount", dead_letters.into()),
+                ("scheduledMessageCount", counts.scheduled.into()),
+                ("transferMessageCount", counts.transfer.into()),
+                (
+                    "transferDeadLetterMessageCount",
+                    counts.transfer_dead_letter.into(),
+                ),
+            ]),
         );
         match locked.rules() {
             Some(rules) => shown.insert(
@@ -327,13 +322,15 @@ fn described(kind: EntityKind, description: &EntityDescription, tier: Tier) -> M
     for property in Property::all_of(kind) {
         let is_shown =
             property.audience != Audience::Unsupported || property.name == "IsClientAffine";
-        let value = property.get(description).map(properties::json);
+        let value = property.get(description);
+        let value = value.filter(|value| *value != PropertyValue::Target(None));
         let of_tier = || {
             let is_size = property.name == "MaxMessageSizeInKilobytes";
             is_size.then(|| if tier == Tier::Premium { 1024 } else { 256 }.into())
         };
         let value = value
-            .filter(|value: &Value| !value.is_null())
+            .map(property_json)
+            .filter(|value| !value.is_null())
             .or_else(of_tier);
         if let Some(value) = value.filter(|_| is_shown) {
             shown.insert(name(property), value);

@@ -1,9 +1,8 @@
 //! Management locks: made, shown, deleted and heeded.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::refusal::Refusal;
-use super::rule::member;
+use super::{Refusal, member, object};
 use crate::resource_state::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
@@ -19,12 +18,18 @@ impl ManagementLock {
         } else {
             "CanNotDelete"
         };
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "type": "Microsoft.Authorization/locks",
-            "properties": {"level": level, "notes": self.notes},
-        })
+        object([
+            ("id", self.id.as_str().into()),
+            ("name", self.name.as_str().into()),
+            ("type", "Microsoft.Authorization/locks".into()),
+            (
+                "properties",
+                object([
+                    ("level", level.into()),
+                    ("notes", self.notes.as_deref().into()),
+                ]),
+            ),
+        ])
     }
 }
 

@@ -1,13 +1,11 @@
 //! Namespaces as resources.
 
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 use servicebus_broker::Tier;
 
-use super::Answer;
 use super::call::{Call, NAMESPACE};
-use super::refusal::Refusal;
-use super::rule::member;
+use super::{Answer, Refusal, member, object};
 use crate::admin::Frame;
 use crate::config::{NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
 use crate::namespace::Namespace;
@@ -128,7 +126,7 @@ impl Call<'_> {
         let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
-            .or_insert_with(|| json!({}));
+            .or_insert_with(|| object([]));
         for key in ["location", "tags"] {
             if let Some(value) = member(&self.body, key).filter(|value| !value.is_null()) {
                 own[key] = value.clone();
@@ -139,37 +137,50 @@ impl Call<'_> {
     fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {
         let name = namespace.name();
         let described = self.shared.resources.described.lock();
-        let own = described
-            .get(&name.to_ascii_lowercase())
-            .cloned()
-            .unwrap_or_default();
+        let own = described.get(&name.to_ascii_lowercase());
+        let kept = |key| own?.get(key).cloned();
         let at = Frame::of(namespace).milliseconds(namespace.started_at);
         let tier = match namespace.config.settings.tier {
             Tier::Basic => "Basic",
             Tier::Standard => "Standard",
             Tier::Premium => "Premium",
         };
-        json!({
-            "id": id,
-            "name": name,
-            "type": "Microsoft.ServiceBus/Namespaces",
-            "location": own.get("location").cloned().unwrap_or_else(|| "westeurope".into()),
-            "tags": own.get("tags").cloned().unwrap_or_else(|| json!({})),
-            "sku": {"name": tier, "tier": tier},
-            "properties": {
-                "provisioningState": "Succeeded",
-                "status": "Active",
-                "createdAt": at,
-                "updatedAt": at,
-                "serviceBusEndpoint": format!("https://{name}.servicebus.windows.net:443/"),
-                "metricId": format!("{}:{name}", self.path[1]),
-                "disableLocalAuth": false,
-                "zoneRedundant": false,
-                "minimumTlsVersion": "1.2",
-                "publicNetworkAccess": "Enabled",
-                "premiumMessagingPartitions": i32::from(tier == "Premium"),
-            },
-        })
+        object([
+            ("id", id.into()),
+            ("name", name.into()),
+            ("type", "Microsoft.ServiceBus/Namespaces".into()),
+            (
+                "location",
+                kept("location").unwrap_or_else(|| "westeurope".into()),
+            ),
+            ("tags", kept("tags").unwrap_or_else(|| object([]))),
+            (
+                "sku",
+                object([("name", tier.into()), ("tier", tier.into())]),
+            ),
+            (
+                "properties",
+                object([
+                    ("provisioningState", "Succeeded".into()),
+                    ("status", "Active".into()),
+                    ("createdAt", at.as_str().into()),
+                    ("updatedAt", at.into()),
+                    (
+                        "serviceBusEndpoint",
+                        format!("https://{name}.servicebus.windows.net:443/").into(),
+                    ),
+                    ("metricId", format!("{}:{name}", self.path[1]).into()),
+                    ("disableLocalAuth", false.into()),
+                    ("zoneRedundant", false.into()),
+                    ("minimumTlsVersion", "1.2".into()),
+                    ("publicNetworkAccess", "Enabled".into()),
+                    (
+                        "premiumMessagingPartitions",
+                        i32::from(tier == "Premium").into(),
+                    ),
+                ]),
+            ),
+        ])
     }
 
     pub(crate) fn check_name(&self) -> Result<Answer, Refusal> {
@@ -183,8 +194,10 @@ impl Call<'_> {
         } else {
             ("None", None)
         };
-        Ok(Answer::ok(
-            json!({"nameAvailable": message.is_none(), "reason": reason, "message": message}),
-        ))
+        Ok(Answer::ok(object([
+            ("nameAvailable", message.is_none().into()),
+            ("reason", reason.into()),
+            ("message", message.into()),
+        ])))
     }
 }

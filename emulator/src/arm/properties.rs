@@ -160,19 +160,6 @@ fn read_duration(text: &str) -> Option<Duration> {
     duration::parse(&format!("P{days}DT{hours}H{minutes}M{seconds}S")).ok()
 }
 
-/// A value as it is shown.
-pub(crate) fn json(value: PropertyValue) -> Value {
-    match value {
-        PropertyValue::Flag(flag) => flag.into(),
-        PropertyValue::Number(number) => number.into(),
-        PropertyValue::Duration(duration) => duration::format(duration).into(),
-        PropertyValue::Endless(duration) => duration::format(duration.unwrap_or(FOREVER)).into(),
-        PropertyValue::Status(status) => status.name().into(),
-        PropertyValue::Target(target) => target.map(|target| target.to_string()).into(),
-        PropertyValue::Text(text) => text.map(String::from).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -1,11 +1,10 @@
 //! The table of resources: which path and method is answered by what.
 
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::Answer;
 use super::call::{Call, NAMESPACE};
-use super::refusal::Refusal;
+use super::{Answer, Refusal, object};
 
 /// The subscription that there is.
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
@@ -70,7 +69,12 @@ impl Call<'_> {
 
     /// Tenants, subscriptions and groups: there is one of each, and any other will do.
     fn of_subscription(&self, parts: &[&str]) -> Result<Answer, Refusal> {
-        let tenant = || json!({"id": format!("/tenants/{SUBSCRIPTION}"), "tenantId": SUBSCRIPTION});
+        let tenant = || {
+            object([
+                ("id", format!("/tenants/{SUBSCRIPTION}").into()),
+                ("tenantId", SUBSCRIPTION.into()),
+            ])
+        };
         match (self.head.method.as_str(), parts) {
             ("GET", ["tenants"]) => Ok(list(vec![tenant()])),
             ("GET", ["subscriptions"]) => Ok(list(vec![subscription(SUBSCRIPTION)])),
@@ -176,55 +180,82 @@ impl Call<'_> {
 
 /// A whole list.
 pub(crate) fn list(value: Vec<Value>) -> Answer {
-    Answer::ok(json!({"value": value}))
+    Answer::ok(object([("value", value.into())]))
 }
 
 fn subscription(id: &str) -> Value {
-    json!({
-        "id": format!("/subscriptions/{id}"),
-        "subscriptionId": id,
-        "tenantId": SUBSCRIPTION,
-        "displayName": "Service Bus emulator",
-        "state": "Enabled",
-        "subscriptionPolicies": {"locationPlacementId": "", "quotaId": "", "spendingLimit": "Off"},
-        "authorizationSource": "RoleBased",
-        "managedByTenants": [],
-    })
+    object([
+        ("id", format!("/subscriptions/{id}").into()),
+        ("subscriptionId", id.into()),
+        ("tenantId", SUBSCRIPTION.into()),
+        ("displayName", "Service Bus emulator".into()),
+        ("state", "Enabled".into()),
+        (
+            "subscriptionPolicies",
+            object([
+                ("locationPlacementId", "".into()),
+                ("quotaId", "".into()),
+                ("spendingLimit", "Off".into()),
+            ]),
+        ),
+        ("authorizationSource", "RoleBased".into()),
+        ("managedByTenants", Value::Array(Vec::new())),
+    ])
 }
 
 fn group(subscription: &str, name: &str) -> Value {
-    json!({
-        "id": format!("/subscriptions/{subscription}/resourceGroups/{name}"),
-        "name": name,
-        "type": "Microsoft.Resources/resourceGroups",
-        "location": LOCATION,
-        "properties": {"provisioningState": "Succeeded"},
-    })
+    object([
+        (
+            "id",
+            format!("/subscriptions/{subscription}/resourceGroups/{name}").into(),
+        ),
+        ("name", name.into()),
+        ("type", "Microsoft.Resources/resourceGroups".into()),
+        ("location", LOCATION.into()),
+        (
+            "properties",
+            object([("provisioningState", "Succeeded".into())]),
+        ),
+    ])
 }
 
 fn provider() -> Value {
-    let kind =
-        |kind| json!({"resourceType": kind, "locations": [LOCATION], "apiVersions": VERSIONS});
-    json!({
-        "id": format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ServiceBus"),
-        "namespace": "Microsoft.ServiceBus",
-        "registrationState": "Registered",
-        "resourceTypes": KINDS.map(kind),
-    })
+    let kind = |kind: &str| {
+        object([
+            ("resourceType", kind.into()),
+            ("locations", [LOCATION].as_slice().into()),
+            ("apiVersions", VERSIONS.into()),
+        ])
+    };
+    object([
+        (
+            "id",
+            format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ServiceBus").into(),
+        ),
+        ("namespace", "Microsoft.ServiceBus".into()),
+        ("registrationState", "Registered".into()),
+        ("resourceTypes", KINDS.map(kind).into()),
+    ])
 }
 
 fn network_rules(namespace: &str) -> Value {
-    json!({
-        "id": format!("{namespace}/networkRuleSets/default"),
-        "name": "default",
-        "type": "Microsoft.ServiceBus/namespaces/networkRuleSets",
-        "location": LOCATION,
-        "properties": {
-            "publicNetworkAccess": "Enabled",
-            "defaultAction": "Allow",
-            "virtualNetworkRules": [],
-            "ipRules": [],
-            "trustedServiceAccessEnabled": false,
-        },
-    })
+    object([
+        ("id", format!("{namespace}/networkRuleSets/default").into()),
+        ("name", "default".into()),
+        (
+            "type",
+            "Microsoft.ServiceBus/namespaces/networkRuleSets".into(),
+        ),
+        ("location", LOCATION.into()),
+        (
+            "properties",
+            object([
+                ("publicNetworkAccess", "Enabled".into()),
+                ("defaultAction", "Allow".into()),
+                ("virtualNetworkRules", Value::Array(Vec::new())),
+                ("ipRules", Value::Array(Vec::new())),
+                ("trustedServiceAccessEnabled", false.into()),
+            ]),
+        ),
+    ])
 }

@@ -1,6 +1,7 @@
 //! A rule as Azure Resource Manager has it. That it is a SQL filter or a correlation filter need not be said.
 
-use serde_json::{Map, Value, json};
+use super::{member, object};
+use serde_json::{Map, Value};
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
     Value as Sent,
@@ -12,8 +13,12 @@ const COMPATIBILITY_LEVEL: u64 = 20;
 
 /// The properties of a rule.
 pub(crate) fn write(rule: &Rule) -> Value {
-    let expression =
-        |text: &str| json!({"sqlExpression": text, "compatibilityLevel": COMPATIBILITY_LEVEL});
+    let expression = |text: &str| {
+        object([
+            ("sqlExpression", text.into()),
+            ("compatibilityLevel", COMPATIBILITY_LEVEL.into()),
+        ])
+    };
     let (kind, key, filter) = match &rule.filter {
         Filter::True => ("SqlFilter", "sqlFilter", expression("1=1")),
         Filter::False => ("SqlFilter", "sqlFilter", expression("1=0")),
@@ -24,7 +29,10 @@ pub(crate) fn write(rule: &Rule) -> Value {
         }
     };
     let action = rule.action.as_ref().map(|action| expression(action.text()));
-    let mut properties = json!({"filterType": kind, "action": action.unwrap_or_else(|| json!({}))});
+    let mut properties = object([
+        ("filterType", kind.into()),
+        ("action", action.unwrap_or_else(|| object([]))),
+    ]);
     properties[key] = filter;
     properties
 }
@@ -157,13 +165,4 @@ fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
 fn expression(written: &Value) -> Option<&str> {
     let text = member(written, "sqlExpression")?.as_str()?;
     (!text.trim().is_empty()).then_some(text)
-}
-
-/// A member of an object, whatever the case of its name.
-pub(crate) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    let members = object.as_object()?;
-    members.get(name).or_else(|| {
-        let mut members = members.iter();
-        Some(members.find(|(own, _)| own.eq_ignore_ascii_case(name))?.1)
-    })
 }

@@ -6,11 +6,9 @@ use serde_json::Value;
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{ChangeRuleError, Entity, EntityPath, RuleChange};
 
-use super::Answer;
 use super::call::{Call, NAMESPACE};
 use super::entities::{bad_request, envelope, method_not_allowed, not_found};
-use super::refusal::Refusal;
-use super::rule::{self, member};
+use super::{Answer, Refusal, member, rule};
 use crate::namespace::{Namespace, SharedEntity};
 
 const DEFAULT: &str = "$Default";

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::quote;
-use super::{KeySet, TokenError, minted};
+use super::{KeySet, TokenError, issued_token};
 
 /// How far ahead of ours the clock of a token's issuer may be, in seconds.
 const AHEAD: i64 = 300;
@@ -32,13 +32,13 @@ struct Parts<'a> {
     signature: Vec<u8>,
 }
 
-/// When a token expires that the emulator has minted; none where it was not. One that only says so is an error.
-pub(crate) fn verify_minted(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
+/// When a token expires that the emulator has issued; none where it was not. One that only says so is an error.
+pub(crate) fn verify_issued(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
     let parts = Parts::read(token)?;
-    if parts.claims.get("iss").and_then(Value::as_str) != Some(minted::ISSUER) {
+    if parts.claims.get("iss").and_then(Value::as_str) != Some(issued_token::ISSUER) {
         return Ok(None);
     }
-    if !minted::is_signed(parts.signed, &parts.signature) {
+    if !issued_token::is_signed(parts.signed, &parts.signature) {
         return Err(TokenError::BadSignature("of this emulator".to_owned()));
     }
     parts.expiry(now).map(Some)

@@ -23,11 +23,11 @@ pub enum TokenCheck {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Jwt {
     /// As [`Self::Accept`] where every key of the namespace has all rights and the emulator is reached over loopback
-    /// addresses alone; else as [`Self::Minted`], because a token without a signature has every right.
+    /// addresses alone; else as [`Self::Issued`], because a token without a signature has every right.
     #[default]
     Unset,
-    /// Those alone that the emulator has minted itself.
-    Minted,
+    /// Those alone that the emulator has issued itself.
+    Issued,
     /// By their shape and expiry only.
     Accept,
     /// Never.
@@ -42,8 +42,8 @@ impl Jwt {
         let have_all_rights = || keys.iter().all(|key| key.claims == Claims::ALL);
         match self {
             Self::Unset if is_local && have_all_rights() => Self::Accept,
-            Self::Unset => Self::Minted,
-            set @ (Self::Minted | Self::Accept | Self::Refuse | Self::Check(_)) => set,
+            Self::Unset => Self::Issued,
+            set @ (Self::Issued | Self::Accept | Self::Refuse | Self::Check(_)) => set,
         }
     }
 
@@ -52,7 +52,7 @@ impl Jwt {
         match self {
             Self::Unset => None,
             Self::Accept => Some("accept"),
-            Self::Minted | Self::Refuse => Some("refuse"),
+            Self::Issued | Self::Refuse => Some("refuse"),
             Self::Check(_) => Some("check"),
         }
     }
@@ -182,13 +182,13 @@ impl Policy<'_> {
         now: i64,
     ) -> Result<Acceptance, TokenError> {
         // What is no token at all is told as that.
-        let minted = jwt::verify_minted(token, now)?;
-        let expires_at = match (self.jwt, minted) {
-            (Jwt::Minted | Jwt::Accept | Jwt::Check(_), Some(expires_at)) => expires_at,
+        let issued = jwt::verify_issued(token, now)?;
+        let expires_at = match (self.jwt, issued) {
+            (Jwt::Issued | Jwt::Accept | Jwt::Check(_), Some(expires_at)) => expires_at,
             (Jwt::Accept, None) => jwt::check(token, now)?,
             (Jwt::Check(keys), None) => jwt::verify(token, keys, now)?,
             // Where nothing was decided nothing was said to be accepted.
-            (Jwt::Unset | Jwt::Refuse, _) | (Jwt::Minted, None) => {
+            (Jwt::Unset | Jwt::Refuse, _) | (Jwt::Issued, None) => {
                 return Err(TokenError::JwtRefused);
             }
         };
@@ -204,7 +204,7 @@ impl Policy<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::minted;
+    use super::super::issued_token;
     use super::*;
 
     const JWT: &str = "e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln";
@@ -313,8 +313,8 @@ mod tests {
         let [whole, mixed] = [vec![Key::well_known()], vec![Key::well_known(), limited]];
         for (set, keys, is_local, expected) in [
             (Jwt::Unset, &whole, true, Jwt::Accept),
-            (Jwt::Unset, &whole, false, Jwt::Minted),
-            (Jwt::Unset, &mixed, true, Jwt::Minted),
+            (Jwt::Unset, &whole, false, Jwt::Issued),
+            (Jwt::Unset, &mixed, true, Jwt::Issued),
             (Jwt::Accept, &mixed, false, Jwt::Accept),
             (Jwt::Refuse, &whole, true, Jwt::Refuse),
         ] {
@@ -329,14 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_emulator_minted_is_accepted_by_its_signature() {
-        let token = minted::mint("https://servicebus.azure.net", NOW);
+    fn what_the_emulator_issued_is_accepted_by_its_signature() {
+        let token = issued_token::issue("https://servicebus.azure.net", NOW).unwrap();
         let judge = |jwt: &Jwt, token: &str, now: i64| {
             let accepted = Policy { jwt, ..policy(&[]) }.accept_token(token, "", now);
             accepted.map(|accepted| accepted.expires_at)
         };
-        let end = NOW + minted::LIFETIME;
-        for jwt in [Jwt::Minted, Jwt::Accept] {
+        let end = NOW + issued_token::LIFETIME;
+        for jwt in [Jwt::Issued, Jwt::Accept] {
             assert_eq!(judge(&jwt, &token, NOW), Ok(end), "{jwt:?}");
             assert!(judge(&jwt, &token, end).is_err(), "{jwt:?}");
         }
@@ -351,7 +351,7 @@ mod tests {
             matches!(foreign, Err(TokenError::BadSignature(_))),
             "{foreign:?}"
         );
-        assert_eq!(judge(&Jwt::Minted, JWT, NOW), Err(TokenError::JwtRefused));
+        assert_eq!(judge(&Jwt::Issued, JWT, NOW), Err(TokenError::JwtRefused));
     }
 
     #[test]

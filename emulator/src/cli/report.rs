@@ -214,7 +214,7 @@ fn readable(property: &Property, value: &PropertyValue) -> String {
 
 fn jwt(jwt: &Jwt) -> String {
     match jwt {
-        Jwt::Unset | Jwt::Minted => {
+        Jwt::Unset | Jwt::Issued => {
             "accept on loopback if every key has all rights, else refuse".to_owned()
         }
         Jwt::Accept => "accept".to_owned(),

@@ -100,7 +100,7 @@ fn key(key: &Key) -> Value {
 /// None where nothing was set: what holds is decided where it is served.
 fn jwt(jwt: &Jwt) -> Option<Value> {
     match jwt {
-        Jwt::Unset | Jwt::Minted => None,
+        Jwt::Unset | Jwt::Issued => None,
         Jwt::Accept | Jwt::Refuse => jwt.word().map(Value::from),
         Jwt::Check(keys) => {
             let mut check = Map::new();

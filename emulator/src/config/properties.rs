@@ -133,7 +133,8 @@ fn value(
     })
 }
 
-fn json(value: PropertyValue) -> Json {
+/// A value as it is written; an empty name says that there is no target.
+pub(crate) fn json(value: PropertyValue) -> Json {
     match value {
         PropertyValue::Flag(flag) => flag.into(),
         PropertyValue::Number(number) => number.into(),

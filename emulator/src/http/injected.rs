@@ -1,4 +1,4 @@
-//! Scripted faults of requests over HTTP, at both APIs for entities and messages; the control API is never spoiled.
+//! Scripted faults of requests over HTTP, at the APIs for entities, messages and resources; the control API is never spoiled.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use servicebus_broker::ClientId;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use crate::arm;
 use crate::auth::sas::claimed_key_name;
 use crate::faults::{
     Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
@@ -23,9 +24,19 @@ use crate::service_http::token;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abort;
 
+/// Whose paths and refusals a request has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// Those of Service Bus, for entities and messages.
+    Service,
+    /// Azure Resource Manager.
+    Resources,
+}
+
 /// Answers a request of this namespace by `serve`, unless a fault takes effect on it.
 pub(crate) async fn serve(
     namespace: Option<Arc<Namespace>>,
+    api: Api,
     head: &Parts,
     serve: impl Future<Output = Response>,
 ) -> Response {
@@ -37,7 +48,7 @@ pub(crate) async fn serve(
         party: party.map(Arc::from),
         operations: vec![Operation::Http],
         name: Some(head.method.as_str()),
-        entities: vec![entity(&head.uri)],
+        entities: vec![entity(api, &head.uri)],
         ..MatchContext::default()
     });
     if let Some(fault) = &first {
@@ -47,7 +58,7 @@ pub(crate) async fn serve(
         }
     }
     let response = match then.as_ref().map(|fault| &fault.effect) {
-        Some(Effect::Answer { status, error }) => answer(*status, error),
+        Some(Effect::Answer { status, error }) => answer(api, *status, error),
         Some(Effect::Drop { when: When::Before }) => hang_up(),
         Some(Effect::LoseReply | Effect::Drop { when: When::After }) => {
             serve.await;
@@ -62,8 +73,11 @@ pub(crate) async fn serve(
 }
 
 /// What a request is about, as it is written.
-fn entity(uri: &Uri) -> String {
+fn entity(api: Api, uri: &Uri) -> String {
     let path = uri.path();
+    if api == Api::Resources {
+        return arm::entity(path);
+    }
     match Route::of(path) {
         Some(route) => route.address_path(),
         None => {
@@ -87,8 +101,11 @@ async fn rest(namespace: &Namespace, wait: Wait) {
     }
 }
 
-fn answer(status: u16, error: &ErrorText) -> Response {
+fn answer(api: Api, status: u16, error: &ErrorText) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if api == Api::Resources {
+        return arm::refusal(status, &error.description);
+    }
     let detail = quick_xml::escape::escape(&error.description);
     let code = status.as_str();
     let body = format!("<Error><Code>{code}</Code><Detail>{detail}</Detail></Error>");

@@ -1,6 +1,6 @@
 //! The functions of templates that need nothing but their arguments.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Longest text and most elements that a function makes.
 const MAX_LENGTH: usize = 64 * 1024;
@@ -31,6 +31,7 @@ pub(crate) fn call(name: &str, arguments: &[Value]) -> Option<Result<Value, Stri
     })
 }
 
+#[inline(never)]
 fn at(arguments: &[Value], index: usize) -> &Value {
     arguments.get(index).unwrap_or(&Value::Null)
 }
@@ -134,6 +135,7 @@ fn number(value: &Value) -> i64 {
 }
 
 /// A value as a text: a text as it is, all else as JSON.
+#[inline(never)]
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -207,7 +209,7 @@ fn format(arguments: &[Value]) -> Result<Value, String> {
         rest = after;
     }
     made.push_str(rest);
-    Ok(json!(made))
+    Ok(made.into())
 }
 
 fn elements(value: &Value) -> impl Iterator<Item = &Value> {

@@ -1,8 +1,6 @@
 //! Namespaces of a configuration from the resources of a template.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use servicebus_broker::{
     Audience, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp, check_name,
 };
@@ -10,10 +8,9 @@ use servicebus_broker::{
 use super::Report;
 use super::functions::text;
 use super::resources::Resource;
-use crate::arm::properties;
-use crate::arm::rule::{self, member};
+use crate::arm::{member, object, properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
-use crate::config::{NAMESPACE_NAMES, is_namespace_name, rule_json};
+use crate::config::{NAMESPACE_NAMES, is_namespace_name, property_json, rule_json};
 
 /// A namespace on its way into a configuration.
 #[derive(Debug, Default)]
@@ -204,10 +201,10 @@ impl Namespace {
             return report.problem(&resource.path, message);
         };
         match rule::read(rule_name, &resource.properties, Timestamp::from_millis(0)) {
-            Ok(rule) => subscription.rules.push(json!({
-                "Name": rule_name,
-                "Properties": rule_json(&rule),
-            })),
+            Ok(rule) => subscription.rules.push(object([
+                ("Name", rule_name.as_str().into()),
+                ("Properties", rule_json(&rule)),
+            ])),
             Err((key, message)) => {
                 report.problem(format!("{}.properties.{key}", resource.path), message)
             }
@@ -232,8 +229,11 @@ impl Namespace {
             let message = format!("a template has no keys: that of {name:?} is {WELL_KNOWN_KEY}");
             report.note(&resource.path, message);
         }
-        self.keys
-            .push(json!({"Name": name, "Key": WELL_KNOWN_KEY, "Claims": claims}));
+        self.keys.push(object([
+            ("Name", name.as_str().into()),
+            ("Key", WELL_KNOWN_KEY.into()),
+            ("Claims", claims.into()),
+        ]));
     }
 
     fn document(self) -> Value {
@@ -261,11 +261,23 @@ impl Namespace {
         if !self.keys.iter().all(is_usual) {
             let mut keys = self.keys;
             if !keys.iter().any(is_usual) {
-                keys.insert(0, json!({"Name": WELL_KNOWN_KEY_NAME, "Key": WELL_KNOWN_KEY, "Claims": ["Send", "Listen", "Manage"]}));
+                keys.insert(
+                    0,
+                    object([
+                        ("Name", WELL_KNOWN_KEY_NAME.into()),
+                        ("Key", WELL_KNOWN_KEY.into()),
+                        ("Claims", ["Send", "Listen", "Manage"].as_slice().into()),
+                    ]),
+                );
             }
             emulator.insert("Keys".to_owned(), keys.into());
         }
-        json!({"Name": self.name, "Queues": self.queues, "Topics": topics, "Emulator": emulator})
+        object([
+            ("Name", self.name.into()),
+            ("Queues", self.queues.into()),
+            ("Topics", topics.into()),
+            ("Emulator", emulator.into()),
+        ])
     }
 }
 
@@ -308,7 +320,7 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
             ),
         );
     }
-    let mut changed = BTreeMap::new();
+    let mut changed = Map::new();
     for property in Property::all_of(kind) {
         let value = property.get(&read.description);
         let Some(value) = value.filter(|value| property.get(&usual).as_ref() != Some(value)) else {
@@ -316,7 +328,7 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
         };
         match property.audience {
             Audience::Everyone => {
-                changed.insert(property.name, properties::json(value));
+                changed.insert(property.name.to_owned(), property_json(value));
             }
             Audience::Administration | Audience::Unsupported => {
                 report.note(
@@ -327,8 +339,11 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
         }
     }
     Some(match changed.is_empty() {
-        true => json!({"Name": name}),
-        false => json!({"Name": name, "Properties": changed}),
+        true => object([("Name", name.as_str().into())]),
+        false => object([
+            ("Name", name.as_str().into()),
+            ("Properties", changed.into()),
+        ]),
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Report;
 use super::functions::{is_true, text};
 use super::scope::Scope;
-use crate::arm::rule::member;
+use crate::arm::member;
 
 /// The provider whose resources are evaluated, in lower case.
 const PROVIDER: &str = "microsoft.servicebus/";

@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::expression::{self, Expression};
 use super::functions::{self, is_true, text, unique};
-use crate::arm::rule::member;
+use crate::arm::{member, object};
 
 /// How deep parameters, variables and expressions may refer to one another; what goes round has no end.
 const MAX_DEPTH: usize = 100;
@@ -132,19 +132,25 @@ impl<'a> Scope<'a> {
             "parameters" => self.parameter(&first(), depth),
             "variables" => self.variable(&first(), depth),
             "copyindex" => self.copy_index(&arguments),
-            "resourcegroup" => Ok(json!({
-                "id": format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"),
-                "name": GROUP,
-                "location": "westeurope",
-                "tags": {},
-            })),
-            "subscription" => Ok(json!({
-                "id": format!("/subscriptions/{SUBSCRIPTION}"),
-                "subscriptionId": SUBSCRIPTION,
-                "tenantId": SUBSCRIPTION,
-                "displayName": GROUP,
-            })),
-            "deployment" => Ok(json!({"name": GROUP, "location": "westeurope"})),
+            "resourcegroup" => Ok(object([
+                (
+                    "id",
+                    format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}").into(),
+                ),
+                ("name", GROUP.into()),
+                ("location", "westeurope".into()),
+                ("tags", object([])),
+            ])),
+            "subscription" => Ok(object([
+                ("id", format!("/subscriptions/{SUBSCRIPTION}").into()),
+                ("subscriptionId", SUBSCRIPTION.into()),
+                ("tenantId", SUBSCRIPTION.into()),
+                ("displayName", GROUP.into()),
+            ])),
+            "deployment" => Ok(object([
+                ("name", GROUP.into()),
+                ("location", "westeurope".into()),
+            ])),
             "resourceid" | "subscriptionresourceid" => resource_id(&arguments),
             "uniquestring" | "newguid" | "guid" | "utcnow" => {
                 self.stood_in.borrow_mut().insert(name.to_owned());

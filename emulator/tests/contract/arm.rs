@@ -5,7 +5,8 @@ use servicebus_emulator::auth::{Claims, Key, sas};
 
 use crate::support::*;
 
-const GROUP: &str = "/subscriptions/s/resourceGroups/g";
+const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000001";
+const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g";
 const NAMESPACE: &str = "providers/Microsoft.ServiceBus/namespaces/sbemulatorns";
 const VERSION: &str = "api-version=2024-01-01";
 
@@ -194,6 +195,8 @@ fn what_is_wrong_with_a_request_is_told() {
     for properties in [
         json!({"lockDuration": "a minute"}),
         json!({"lockDuration": "PT1H"}),
+        json!({"lockDuration": "P1"}),
+        json!({"autoDeleteOnIdle": 5}),
         json!({"requiresSession": true}),
         json!({"forwardTo": "nowhere"}),
     ] {
@@ -236,7 +239,7 @@ fn what_is_not_there_or_not_served_is_told() {
             "InvalidResourceNamespace",
         ),
         (
-            at("GET", "/subscriptions/s/resourceGroup/g"),
+            at("GET", &format!("{SUBSCRIPTION}/resourceGroup/g")),
             "InvalidResourceType",
         ),
         (
@@ -248,6 +251,84 @@ fn what_is_not_there_or_not_served_is_told() {
         ),
     ] {
         assert_eq!(found, (404, code.to_owned()));
+    }
+}
+
+#[test]
+fn names_of_subscriptions_and_groups_are_such_as_there_could_be() {
+    let manager = Manager::with_queues(&["q"]);
+    let long = "g".repeat(91);
+    for (subscription, group, code) in [
+        ("anyone", "g", Some("InvalidSubscriptionId")),
+        ("00000000-0000", "g", Some("InvalidSubscriptionId")),
+        ("99999999-0000-0000-0000-000000000001", "g", None),
+        (
+            "99999999-0000-0000-0000-000000000001",
+            "(gröup)_1.x-y",
+            None,
+        ),
+        (
+            "99999999-0000-0000-0000-000000000001",
+            "a%20group",
+            Some("InvalidResourceGroup"),
+        ),
+        (
+            "99999999-0000-0000-0000-000000000001",
+            "group.",
+            Some("InvalidResourceGroup"),
+        ),
+        (
+            "99999999-0000-0000-0000-000000000001",
+            &long,
+            Some("InvalidResourceGroup"),
+        ),
+    ] {
+        let group = group.replace('ö', "%C3%B6");
+        let path =
+            format!("/subscriptions/{subscription}/resourcegroups/{group}/{NAMESPACE}?{VERSION}");
+        let expected = code.map_or((200, ""), |code| (400, code));
+        let (status, code) = refused(manager.at("GET", &path, None));
+        assert_eq!((status, code.as_str()), expected, "{path}");
+    }
+}
+
+#[test]
+fn scripted_faults_reach_requests_by_the_entity_of_their_path() {
+    let manager = Manager::with_queues(&["q"]);
+    manager.put("/topics/events", json!({}));
+    let billing = "/topics/events/subscriptions/billing";
+    for (name, entity, below, effect) in [
+        (
+            "GET",
+            "q",
+            "/queues/Q",
+            json!({"answer": {"status": 503, "description": "too busy"}}),
+        ),
+        (
+            "PUT",
+            "events/subscriptions/billing",
+            billing,
+            json!({"answer": {"status": 429}}),
+        ),
+    ] {
+        let fault = json!({"operation": "http", "name": name, "entity": entity, "effect": effect});
+        let path = "/$emulator/v1/namespaces/sbemulatorns/faults";
+        manager.0.http.post(path, &fault).ok();
+        let other = manager.ask(name, "/topics/events", None);
+        assert_eq!(other.0, 200, "{}", other.1);
+        let (status, body) = manager.ask(name, below, None);
+        let text = &body["error"]["message"];
+        let (status_of, code) = match name {
+            "GET" => (503, "ServiceUnavailable"),
+            _ => (429, "TooManyRequests"),
+        };
+        assert_eq!(
+            (status, &body["error"]["code"]),
+            (status_of, &json!(code)),
+            "{text}"
+        );
+        assert!(name == "PUT" || text == "too busy", "{text}");
+        assert_eq!(manager.ask(name, below, None).0, 200);
     }
 }
 
@@ -374,12 +455,12 @@ fn namespaces_are_made_tagged_and_deleted() {
     );
     let (_, list) = manager.at(
         "GET",
-        &format!("/subscriptions/s/providers/Microsoft.ServiceBus/namespaces?{VERSION}"),
+        &format!("{SUBSCRIPTION}/providers/Microsoft.ServiceBus/namespaces?{VERSION}"),
         None,
     );
     assert_eq!(list["value"].as_array().unwrap().len(), 2);
     let check =
-        format!("/subscriptions/s/providers/Microsoft.ServiceBus/CheckNameAvailability?{VERSION}");
+        format!("{SUBSCRIPTION}/providers/Microsoft.ServiceBus/CheckNameAvailability?{VERSION}");
     let available = |name: &str| {
         manager.at("POST", &check, Some(json!({"name": name}))).1["nameAvailable"].clone()
     };

@@ -296,7 +296,7 @@ fn websockets_are_opened_for_pages_of_the_host_of_this_machine_and_allowed_ones(
 }
 
 #[tokio::test]
-async fn tokens_are_minted_for_this_machine_and_for_who_shows_the_control_token() {
+async fn tokens_are_issued_for_this_machine_and_for_who_shows_the_control_token() {
     let managed =
         "GET /msi/token?api-version=2019-08-01&resource=https%3A%2F%2Fservicebus.azure.net";
     let host = ("Host", "localhost:5300");
@@ -356,7 +356,7 @@ async fn tokens_are_minted_for_this_machine_and_for_who_shows_the_control_token(
         keys: &[],
         entity_keys: &[],
         token_check: crate::auth::TokenCheck::Signature,
-        jwt: &crate::auth::Jwt::Minted,
+        jwt: &crate::auth::Jwt::Issued,
     };
     let accepted = policy.accept_token(token, "", open.now()).unwrap();
     assert_eq!(answer["expires_on"], accepted.expires_at.to_string());
