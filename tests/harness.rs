@@ -3,16 +3,11 @@
 //! A file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
 //! deadline.
 
-mod transaction_client;
 mod waiting;
 
 mod assertions;
-mod attribute;
-mod claims;
 mod client;
 mod clock;
-mod declared_messages;
-mod dependencies;
 mod entities;
 mod environment;
 mod examples;
@@ -39,9 +34,7 @@ mod scheduling;
 mod sentences;
 mod sessions;
 mod shared;
-mod tls;
 mod topics;
-mod topology;
 mod transactions;
 mod unsettled_sends;
 mod wire;
@@ -55,14 +48,15 @@ fn orders() -> Topology {
 }
 
 /// A namespace with that queue.
-async fn namespace_with_orders() -> ServiceBus {
-    ServiceBus::builder().topology(orders()).start().await
+async fn namespace_with_orders() -> (ServiceBus, QueueClient) {
+    let servicebus = ServiceBus::builder().topology(orders()).start().await;
+    let orders = servicebus.queue("orders");
+    (servicebus, orders)
 }
 
 /// That namespace with the message `o-17` in its queue.
 async fn namespace_with_order() -> (ServiceBus, QueueClient) {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-17")).await;
     (servicebus, orders)
 }
@@ -70,4 +64,9 @@ async fn namespace_with_order() -> (ServiceBus, QueueClient) {
 /// The sentence by which an operation fails.
 async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
     action.result().await.unwrap_err().to_string()
+}
+
+/// What a future gives, which must come in time.
+fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    servicebus_test_support::client::within("an answer", future)
 }

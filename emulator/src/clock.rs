@@ -3,14 +3,21 @@
 //! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the namespace's (decision
 //! D19). What passes is measured by the runtime's clock, so that a runtime whose time is paused drives everything. This
 //! is the only file that asks the operating system what time it is.
+//!
+//! Instants as dates. The calendar of RFC 3339 ends with the year 9999, the time of a namespace does not: what lies beyond
+//! is shown as the last instant.
+//!
+//! Wakes the task that fires what is due.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp as Date;
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::Timestamp;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
@@ -22,7 +29,11 @@ pub(crate) const RECHECK: Duration = Duration::from_secs(5);
 
 /// Where an emulator reads wall time: by default from the operating system. Tests hand in their own.
 #[derive(Clone)]
-pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub struct WallClock {
+    now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Milliseconds since the Unix epoch that tokens are judged by for good, where their issuers do not follow this clock.
+    tokens: Option<i64>,
+}
 
 /// Wall time: carried on by the runtime's clock, and moved forward when the wall clock jumps.
 #[derive(Debug, Clone)]
@@ -70,7 +81,10 @@ pub(crate) struct Walk<'a> {
 impl WallClock {
     /// A clock that shows what `now` returns each time it is asked. What it shows may jump; backwards it is not followed.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self {
+            now: Arc::new(now),
+            tokens: None,
+        }
     }
 
     /// A clock that shows `wall` now and goes on as the runtime's clock does; within a runtime whose time is paused it
@@ -80,8 +94,16 @@ impl WallClock {
         Self::new(move || wall + begun.elapsed())
     }
 
+    /// Judges tokens by what it shows now for good: for clients that issue them by the clock of the operating system.
+    pub fn with_lasting_tokens(self) -> Self {
+        Self {
+            tokens: Some(self.now()),
+            ..self
+        }
+    }
+
     fn now(&self) -> i64 {
-        let since = (self.0)().duration_since(UNIX_EPOCH);
+        let since = (self.now)().duration_since(UNIX_EPOCH);
         since.map_or(0, |since| {
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
         })
@@ -127,13 +149,18 @@ impl RealClock {
 
     /// Seconds since the Unix epoch, in which tokens speak.
     pub(crate) fn unix_seconds(&self) -> i64 {
-        self.now().as_millis().div_euclid(1000)
+        self.token_time().as_millis().div_euclid(1000)
+    }
+
+    fn token_time(&self) -> Timestamp {
+        let fixed = self.wall.tokens.map(Timestamp::from_millis);
+        fixed.unwrap_or_else(|| self.now())
     }
 
     /// What [`RealClock::elapsed`] says when it is time to look whether this second since the Unix epoch has begun.
     pub(crate) fn look_at(&self, unix_seconds: i64) -> Duration {
         let at = Timestamp::from_millis(unix_seconds.saturating_mul(1000));
-        let now = self.now();
+        let now = self.token_time();
         self.elapsed() + at.since(now).min(RECHECK)
     }
 
@@ -231,6 +258,75 @@ impl Drop for Walk<'_> {
             offset: self.before.offset.saturating_add(by),
             frozen_at: self.before.frozen_at.map(|_| reached),
         };
+    }
+}
+
+/// The date of an instant; the last one there is for what comes after it.
+pub(crate) fn date(instant: Timestamp) -> Date {
+    from_millis(instant.as_millis())
+}
+
+/// The same as the standard library has it.
+pub(crate) fn system_time(instant: Timestamp) -> SystemTime {
+    date(instant).into()
+}
+
+/// The same of milliseconds since the Unix epoch.
+pub(crate) fn from_millis(millis: i64) -> Date {
+    let beyond = if millis < 0 { Date::MIN } else { Date::MAX };
+    Date::from_millisecond(millis).unwrap_or(beyond)
+}
+
+/// The last instant that has a date.
+pub(crate) fn last() -> Timestamp {
+    Timestamp::from_millis(Date::MAX.as_millisecond())
+}
+
+/// The earliest deadline that the task knows of.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    armed: AtomicI64,
+    notify: Notify,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self {
+            armed: AtomicI64::new(i64::MAX),
+            notify: Notify::new(),
+        }
+    }
+}
+
+impl Alarm {
+    /// Makes sure that the task is awake by `deadline`.
+    pub(crate) fn arm(&self, deadline: Timestamp) {
+        let deadline = deadline.as_millis();
+        if deadline < self.armed.load(Ordering::Relaxed)
+            && deadline < self.armed.fetch_min(deadline, Ordering::AcqRel)
+        {
+            self.notify.notify_one();
+        }
+    }
+
+    /// The clock was changed, so that what the task sleeps for may be wrong, or there is something to forward.
+    pub(crate) fn notify(&self) {
+        self.notify.notify_one();
+    }
+
+    /// Forgets what it was armed for: a deadline that appears from now on arms it again.
+    pub(crate) fn disarm(&self) {
+        self.armed.store(i64::MAX, Ordering::Release);
+    }
+
+    /// Notes a deadline that the task itself has seen.
+    pub(crate) fn expect(&self, deadline: Timestamp) {
+        self.armed.fetch_min(deadline.as_millis(), Ordering::AcqRel);
+    }
+
+    /// Resolves when it was armed for an earlier deadline or notified.
+    pub(crate) async fn notified(&self) {
+        self.notify.notified().await;
     }
 }
 
@@ -341,5 +437,18 @@ pub(crate) mod tests {
         walk.step_to(clock.now() + Duration::from_secs(9));
         drop(walk);
         assert_eq!(clock.read().ahead, 70_000, "as far as it came");
+    }
+
+    #[test]
+    fn what_has_no_date_is_shown_as_the_nearest() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (i64::MAX, "9999-12-30T22:00:00.999999999Z"),
+            (last().as_millis() + 1, "9999-12-30T22:00:00.999999999Z"),
+            (last().as_millis(), "9999-12-30T22:00:00.999999999Z"),
+            (i64::MIN, "-009999-01-02T01:59:59Z"),
+        ] {
+            assert_eq!(from_millis(millis).to_string(), text);
+        }
     }
 }

@@ -7,9 +7,7 @@
 mod account;
 mod attach;
 mod browse;
-mod changes;
 mod client;
-mod clients;
 mod commit;
 mod deliver;
 mod faults;
@@ -42,8 +40,8 @@ use crate::shared::Shared;
 use account::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
 use wire::line::Line;
-pub(crate) use wire::stream::{Unread, Wire};
 pub(crate) use wire::websocket::WebSocket;
+pub(crate) use wire::{Unread, Wire};
 
 /// How long a peer may take to read what is left for it at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -118,7 +116,7 @@ pub(crate) async fn serve<W: Wire>(
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
                 stopping = true;
-                peer.say_goodbye();
+                peer.send_close();
             }
         }
     }

@@ -24,8 +24,8 @@ use crate::tls::{Tls, TlsError};
 
 /// The names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
-/// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] says
-/// goodbye first.
+/// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] closes
+/// the connections first.
 #[derive(Debug)]
 pub struct Emulator {
     endpoints: Endpoints,

@@ -6,6 +6,7 @@ mod counts;
 mod entities;
 mod error;
 mod explain;
+mod explorations;
 mod faults;
 mod guard;
 mod in_time;
@@ -13,7 +14,6 @@ mod injected;
 mod namespaces;
 mod operations;
 mod process;
-mod request;
 mod routes;
 mod sessions;
 mod timeline;
@@ -37,13 +37,14 @@ use crate::listeners::{Listening, Until};
 use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
+use error::Chosen;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
+use explorations::Explorations;
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
 use injected::Api;
 pub(crate) use process::Stopping;
-use request::Chosen;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -56,6 +57,7 @@ pub(crate) struct Control {
     messages: Arc<MessagesApi>,
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
+    explorations: Arc<Explorations>,
     serve: Serve,
 }
 
@@ -87,6 +89,7 @@ impl Control {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
+            explorations: Arc::default(),
             shared,
             serve,
         }

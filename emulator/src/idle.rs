@@ -54,12 +54,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn somebody_who_only_looks_in_begins_it_anew() {
+    async fn a_short_connection_begins_it_anew() {
         assert_eq!(over_after(&[(15, 1), (0, 0), (15, 1), (0, 0)]).await, 50);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_idle_in_an_emulator_that_is_gone() {
+    async fn an_emulator_that_is_gone_is_never_idle() {
         let connections = watch::Sender::new(0);
         let waiting = wait(connections.subscribe(), TIME);
         drop(connections);

@@ -2,9 +2,7 @@
 
 mod access;
 mod admin;
-mod alarm;
 mod arm;
-mod calendar;
 mod client_settings;
 mod clock;
 mod conducted;
@@ -24,7 +22,6 @@ mod namespaces;
 mod nodes;
 mod options;
 mod places;
-mod resource_state;
 mod rest;
 mod router;
 mod server;

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_of_the_process_whoever_asks_for_more_is_closed() {
+    fn at_the_limit_of_the_process_the_connection_that_asks_for_more_is_closed() {
         let memory = Memory::new(64 << 20, 100 << 20);
         let [mut large, mut other, mut small] = [memory.open(), memory.open(), memory.open()];
         assert_eq!(large.hold(60 * MIB, SMALLEST), Ok(()));

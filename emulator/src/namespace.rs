@@ -13,7 +13,7 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
-use crate::alarm::Alarm;
+use crate::clock::Alarm;
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
@@ -30,7 +30,6 @@ mod idle;
 mod metadata;
 mod operate;
 mod recorded_messages;
-mod sends;
 
 pub(crate) use administer::{AdministerError, NoRights, check_claim};
 use auto::AutoClock;
@@ -320,7 +319,7 @@ impl Namespace {
         self.note_about(events, client, entity, attempt.number, kind);
     }
 
-    /// Puts into the record that a scripted fault struck.
+    /// Puts into the record that a scripted fault was applied.
     pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&SharedEntity>, text: &str) {
         let mut events = Events::new();
         let fault = events.text(text);

@@ -2,7 +2,6 @@
 //! settlements, maps become calls, and refusals become error conditions.
 
 mod address;
-mod cbs;
 mod condition;
 mod coordinator;
 mod entity;
@@ -22,4 +21,4 @@ pub(crate) use management::{
 pub(crate) use request::{Reply, Request, spelling};
 pub(crate) use session::SessionRequest;
 
-pub(crate) use cbs::put_token;
+pub(crate) use coordinator::put_token;

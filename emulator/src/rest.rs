@@ -5,12 +5,16 @@
 //! that it takes belong to any client that has their tokens. Properties travel in the header `BrokerProperties`,
 //! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
 //! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
+//!
+//! What a request is about: `{entity}/messages`, `{entity}/messages/head` and
+//! `{entity}/messages/{message id or sequence number}/{lock token}`.
+//!
+//! Entity names may have slashes and may be called like a keyword, so a path is read from its end.
 
 pub(crate) mod batch;
 mod body;
 mod broker_properties;
 mod context;
-mod dates;
 mod decoded;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
@@ -18,28 +22,27 @@ mod headers;
 mod heads;
 mod outgoing;
 mod receive;
-mod rejection;
-mod route;
 mod send;
 mod value;
 
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use context::{Rejection, RequestContext};
+use headers::Content;
+use percent_encoding::percent_decode_str;
+use receive::Waiting;
 use servicebus_broker::ClientId;
 
+use crate::auth::Claim;
+use crate::nodes::{Address, Condition, quote};
 use crate::shared::Shared;
+
 pub(crate) use context::Carrier;
-use context::RequestContext;
-use headers::Content;
 pub(crate) use heads::{Tapped, tap};
-use receive::Waiting;
-use rejection::Rejection;
-pub(crate) use route::Route;
-use route::Verb;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -96,6 +99,200 @@ impl MessagesApi {
             Verb::Complete(lock) => context.complete(&place, lock),
             Verb::Unlock(lock) => context.unlock(&place, lock),
             Verb::Renew(lock) => context.renew(&place, lock),
+        }
+    }
+}
+
+const MESSAGES: &str = "messages";
+const HEAD: &str = "head";
+
+/// A path of the data plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// The entity or its dead-letter queue.
+    pub(crate) address: Address,
+    target: Target,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Messages,
+    Head,
+    Lock(LockedMessage),
+}
+
+/// How a path names a locked message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LockedMessage {
+    /// Its message id or its sequence number.
+    pub(crate) id: String,
+    pub(crate) token: String,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb<'a> {
+    Send,
+    PeekLock,
+    ReceiveAndDelete,
+    Complete(&'a LockedMessage),
+    Unlock(&'a LockedMessage),
+    Renew(&'a LockedMessage),
+}
+
+impl Route {
+    /// Understands a path; none when it is not of the data plane.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (entity, target) = match segments.as_slice() {
+            [entity @ .., last] if is(last, MESSAGES) => (entity, Target::Messages),
+            [entity @ .., messages, last] if is(messages, MESSAGES) && is(last, HEAD) => {
+                (entity, Target::Head)
+            }
+            [entity @ .., messages, id, token] if is(messages, MESSAGES) => {
+                let (id, token) = (decode(id), decode(token));
+                (entity, Target::Lock(LockedMessage { id, token }))
+            }
+            _ => return None,
+        };
+        let address = Address::parse(&entity.join("/"));
+        (!address.entity.is_empty()).then_some(Self { address, target })
+    }
+
+    /// The address of what a request is about.
+    pub(crate) fn address_path(&self) -> String {
+        self.address.path()
+    }
+
+    /// What `method` means here.
+    pub(crate) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
+        let (allowed, verb) = match &self.target {
+            Target::Messages => ("POST", (method == Method::POST).then_some(Verb::Send)),
+            Target::Head => (
+                "POST, DELETE",
+                match *method {
+                    Method::POST => Some(Verb::PeekLock),
+                    Method::DELETE => Some(Verb::ReceiveAndDelete),
+                    _ => None,
+                },
+            ),
+            Target::Lock(lock) => (
+                "DELETE, PUT, POST",
+                match *method {
+                    Method::DELETE => Some(Verb::Complete(lock)),
+                    Method::PUT => Some(Verb::Unlock(lock)),
+                    Method::POST => Some(Verb::Renew(lock)),
+                    _ => None,
+                },
+            ),
+        };
+        verb.ok_or_else(|| {
+            let text = format!(
+                "The specified HTTP verb ({}) is not valid here; allowed: {allowed}.",
+                quote(method.as_str())
+            );
+            Rejection::new(StatusCode::METHOD_NOT_ALLOWED, Condition::NotAllowed, text)
+                .with_allow(allowed)
+        })
+    }
+}
+
+impl Verb<'_> {
+    /// The right that it takes.
+    pub(crate) fn claim(self) -> Claim {
+        match self {
+            Verb::Send => Claim::Send,
+            Verb::PeekLock
+            | Verb::ReceiveAndDelete
+            | Verb::Complete(_)
+            | Verb::Unlock(_)
+            | Verb::Renew(_) => Claim::Listen,
+        }
+    }
+}
+
+fn is(segment: &str, keyword: &str) -> bool {
+    decode(segment).eq_ignore_ascii_case(keyword)
+}
+
+fn decode(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(address: &str, target: Target) -> Option<Route> {
+        let address = Address::parse(address);
+        Some(Route { address, target })
+    }
+
+    fn lock(id: &str, token: &str) -> Target {
+        let (id, token) = (id.to_owned(), token.to_owned());
+        Target::Lock(LockedMessage { id, token })
+    }
+
+    #[test]
+    fn every_spelling_of_a_path_is_understood() {
+        for (path, expected) in [
+            ("/q/messages", route("q", Target::Messages)),
+            ("/q/Messages/", route("q", Target::Messages)),
+            ("/a/b/messages/head", route("a/b", Target::Head)),
+            ("/a%2Fb/messages/HEAD", route("a/b", Target::Head)),
+            (
+                "/t/subscriptions/s/messages/head",
+                route("t/subscriptions/s", Target::Head),
+            ),
+            (
+                "/q/%24DeadLetterQueue/messages/head",
+                route("q/$DeadLetterQueue", Target::Head),
+            ),
+            (
+                "/q/$Transfer/$deadletterqueue/messages/7/x",
+                route("q/$Transfer/$deadletterqueue", lock("7", "x")),
+            ),
+            ("/q/messages/a%2Fb/x", route("q", lock("a/b", "x"))),
+            ("/messages/messages", route("messages", Target::Messages)),
+            ("/messages/messages/head", route("messages", Target::Head)),
+            ("/messages", None),
+            ("/messages/head", None),
+            ("/q", None),
+            ("/", None),
+            ("/q/messages/1/x/y", None),
+            ("/q/message/head", None),
+        ] {
+            assert_eq!(Route::of(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn each_target_has_its_verbs() {
+        let verbs = |path: &str| {
+            let route = Route::of(path).expect("a route");
+            ["GET", "POST", "PUT", "DELETE", "PATCH", "FOO"].map(|method| {
+                let method = Method::from_bytes(method.as_bytes()).expect("a method");
+                route.verb(&method).is_ok()
+            })
+        };
+        assert_eq!(
+            verbs("/q/messages"),
+            [false, true, false, false, false, false]
+        );
+        assert_eq!(
+            verbs("/q/messages/head"),
+            [false, true, false, true, false, false]
+        );
+        assert_eq!(
+            verbs("/q/messages/1/x"),
+            [false, true, true, true, false, false]
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_path_panics(path in "\\PC*") {
+            let _ = Route::of(&path);
         }
     }
 }

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_enters_after_the_end_is_told_of_it() {
+    fn a_connection_that_enters_after_the_end_is_told_of_it() {
         let router = Router::default();
         let (early, late) = (Arc::<WakeHandle>::default(), Arc::<WakeHandle>::default());
         router.enter(ConnectionId(1), &early);

@@ -1,9 +1,14 @@
 //! What all connections of a process share.
+//!
+//! What is kept of Azure Resource Manager beyond namespaces, entities and rules: management locks, and tags.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use serde_json::Value;
 use servicebus_broker::{IdSource, Tier};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -15,7 +20,6 @@ use crate::memory::Memory;
 use crate::namespace::Ids;
 use crate::namespaces::Namespaces;
 use crate::places::Places;
-use crate::resource_state::ResourceState;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
@@ -131,4 +135,24 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.connections.send_modify(|open| *open -= 1);
     }
+}
+
+/// Of all namespaces.
+#[derive(Debug, Default)]
+pub(crate) struct ResourceState {
+    /// By their ids in lower case.
+    pub(crate) locks: Mutex<BTreeMap<String, ManagementLock>>,
+    /// Location and tags of namespaces, by their names in lower case.
+    pub(crate) described: Mutex<BTreeMap<String, Value>>,
+}
+
+/// A management lock.
+#[derive(Debug, Clone)]
+pub(crate) struct ManagementLock {
+    pub(crate) id: String,
+    /// What it is on, in lower case.
+    pub(crate) scope: String,
+    pub(crate) name: String,
+    pub(crate) is_read_only: bool,
+    pub(crate) notes: Option<String>,
 }

@@ -4,11 +4,11 @@ import { readFile } from "node:fs/promises";
 
 import { test as base, expect, inject } from "vitest";
 
-const TOPOLOGY = new URL("topology.json", import.meta.url);
+export const TOPOLOGY = new URL("topology.json", import.meta.url);
 const PATIENCE_MILLISECONDS = 5_000;
 
 /** A bus: what an SDK needs to reach it, its time, its faults, and what happened in it. */
-class ServiceBus {
+export class ServiceBus {
   /**
    * @param {string} control
    * @param {string} connectionString
@@ -90,7 +90,7 @@ function told({ offset, kind, reason, detail }) {
  * @param {string} url
  * @param {string} [body]
  */
-async function ask(method, url, body) {
+export async function ask(method, url, body) {
   const answer = await fetch(url, { method, body, headers: { "content-type": "application/json" } });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${method} ${url}: ${text}`);

@@ -5,6 +5,7 @@
 //! client named [`CONTAINER`] that logs in with its key.
 
 mod management;
+mod message;
 mod receiver_link;
 mod session;
 
@@ -38,6 +39,7 @@ use crate::{
 };
 
 pub(crate) use management::{LockToken, decode, encode};
+pub(crate) use message::to_amqp;
 pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
 pub(crate) use session::Accepted;
 

@@ -22,9 +22,9 @@
 //! ```
 
 mod attached;
-mod dead_letters;
 mod expectation;
 mod failure;
+mod held;
 mod hint;
 mod kinds;
 mod look;
@@ -33,7 +33,6 @@ mod message_count;
 mod recorded;
 mod selector;
 mod sessions;
-mod stored;
 mod unsettled_sends;
 
 use std::{future::Future, pin::Pin, time::Duration};

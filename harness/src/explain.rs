@@ -10,10 +10,10 @@ pub use servicebus_control_api::{NamedValue, Reason};
 
 use crate::{
     action::Action,
-    amqp::encode,
+    amqp::{encode, to_amqp},
     clients::SubscriptionClient,
     error::Error,
-    message::{Message, to_amqp},
+    message::Message,
     service_bus::ServiceBus,
 };
 
@@ -116,14 +116,14 @@ impl ServiceBus {
 async fn explain(message: Message, subscription: SubscriptionClient) -> Result<Explanation, Error> {
     let path = subscription.path().to_owned();
     let operation = format!("explain the rules of {path}");
-    let encoded = match encode(to_amqp(message)) {
-        Ok(encoded) => encoded,
-        Err(source) => return Err(Error::of(operation, &path, source)),
-    };
+    let encoded = encode(to_amqp(message));
+    let encoded = encoded.map_err(|source| Error::of(operation.clone(), &path, source))?;
     let asked = subscription
         .run(|client| async move {
-            let backend = &client.connections.backend;
-            backend.explain(client.path(), encoded.into()).await
+            client
+                .backend()
+                .explain(client.path(), encoded.into())
+                .await
         })
         .await;
     // One without rules may exist or not: the emulator answers both alike.

@@ -27,7 +27,7 @@ pub(crate) async fn start(
         let address = search.next(background).await?;
         let activity = background.activity();
         let wall_clock = match activity {
-            Some(_) => WallClock::starting_at(SystemTime::now()),
+            Some(_) => WallClock::starting_at(SystemTime::now()).with_lasting_tokens(),
             None => WallClock::default(),
         };
         let options = Options {

@@ -120,33 +120,17 @@ fn made(what: &str, claims: Claims) -> Key {
 /// What HTTP clients assume.
 const HTTPS_PORT: u16 = 443;
 
-/// The connection strings of one namespace over TLS.
-#[derive(Debug)]
-pub(crate) struct Secured {
-    pub(crate) connection_string: Secret,
-    pub(crate) admin_connection_string: Secret,
-}
-
-impl Secured {
-    /// Those of a namespace whose every client comes over TLS.
-    pub(crate) fn already(namespace: &Namespace) -> Self {
-        Self {
-            connection_string: namespace.connection_string.clone(),
-            admin_connection_string: namespace.admin_connection_string.clone(),
-        }
-    }
-
-    pub(crate) fn new(namespace: &Namespace, endpoints: Endpoints) -> Self {
-        let admin = endpoints.https.unwrap_or(endpoints.http);
-        let own = &namespace.connection_string;
-        Self {
-            connection_string: over_tls(own, endpoints.amqps, AMQPS_PORT),
-            admin_connection_string: over_tls(
-                &namespace.admin_connection_string,
-                admin,
-                HTTPS_PORT,
-            ),
-        }
+/// The namespace with its connection strings over TLS.
+pub(crate) fn secured(namespace: &Namespace, endpoints: Endpoints) -> Namespace {
+    let (amqp, admin) = (
+        &namespace.connection_string,
+        &namespace.admin_connection_string,
+    );
+    let https = endpoints.https.unwrap_or(endpoints.http);
+    Namespace {
+        name: namespace.name.clone(),
+        connection_string: over_tls(amqp, endpoints.amqps, AMQPS_PORT),
+        admin_connection_string: over_tls(admin, https, HTTPS_PORT),
     }
 }
 

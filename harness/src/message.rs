@@ -4,7 +4,6 @@
 //! is not set is not on the wire; the emulator fills in what the service fills in.
 
 mod property;
-mod wire;
 
 use std::time::{Duration, SystemTime};
 
@@ -12,8 +11,6 @@ use bytes::Bytes;
 use serde::Serialize;
 
 pub use property::PropertyValue;
-pub(crate) use property::{from_amqp, from_encoded};
-pub(crate) use wire::to_amqp;
 
 /// A message, and everything a sender may say about it.
 ///
@@ -64,11 +61,6 @@ impl Message {
             Ok(body) => Self::new(body).content_type("application/json"),
             Err(error) => panic!("the value cannot be written as JSON: {error}"),
         }
-    }
-
-    /// The session that it belongs to.
-    pub(crate) fn session(&self) -> Option<&str> {
-        self.session_id.as_deref()
     }
 
     /// Sets the message id; without one the emulator makes one up.

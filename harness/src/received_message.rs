@@ -6,22 +6,15 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     fmt,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
-use fe2o3_amqp::types::{
-    messaging::{
-        AmqpSequence, AmqpValue, Body, Message as AmqpMessage, MessageAnnotations, MessageId,
-    },
-    primitives::{Timestamp, Value},
-};
-
 use serde::de::DeserializeOwned;
 
 use crate::{
     error::{Error, ErrorKind},
-    message::{PropertyValue, from_amqp},
+    message::PropertyValue,
 };
 
 /// Whether a message can be received.
@@ -133,49 +126,6 @@ impl ReceivedMessage {
             .get("DeadLetterErrorDescription")?
             .as_str()
     }
-
-    pub(crate) fn from_amqp(message: AmqpMessage<Body<Value>>) -> Self {
-        let header = message.header.unwrap_or_default();
-        let properties = message.properties.unwrap_or_default();
-        let marks = Annotated(message.message_annotations);
-        let enqueued_at = marks.time("x-opt-enqueued-time");
-        let (expiry, creation) = (properties.absolute_expiry_time, properties.creation_time);
-        let lifetime = expiry.and_then(instant).zip(creation.and_then(instant));
-        // The header ends at 49.7 days; what lives longer says so in its properties (observed 5).
-        let lifetime = lifetime.and_then(|(expiry, creation)| expiry.duration_since(creation).ok());
-        let header_ttl = header.ttl.map(|ttl| Duration::from_millis(ttl.into()));
-        let time_to_live = header_ttl.map(|ttl| lifetime.unwrap_or(ttl));
-        let application_properties = message.application_properties.unwrap_or_default().0;
-        Self {
-            sequence_number: marks.number("x-opt-sequence-number").unwrap_or_default(),
-            enqueued_sequence_number: marks.number("x-opt-enqueue-sequence-number"),
-            message_id: properties.message_id.map(id_text),
-            body: body_bytes(message.body),
-            state: match marks.number("x-opt-message-state") {
-                Some(1) => MessageState::Deferred,
-                Some(2) => MessageState::Scheduled,
-                _ => MessageState::Active,
-            },
-            delivery_count: header.delivery_count,
-            application_properties: application_properties
-                .into_iter()
-                .map(|(name, value)| (name, from_amqp(value.into())))
-                .collect(),
-            subject: properties.subject,
-            content_type: properties.content_type.map(|symbol| symbol.0),
-            correlation_id: properties.correlation_id.map(id_text),
-            session_id: properties.group_id,
-            reply_to: properties.reply_to,
-            time_to_live,
-            enqueued_at,
-            expires_at: enqueued_at
-                .zip(time_to_live)
-                .and_then(|(at, lives)| at.checked_add(lives)),
-            locked_until: marks.time("x-opt-locked-until"),
-            scheduled_for: marks.time("x-opt-scheduled-enqueue-time"),
-            dead_letter_source: marks.text("x-opt-deadletter-source"),
-        }
-    }
 }
 
 /// One line for failures: number, start of the body, id.
@@ -190,83 +140,5 @@ impl fmt::Display for ReceivedMessage {
             Some(id) => write!(f, " (message-id {id})"),
             None => Ok(()),
         }
-    }
-}
-
-struct Annotated(Option<MessageAnnotations>);
-
-impl Annotated {
-    fn value(&self, name: &str) -> Option<&Value> {
-        let mut entries = self.0.as_ref()?.0.iter();
-        entries.find_map(|(key, value)| match key {
-            fe2o3_amqp::types::messaging::annotations::OwnedKey::Symbol(symbol)
-                if symbol.0 == name =>
-            {
-                Some(value)
-            }
-            _ => None,
-        })
-    }
-
-    fn number(&self, name: &str) -> Option<i64> {
-        match from_amqp(self.value(name)?.clone()) {
-            PropertyValue::Integer(number) => Some(number),
-            _ => None,
-        }
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        match from_amqp(self.value(name)?.clone()) {
-            PropertyValue::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn time(&self, name: &str) -> Option<SystemTime> {
-        match self.value(name)? {
-            Value::Timestamp(timestamp) => instant(timestamp.clone()),
-            _ => None,
-        }
-    }
-}
-
-fn instant(timestamp: Timestamp) -> Option<SystemTime> {
-    let since = Duration::from_millis(u64::try_from(timestamp.milliseconds()).ok()?);
-    UNIX_EPOCH.checked_add(since)
-}
-
-fn id_text(id: MessageId) -> String {
-    match id {
-        MessageId::Ulong(number) => number.to_string(),
-        MessageId::String(text) => text,
-        MessageId::Uuid(uuid) => format!("{uuid:x}"),
-        MessageId::Binary(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-    }
-}
-
-fn body_bytes(body: Body<Value>) -> Bytes {
-    match body {
-        Body::Data(sections) => sections
-            .into_iter()
-            .flat_map(|section| section.0.into_vec())
-            .collect(),
-        Body::Value(AmqpValue(value)) => value_bytes(value),
-        Body::Sequence(sections) => {
-            let values: Vec<Value> = sections
-                .into_iter()
-                .flat_map(|AmqpSequence(values)| values)
-                .collect();
-            Bytes::from(format!("{values:?}"))
-        }
-        Body::Empty => Bytes::new(),
-    }
-}
-
-fn value_bytes(value: Value) -> Bytes {
-    match from_amqp(value) {
-        PropertyValue::Null => Bytes::new(),
-        PropertyValue::Text(text) => Bytes::from(text),
-        PropertyValue::Bytes(bytes) => Bytes::from(bytes),
-        other => Bytes::from(other.to_string()),
     }
 }

@@ -36,8 +36,7 @@ use crate::{
     fault_script::Script,
     faults::Faults,
     keep::KeepOnFailure,
-    keys::Keys,
-    keys::Secured,
+    keys::{Keys, secured},
     mode::Mode,
     observer::{Entrance, Recording},
     running::{Running, Started},
@@ -54,7 +53,7 @@ pub struct ServiceBus {
     endpoints: Endpoints,
     namespace: Namespace,
     /// Of the same namespace for clients that come over TLS.
-    secured: Secured,
+    secured: Namespace,
     tls: bool,
     ca_file: Option<PathBuf>,
     keys: Keys,
@@ -397,8 +396,8 @@ impl ServiceBus {
             keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
             mode,
             secured: match is_remote {
-                true => Secured::already(&entrance.namespace),
-                false => Secured::new(&entrance.namespace, entrance.endpoints),
+                true => entrance.namespace.clone(),
+                false => secured(&entrance.namespace, entrance.endpoints),
             },
             endpoints: entrance.endpoints,
             // In a namespace that runs elsewhere every client uses TLS.

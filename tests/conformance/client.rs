@@ -3,7 +3,6 @@
 //! The SDK's calls wait long and try again before they report anything. A test wants neither: its
 //! clients try once, and every wait of a test has a deadline that names what it waited for.
 
-use std::future::Future;
 use std::time::Duration;
 
 use servicebus_harness::azservicebus::core::BasicRetryPolicy;
@@ -14,12 +13,11 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
+pub(crate) use servicebus_test_support::client::within;
 
 use crate::conformance::observed::Shown;
 use crate::conformance::transports::Transport;
 
-/// Long enough for a slow machine, short enough to be told from a hang.
-const DEADLINE: Duration = Duration::from_secs(60);
 /// For asserting that nothing comes: the SDK waits that long before it says so.
 const NOTHING: Duration = Duration::from_millis(300);
 
@@ -281,15 +279,4 @@ pub(crate) fn bodies(messages: &[ServiceBusReceivedMessage]) -> Vec<String> {
 pub(crate) fn body(message: &ServiceBusReceivedMessage) -> String {
     let bytes = message.body().expect("the body is data");
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// What a future gives, or a failure that names what did not come.
-pub(crate) fn within<F: Future>(what: &str, future: F) -> impl Future<Output = F::Output> {
-    // The futures of the SDK are too large for the stack of a test, without optimisations.
-    let future = Box::pin(future);
-    async move {
-        tokio::time::timeout(DEADLINE, future)
-            .await
-            .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
-    }
 }

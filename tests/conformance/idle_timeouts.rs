@@ -1,7 +1,7 @@
 //! Links and connections that are not used, where `"IdleTimeouts": "service"` asks for the service's time-outs: an emulator
 //! without sockets, in the time of a paused runtime (spec/newest.md 9).
 //!
-//! Auto-delete on idle: a queue that nobody uses for five minutes is deleted, with what it holds.
+//! Auto-delete on idle: a queue that is not used for five minutes is deleted, with what it holds.
 //!
 //! Source: the property AutoDeleteOnIdle of queues.
 

@@ -13,7 +13,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_disabled_queue_lets_nobody_in_and_keeps_what_it_holds() {
+async fn a_disabled_queue_lets_no_client_in_and_keeps_what_it_holds() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["kept"]).await;
     set(&servicebus, EntityStatus::Disabled).await;

@@ -18,15 +18,16 @@ use fe2o3_amqp::types::definitions::{Error, ErrorCondition, Fields};
 use fe2o3_amqp::types::messaging::Modified;
 use fe2o3_amqp::types::primitives::{Symbol, Value};
 use servicebus_harness::prelude::*;
+use servicebus_test_support::client::{Client, message, within};
 
-use crate::conformance::client::{bus, start, within};
-use peer::{Peer, body, commit, complete, letter, post, receive, roll_back, rolled_back};
+use crate::conformance::client::{bus, start};
+use peer::{body, commit, complete, post, receive, receiver_in_vain, roll_back, rolled_back};
 
 /// A bus whose queue "orders" holds these messages, and a client.
-async fn bus_with(bodies: &[&str]) -> (ServiceBus, Peer) {
+async fn bus_with(bodies: &[&str]) -> (ServiceBus, Client) {
     let servicebus = bus().await;
     servicebus.queue("orders").send_all(bodies.to_vec()).await;
-    let peer = Peer::connect(&servicebus).await;
+    let peer = peer::connect(&servicebus).await;
     (servicebus, peer)
 }
 
@@ -49,8 +50,8 @@ async fn what_is_sent_is_seen_when_it_is_committed() {
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
     let transaction = peer.declare().await;
-    post(&transaction, &mut sender, letter("a")).await;
-    post(&transaction, &mut sender, letter("b")).await;
+    post(&transaction, &mut sender, message("a")).await;
+    post(&transaction, &mut sender, message("b")).await;
     assert_empty!(orders).await;
     orders.send("meanwhile").await;
     assert_eq!(orders.receive_and_delete().await.body_text(), "meanwhile");
@@ -71,11 +72,11 @@ async fn what_was_sent_is_gone_after_a_rollback() {
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
     let transaction = peer.declare().await;
-    post(&transaction, &mut sender, letter("a")).await;
+    post(&transaction, &mut sender, message("a")).await;
     roll_back(transaction).await;
     assert_empty!(orders).await;
     let next = peer.declare().await;
-    post(&next, &mut sender, letter("b")).await;
+    post(&next, &mut sender, message("b")).await;
     commit(next).await;
     let message = orders.receive().await;
     assert_eq!(
@@ -90,25 +91,25 @@ async fn every_settlement_takes_part() {
     let orders = servicebus.queue("orders");
     let mut receiver = peer.receiver("orders").await;
     let transaction = peer.declare().await;
-    let mut letters = Vec::new();
+    let mut messages = Vec::new();
     for _ in 0..4 {
-        letters.push(receive(&mut receiver).await);
+        messages.push(receive(&mut receiver).await);
     }
-    complete(&transaction, &mut receiver, &letters[0]).await;
+    complete(&transaction, &mut receiver, &messages[0]).await;
     let modified = |failed, elsewhere| Modified {
         delivery_failed: Some(failed),
         undeliverable_here: Some(elsewhere),
         message_annotations: None,
     };
-    for (letter, how) in [(1, modified(true, false)), (2, modified(true, true))] {
-        let settling = transaction.modify(&mut receiver, &letters[letter], how);
+    for (number, how) in [(1, modified(true, false)), (2, modified(true, true))] {
+        let settling = transaction.modify(&mut receiver, &messages[number], how);
         within("the settlement", settling).await.unwrap();
     }
-    let settling = transaction.reject(&mut receiver, &letters[3], Some(dead("no total")));
+    let settling = transaction.reject(&mut receiver, &messages[3], Some(dead("no total")));
     within("the settlement", settling).await.unwrap();
     // A send is answered, and everything before it has arrived by then.
     let mut sender = peer.sender("orders").await;
-    post(&transaction, &mut sender, letter("new")).await;
+    post(&transaction, &mut sender, message("new")).await;
     assert_message_count!(
         orders,
         active = 4,
@@ -183,18 +184,18 @@ async fn a_settlement_in_another_partition_gives_the_message_back() {
     for key in ["one", "two"] {
         queue.send(Message::new(key).partition_key(key)).await;
     }
-    let mut peer = Peer::connect(&servicebus).await;
+    let mut peer = peer::connect(&servicebus).await;
     let mut receiver = peer.receiver("partitioned").await;
-    let letters = [receive(&mut receiver).await, receive(&mut receiver).await];
+    let messages = [receive(&mut receiver).await, receive(&mut receiver).await];
     let transaction = peer.declare().await;
-    for letter in &letters {
-        complete(&transaction, &mut receiver, letter).await;
+    for message in &messages {
+        complete(&transaction, &mut receiver, message).await;
     }
     commit(transaction).await;
     assert_message_count!(queue, active = 1, locked = 0).await;
     let back = queue.receive().await;
     assert_eq!(back.delivery_count(), 2);
-    assert_eq!(back.body_text(), body(&letters[1]));
+    assert_eq!(back.body_text(), body(&messages[1]));
 }
 
 #[tokio::test]
@@ -202,13 +203,13 @@ async fn what_is_sent_to_by_way_of_another_cannot_be_received_from() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let transaction = peer.declare().await;
     let mut first = peer.sender("limited").await;
-    post(&transaction, &mut first, letter("a")).await;
+    post(&transaction, &mut first, message("a")).await;
     let mut second = peer.sender("orders").await;
-    post(&transaction, &mut second, letter("b")).await;
+    post(&transaction, &mut second, message("b")).await;
     commit(transaction).await;
     // This client closes its coordinator with the transaction; .NET keeps one.
     let _next = peer.declare().await;
-    let refusal = peer.receiver_in_vain("orders").await;
+    let refusal = receiver_in_vain(&mut peer, "orders").await;
     assert!(refusal.contains("NotAllowed"), "{refusal}");
     for (queue, body) in [("limited", "a"), ("orders", "b")] {
         let message = servicebus.queue(queue).receive().await;
@@ -227,7 +228,7 @@ async fn a_message_goes_on_as_another_or_stays() {
         let order = receive(&mut receiver).await;
         let answer = format!("{}, done", body(&order));
         complete(&transaction, &mut receiver, &order).await;
-        post(&transaction, &mut sender, letter(&answer)).await;
+        post(&transaction, &mut sender, message(&answer)).await;
         assert_message_count!(orders, active = 1, locked = 1).await;
         assert_empty!(limited).await;
         if is_to_succeed {
@@ -253,7 +254,7 @@ async fn a_connection_that_is_lost_takes_its_transaction_along() {
     transaction.set_rollback_on_drop_trials(0);
     let locked = receive(&mut receiver).await;
     complete(&transaction, &mut receiver, &locked).await;
-    post(&transaction, &mut sender, letter("b")).await;
+    post(&transaction, &mut sender, message("b")).await;
     drop((peer, receiver, sender, transaction));
     rolled_back(&orders).await;
 

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Much longer than a container stays that nobody needs.
+/// Much longer than a container stays that is not needed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `docker` and returns what it printed; it must succeed.

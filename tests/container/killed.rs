@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use crate::docker::{containers_of, docker, eventually};
 use crate::namespace_with_orders;
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// A test in a process of its own, with a container of its own.
 struct Test {
@@ -17,7 +17,7 @@ struct Test {
 impl Test {
     fn start(name: &str, run: &str) -> Self {
         let run = format!("{run}-{}", std::process::id());
-        let mut process = child::again(name)
+        let mut process = built::again(name)
             .env("NEXTEST_RUN_ID", &run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -48,8 +48,8 @@ impl Drop for Test {
 
 #[test]
 fn a_killed_test_leaves_no_container() {
-    if child::is_child() {
-        return child::play(use_a_bus());
+    if built::is_child() {
+        return built::play(use_a_bus());
     }
     let mut test = Test::start("killed::a_killed_test_leaves_no_container", "killed");
     test.says("ready");
@@ -61,8 +61,8 @@ fn a_killed_test_leaves_no_container() {
 
 #[test]
 fn a_killed_container_is_named_by_the_next_operation() {
-    if child::is_child() {
-        return child::play(use_a_bus());
+    if built::is_child() {
+        return built::play(use_a_bus());
     }
     let name = "killed::a_killed_container_is_named_by_the_next_operation";
     let mut test = Test::start(name, "dead");
@@ -80,7 +80,7 @@ fn a_killed_container_is_named_by_the_next_operation() {
 /// Says when it is ready, and once it is told to go on, what an operation comes to.
 #[expect(clippy::print_stdout, reason = "the tests above read it")]
 async fn use_a_bus() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     println!("\nready");

@@ -34,7 +34,9 @@ fn orders() -> Topology {
 }
 
 /// A bus with that queue, in the container of this test run.
-async fn namespace_with_orders() -> ServiceBus {
+async fn namespace_with_orders() -> (ServiceBus, QueueClient) {
     let builder = ServiceBus::builder().mode(Mode::Container);
-    builder.topology(orders()).start().await
+    let servicebus = builder.topology(orders()).start().await;
+    let orders = servicebus.queue("orders");
+    (servicebus, orders)
 }

@@ -3,11 +3,11 @@
 use servicebus_harness::prelude::*;
 
 use crate::docker::{docker, image};
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// What starting a bus says in a process with this variable.
 fn refusal(test: &str, variable: &str, value: &str) -> String {
-    let mut process = child::again(test);
+    let mut process = built::again(test);
     process.env("NEXTEST_RUN_ID", format!("refused-{}", std::process::id()));
     let output = process.env(variable, value).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -28,10 +28,10 @@ async fn start() {
 
 #[test]
 fn no_engine() {
-    if child::is_child() {
-        return child::play(start());
+    if built::is_child() {
+        return built::play(start());
     }
-    // The port of TCPMUX, where nobody listens.
+    // The port of TCPMUX, where no program listens.
     let said = refusal("refusals::no_engine", "DOCKER_HOST", "tcp://127.0.0.1:1");
     for words in [
         "no container engine answers at tcp://127.0.0.1:1: ",
@@ -46,8 +46,8 @@ fn no_engine() {
 
 #[test]
 fn no_image() {
-    if child::is_child() {
-        return child::play(start());
+    if built::is_child() {
+        return built::play(start());
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
     let said = refusal("refusals::no_image", "SERVICEBUS_EMULATOR_IMAGE", missing);
@@ -57,8 +57,8 @@ fn no_image() {
 
 #[test]
 fn an_image_of_another_version() {
-    if child::is_child() {
-        return child::play(start());
+    if built::is_child() {
+        return built::play(start());
     }
     let relabelled = Relabelled::new("9.9.9");
     let test = "refusals::an_image_of_another_version";

@@ -10,14 +10,14 @@ use tokio::task::JoinSet;
 
 use crate::docker::containers_of;
 use crate::{namespace_with_orders, orders};
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// What nextest tells the processes of a run.
 const RUN: &str = "NEXTEST_RUN_ID";
 
 #[tokio::test]
 async fn a_poison_message_is_dead_lettered_in_a_container_too() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     assert_eq!(servicebus.mode(), Mode::Container);
     let orders = servicebus.queue("orders");
     orders
@@ -43,7 +43,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
     let mut tests = JoinSet::new();
     for number in 0..20 {
         tests.spawn(async move {
-            let servicebus = namespace_with_orders().await;
+            let (servicebus, _) = namespace_with_orders().await;
             let orders = servicebus.queue("orders");
             orders.send(format!("message of test {number}")).await;
             let messages = orders.peek().await;
@@ -63,10 +63,13 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
 
 #[tokio::test]
 async fn each_has_a_clock_of_its_own() {
-    let (first, second) = (namespace_with_orders().await, namespace_with_orders().await);
-    let letter = || Message::from("soon over").time_to_live(Duration::from_secs(60));
+    let [first, second] = [
+        namespace_with_orders().await.0,
+        namespace_with_orders().await.0,
+    ];
+    let message = || Message::from("soon over").time_to_live(Duration::from_secs(60));
     for servicebus in [&first, &second] {
-        servicebus.queue("orders").send(letter()).await;
+        servicebus.queue("orders").send(message()).await;
     }
     first.clock().advance(Duration::from_secs(61)).await;
     assert_dead_lettered!(first.queue("orders"), reason = "TTLExpiredException").await;
@@ -76,7 +79,10 @@ async fn each_has_a_clock_of_its_own() {
 
 #[tokio::test]
 async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
-    let (first, second) = (namespace_with_orders().await, namespace_with_orders().await);
+    let [first, second] = [
+        namespace_with_orders().await.0,
+        namespace_with_orders().await.0,
+    ];
     first.queue("orders").send("hello").await;
     first.stop().await;
     second.queue("orders").send("hello").await;
@@ -85,7 +91,7 @@ async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
 
 #[tokio::test]
 async fn the_ports_are_those_that_were_asked_for() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let endpoints = servicebus.endpoints();
     let listeners = [endpoints.amqp, endpoints.amqps, endpoints.http];
     assert_eq!(
@@ -116,8 +122,8 @@ async fn a_seed_has_a_container_to_itself() {
 
 #[test]
 fn the_processes_of_a_run_share_one_container() {
-    if child::is_child() {
-        return child::play(say_so_and_wait());
+    if built::is_child() {
+        return built::play(say_so_and_wait());
     }
     let run = format!("of-test-{}", std::process::id());
     let start = || start("sharing::the_processes_of_a_run_share_one_container", &run);
@@ -133,7 +139,7 @@ fn the_processes_of_a_run_share_one_container() {
 }
 
 fn start(test: &str, run: &str) -> Child {
-    let mut process = child::again(test);
+    let mut process = built::again(test);
     process
         .env(RUN, run)
         .stdin(Stdio::piped())
@@ -151,7 +157,7 @@ fn address(process: &mut Child) -> String {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn say_so_and_wait() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     servicebus.queue("orders").send("hello").await;
     assert_message_count!(servicebus.queue("orders"), active = 1).await;
     println!("\na bus at {}", servicebus.endpoints().amqp);

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does no harm here"
 )]
 
 use std::{env, fs};
@@ -11,19 +11,19 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusSenderOp
 use servicebus_harness::prelude::*;
 
 use crate::orders;
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 /// Where OpenSSL, by which the SDK comes, looks for the authorities to trust.
 const TRUSTED: &str = "SSL_CERT_FILE";
 
 #[test]
 fn a_certificate_holds_for_the_address_of_the_bus() {
-    if child::is_child() {
-        return child::play(send_over_tls());
+    if built::is_child() {
+        return built::play(send_over_tls());
     }
     let file = format!("servicebus-container-{}.pem", std::process::id());
     let file = env::temp_dir().join(file);
-    let output = child::again("tls::a_certificate_holds_for_the_address_of_the_bus")
+    let output = built::again("tls::a_certificate_holds_for_the_address_of_the_bus")
         .env(TRUSTED, &file)
         .env_remove("SSL_CERT_DIR")
         .output()

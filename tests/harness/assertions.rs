@@ -8,8 +8,7 @@ use crate::harness::{namespace_with_orders, waiting::until_gone};
 
 #[tokio::test]
 async fn sentences_about_dead_letters() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     assert_not_dead_lettered!(orders).await;
 
     for (id, words) in [("o-1", "total is negative"), ("o-2", "total is missing")] {
@@ -43,8 +42,7 @@ async fn sentences_about_dead_letters() {
 
 #[tokio::test]
 async fn sentences_about_completion() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     assert_completed!(orders, count = 0).await;
     for id in ["o-1", "o-2"] {
         orders.send(Message::from("{}").message_id(id)).await;
@@ -58,8 +56,7 @@ async fn sentences_about_completion() {
 
 #[tokio::test]
 async fn an_assertion_waits_for_what_is_still_to_come() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let worker = {
         let orders = orders.clone();
         async move {
@@ -76,8 +73,7 @@ async fn an_assertion_waits_for_what_is_still_to_come() {
 
 #[tokio::test]
 async fn a_negative_assertion_waits_until_idle() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     let received = orders.receive().await;
     let within = Duration::from_millis(50);
@@ -94,7 +90,7 @@ async fn a_negative_assertion_waits_until_idle() {
 
 #[tokio::test]
 async fn values_can_be_kept_and_handed_on() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let address = servicebus.endpoints().http;
     let expectation = servicebus.queue("orders").expect_message_count().active(1);
     drop(servicebus);

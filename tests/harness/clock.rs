@@ -9,8 +9,7 @@ use servicebus_test_support::normalised::normalised;
 
 #[tokio::test]
 async fn an_advanced_clock_makes_things_happen() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("hello").time_to_live(Duration::from_secs(30));
     orders.send(message).await;
 
@@ -25,7 +24,7 @@ async fn an_advanced_clock_makes_things_happen() {
 
 #[tokio::test]
 async fn a_frozen_clock_stands_still() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;
     let frozen = clock.now().await;
@@ -42,7 +41,7 @@ async fn a_frozen_clock_stands_still() {
 
 #[tokio::test]
 async fn a_clock_belongs_to_its_namespace() {
-    let (first, second) = tokio::join!(namespace_with_orders(), namespace_with_orders());
+    let ((first, _), (second, _)) = tokio::join!(namespace_with_orders(), namespace_with_orders());
     let day = Duration::from_secs(86_400);
     first.clock().advance(day).await;
     let ahead = first
@@ -55,8 +54,7 @@ async fn a_clock_belongs_to_its_namespace() {
 
 #[tokio::test]
 async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     servicebus.wait_idle().await;
 
@@ -80,8 +78,7 @@ async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
 
 #[tokio::test]
 async fn a_reset_forgets_messages_and_keeps_queues() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two"]).await;
     orders.receive().await.dead_letter("Rejected", "").await;
     servicebus.reset().await;
@@ -92,8 +89,7 @@ async fn a_reset_forgets_messages_and_keeps_queues() {
 
 #[tokio::test]
 async fn the_timeline_tells_the_story() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-17")).await;
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -116,8 +112,7 @@ timeline of o-17 in orders                                    (virtual time)
 
 #[tokio::test]
 async fn the_timeline_is_told_as_json() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-17")).await;
     orders.receive().await.complete().await;
 

@@ -35,8 +35,7 @@ pub(crate) fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
 
 #[tokio::test]
 async fn of_200_messages_the_one_that_was_asked_about_is_shown_first() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let order = |number| Message::from("{}").message_id(format!("o-{number}"));
     orders.send_all((0..200).map(order)).await;
     let expectation = orders.expect_completed().message_id("o-42").within(SHORT);
@@ -73,7 +72,7 @@ async fn a_session_out_of_order_names_the_first_two() {
 
 #[tokio::test]
 async fn a_client_that_asked_for_another_name_is_quoted() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let error = servicebus.queue("ordrs").receive().result().await;
     assert_reads("misspelt_queue", &error.unwrap_err().to_string());
     let orders = servicebus.queue("orders");
@@ -104,8 +103,7 @@ fn without_line(text: &str) -> String {
 
 #[tokio::test]
 async fn bodies_that_differ_say_where() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let order = Message::from("{\"customer\":\"c-1\",\"total\":12}").message_id("o-17");
     orders.send(order).await;
     orders.receive().await.complete().await;
@@ -139,7 +137,7 @@ async fn a_message_that_no_client_receives_says_that_none_is_attached() {
     reason = "the futures of the SDK are, which does not matter here"
 )]
 async fn a_client_that_does_not_trust_the_authority_is_told_of() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let options = ServiceBusClientOptions {
         retry_options: ServiceBusRetryOptions {
             max_retries: 0,
@@ -176,7 +174,6 @@ async fn errors_that_are_unwrapped_are_sentences() {
 #[tokio::test]
 #[should_panic(expected = "after the retry of o-17\norders: expected 1 message completed")]
 async fn a_message_of_the_test_stands_before_the_failure() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     assert_completed!(orders, within = SHORT, "after the retry of {}", "o-17").await;
 }

@@ -8,14 +8,13 @@ use crate::harness::{
     failure_texts::{SHORT, assert_fails},
     namespace_with_order, namespace_with_orders,
 };
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_message_that_expired_under_its_lock() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let order = Message::from("not json").message_id("o-17");
     orders
         .send(order.time_to_live(Duration::from_secs(30)))
@@ -34,8 +33,7 @@ async fn a_message_that_expired_under_its_lock() {
 
 #[tokio::test]
 async fn a_message_that_is_still_waiting() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .send(Message::from("not json").message_id("o-17"))
         .await;
@@ -80,7 +78,7 @@ async fn a_dead_letter_that_should_not_be() {
 
 #[tokio::test]
 async fn nothing_was_ever_sent() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let failed = servicebus.queue("orders").expect_completed();
     assert_fails("nothing_was_ever_sent", failed.count(3).within(SHORT).await);
 }
@@ -94,8 +92,7 @@ async fn a_message_that_was_not_completed() {
 
 #[tokio::test]
 async fn numbers_that_differ() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .send_all((0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}"))))
         .await;
@@ -130,7 +127,7 @@ async fn messages_that_expired_into_nothing() {
 
 #[tokio::test]
 async fn an_operation_that_panics_names_the_line_of_the_test() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let test = tokio::spawn(async move { servicebus.queue("ordres").send("hello").await });
     let payload = test.await.unwrap_err().into_panic();
     let text = payload.downcast_ref::<String>().unwrap();
@@ -146,11 +143,11 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
 
 #[test]
 fn a_failed_sentence_panics_at_the_line_of_the_test() {
-    if child::is_child() {
-        return child::play(fail_on_purpose());
+    if built::is_child() {
+        return built::play(fail_on_purpose());
     }
     let test = "harness::failures::a_failed_sentence_panics_at_the_line_of_the_test";
-    let output = child::again(test).output().unwrap();
+    let output = built::again(test).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(
         complaints.contains(&format!("panicked at {}:", file!())),
@@ -163,7 +160,7 @@ fn a_failed_sentence_panics_at_the_line_of_the_test() {
 }
 
 async fn fail_on_purpose() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     assert_completed!(servicebus.queue("orders"), within = SHORT).await;
 }
 
@@ -212,8 +209,7 @@ async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
 
 #[tokio::test]
 async fn a_message_that_should_not_be_scheduled() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
@@ -223,8 +219,7 @@ async fn a_message_that_should_not_be_scheduled() {
 
 #[tokio::test]
 async fn a_message_that_is_scheduled_for_another_time() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
@@ -234,8 +229,7 @@ async fn a_message_that_is_scheduled_for_another_time() {
 
 #[tokio::test]
 async fn a_message_that_was_activated() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders
         .schedule(Message::from("{}").message_id("o-17"), MINUTE)
         .await;
@@ -255,7 +249,7 @@ async fn a_queue_that_forwards_nowhere() {
 
 #[tokio::test]
 async fn a_message_that_could_not_be_forwarded() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -268,7 +262,7 @@ async fn a_message_that_could_not_be_forwarded() {
 
 #[tokio::test]
 async fn a_transfer_that_failed_for_another_reason() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -298,7 +292,7 @@ async fn a_transfer_that_failed_for_another_reason() {
 
 #[tokio::test]
 async fn a_message_that_was_forwarded_and_is_looked_for() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -312,8 +306,7 @@ async fn a_message_that_was_forwarded_and_is_looked_for() {
 
 #[tokio::test]
 async fn a_message_that_has_not_expired() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
     orders.send(offer).await;
     assert_fails(
@@ -335,12 +328,12 @@ async fn a_message_that_was_abandoned_too_often() {
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_renewed() {
+async fn a_lock_that_was_not_renewed() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
     let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
-    assert_fails("a_lock_that_nobody_renewed", failed.await);
+    assert_fails("a_lock_that_was_not_renewed", failed.await);
 }
 
 #[tokio::test]
@@ -383,7 +376,7 @@ async fn a_deferred_message_that_somebody_holds() {
 
 #[tokio::test]
 async fn assertions_about_a_queue_that_is_not_there() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let unknown = servicebus.queue("ordres");
     let errors = [
         unknown.expect_deferred().await.unwrap_err(),

@@ -2,11 +2,12 @@
 
 mod chance;
 mod clients;
+mod narrowed;
 mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::harness::{error_of, transaction_client::TransactionClient};
+use crate::harness::{error_of, transactions::TransactionClient};
 use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {

@@ -8,8 +8,7 @@ use crate::harness::{error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn anything_that_turns_into_a_message_can_be_sent() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("a string").await;
     orders.send(String::from("another")).await;
     orders.send(b"bytes").await;
@@ -38,8 +37,7 @@ async fn anything_that_turns_into_a_message_can_be_sent() {
 
 #[tokio::test]
 async fn what_a_sender_says_arrives() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("hello")
         .message_id("o-17")
         .subject("order")
@@ -73,8 +71,7 @@ async fn what_a_sender_says_arrives() {
 
 #[tokio::test]
 async fn peek_sees_every_message_and_touches_none() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all((0..250).map(|n| n.to_string())).await;
     let _locked = orders.receive().await;
 
@@ -95,8 +92,7 @@ async fn peek_sees_every_message_and_touches_none() {
 
 #[tokio::test]
 async fn handles_print_their_paths() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     assert_eq!(orders.path(), "orders");
     assert_eq!(orders.dead_letters().path(), "orders/$DeadLetterQueue");
     assert_eq!(
@@ -134,8 +130,7 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
 
 #[tokio::test]
 async fn a_message_that_is_not_taken_fails_with_the_reason() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let error = orders.send(vec![0; 300 * 1024]).result().await.unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot send to orders: "), "{text}");
@@ -145,8 +140,7 @@ async fn a_message_that_is_not_taken_fails_with_the_reason() {
 
 #[tokio::test]
 async fn the_connection_is_opened_anew_when_it_is_lost() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("before").await;
     servicebus.reset().await;
     orders.send("after").await;

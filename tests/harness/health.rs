@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::harness::transaction_client::TransactionClient;
+use crate::harness::transactions::TransactionClient;
 use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {

@@ -20,8 +20,7 @@ async fn fifty_buses_at_once_do_not_meet() {
     let mut tests = JoinSet::new();
     for number in 0..50 {
         tests.spawn(async move {
-            let servicebus = namespace_with_orders().await;
-            let orders = servicebus.queue("orders");
+            let (servicebus, orders) = namespace_with_orders().await;
             orders.send(format!("message of test {number}")).await;
             let messages = orders.peek().await;
             assert_eq!(messages.len(), 1);
@@ -53,8 +52,7 @@ async fn the_ports_are_those_that_every_client_knows() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_paused_runtime_waits_for_real_things() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     assert_message_count!(orders, active = 1).await;
     assert_eq!(orders.receive_and_delete().await.body_text(), "hello");
@@ -73,7 +71,7 @@ async fn a_paused_runtime_waits_for_real_things() {
 #[test]
 fn any_executor_will_do() {
     block_on(async {
-        let servicebus = namespace_with_orders().await;
+        let (servicebus, _) = namespace_with_orders().await;
         servicebus.queue("orders").send("hello").await;
         assert_message_count!(servicebus.queue("orders"), active = 1).await;
     });
@@ -84,8 +82,7 @@ fn a_panicking_test_leaves_nothing() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let test = thread::spawn(move || {
         block_on(async {
-            let servicebus = namespace_with_orders().await;
-            let orders = servicebus.queue("orders");
+            let (servicebus, orders) = namespace_with_orders().await;
             orders.send("hello").await;
             let _locked = orders.receive().await;
             sender.send(servicebus.endpoints()).unwrap();
@@ -100,8 +97,7 @@ fn a_panicking_test_leaves_nothing() {
 
 #[tokio::test]
 async fn a_namespace_ends_although_its_handles_remain() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     let address = servicebus.endpoints().amqp;
     drop(servicebus);
@@ -115,7 +111,7 @@ async fn a_namespace_ends_although_its_handles_remain() {
 
 #[tokio::test]
 async fn stopping_waits_for_the_end() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let address = servicebus.endpoints().amqp;
     servicebus.stop().await;
     assert!(std::net::TcpStream::connect(address).is_err());
@@ -123,8 +119,7 @@ async fn stopping_waits_for_the_end() {
 
 #[tokio::test]
 async fn a_cancelled_receive_takes_no_message() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     for _ in 0..20 {
         let waiting = orders.receive_within(Duration::from_secs(60)).result();
         let cancelled = tokio::time::timeout(Duration::from_millis(5), waiting).await;

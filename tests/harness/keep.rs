@@ -11,7 +11,7 @@ use std::{
 use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
 
 use crate::harness::waiting::until_gone;
-use servicebus_test_support::{built, child};
+use servicebus_test_support::built;
 
 /// A test that fails in a process of its own, where its namespace is to be kept.
 struct Failing {
@@ -21,7 +21,7 @@ struct Failing {
 
 impl Failing {
     fn start(test: &str, mode: &str) -> Self {
-        let mut child = child::again(test)
+        let mut child = built::again(test)
             .env(KEEP_VARIABLE, "1")
             .env(MODE_VARIABLE, mode)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -70,8 +70,8 @@ impl Failing {
 
 #[test]
 fn a_namespace_in_process_stays_until_enter_is_pressed() {
-    if child::is_child() {
-        return child::play(fail());
+    if built::is_child() {
+        return built::play(fail());
     }
     let mut test = Failing::start(
         "harness::keep::a_namespace_in_process_stays_until_enter_is_pressed",
@@ -88,8 +88,8 @@ fn a_namespace_in_process_stays_until_enter_is_pressed() {
 
 #[test]
 fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
-    if child::is_child() {
-        return child::play(fail());
+    if built::is_child() {
+        return built::play(fail());
     }
     let mut test = Failing::start(
         "harness::keep::a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so",
@@ -104,8 +104,8 @@ fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
 
 #[test]
 fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
-    if child::is_child() {
-        return child::play(fail());
+    if built::is_child() {
+        return built::play(fail());
     }
     let mut test = Failing::start(
         "harness::keep::a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over",
@@ -124,8 +124,8 @@ fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
 
 #[test]
 fn a_test_that_passes_keeps_nothing() {
-    if child::is_child() {
-        return child::play(pass());
+    if built::is_child() {
+        return built::play(pass());
     }
     for mode in ["in-process", "process"] {
         let mut test = Failing::start("harness::keep::a_test_that_passes_keeps_nothing", mode);

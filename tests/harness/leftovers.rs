@@ -18,7 +18,7 @@ use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
 use crate::harness::{namespace_with_orders, waiting::until_gone};
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -57,7 +57,7 @@ fn until_nothing_is_left(before: Resources) {
 
 /// Runs what a child has to do, and expects that it leaves nothing.
 fn judged(test: &str, part: impl Fn()) {
-    if child::is_child() {
+    if built::is_child() {
         // Once before counting: what is made once in a process is no leftover.
         part();
         let before = Resources::now();
@@ -86,8 +86,7 @@ fn a_panicking_test_leaves_no_thread_and_no_file() {
         || {
             let test = thread::spawn(|| {
                 block_on(async {
-                    let servicebus = namespace_with_orders().await;
-                    let orders = servicebus.queue("orders");
+                    let (_servicebus, orders) = namespace_with_orders().await;
                     orders.send("hello").await;
                     let _locked = orders.receive().await;
                     panic::resume_unwind(Box::new("the test fails here"));
@@ -121,8 +120,7 @@ fn a_thousand_tests_in_one_process_leave_nothing() {
 }
 
 async fn send_and_receive() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     orders.receive().await.complete().await;
 }
@@ -136,8 +134,7 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
                 let mut tests = JoinSet::new();
                 for number in 0..200 {
                     tests.spawn(async move {
-                        let servicebus = namespace_with_orders().await;
-                        let orders = servicebus.queue("orders");
+                        let (servicebus, orders) = namespace_with_orders().await;
                         orders.send(format!("message of test {number}")).await;
                         let received = orders.receive().await;
                         assert_eq!(received.body_text(), format!("message of test {number}"));
@@ -158,12 +155,12 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
 #[test]
 fn tests_in_processes_of_their_own_do_not_meet() {
     const TEST: &str = "harness::leftovers::tests_in_processes_of_their_own_do_not_meet";
-    if child::is_child() {
-        return child::play(report_and_wait());
+    if built::is_child() {
+        return built::play(report_and_wait());
     }
     let mut tests: Vec<_> = (0..2)
         .map(|_| {
-            let mut test = child::again(TEST);
+            let mut test = built::again(TEST);
             test.stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -194,8 +191,7 @@ fn tests_in_processes_of_their_own_do_not_meet() {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn report_and_wait() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     let held = orders.counts().await.active;
     println!("\nholds {held} message at {}", servicebus.endpoints().amqp);
@@ -205,7 +201,7 @@ async fn report_and_wait() {
 
 /// The test of this name in a process of its own, started by another program, which is given it with its arguments.
 fn again_through(program: &[&str], test: &str) -> Command {
-    let own = child::again(test);
+    let own = built::again(test);
     let mut command = Command::new(program[0]);
     command.args(&program[1..]).arg(own.get_program());
     command.args(own.get_args());

@@ -18,8 +18,7 @@ fn order(id: &str, total: u32) -> Message {
 
 #[tokio::test]
 async fn messages_that_are_gone_are_told_apart() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all([order("o-1", 3), order("o-2", 30)]).await;
     orders.receive().await.complete().await;
     orders.receive().await.abandon().await;
@@ -68,8 +67,7 @@ async fn messages_that_are_gone_are_told_apart() {
 
 #[tokio::test]
 async fn messages_that_lie_there_are_told_apart() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     for total in [3, 30] {
         orders.send(order("o-1", total)).await;
         let received = orders.receive().await;
@@ -140,8 +138,7 @@ async fn messages_are_known_by_their_bodies_wherever_they_went() {
 
 #[tokio::test]
 async fn other_bodies_are_listed_with_what_differs() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(order("o-17", 3)).await;
     orders.receive().await.complete().await;
     let failed = orders.expect_completed().body_json(json!({"total": 4}));
@@ -153,8 +150,7 @@ async fn other_bodies_are_listed_with_what_differs() {
 
 #[tokio::test]
 async fn a_message_that_was_completed_and_should_not_have_been() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .send(Message::from("poison").message_id("o-17"))
         .await;
@@ -207,8 +203,7 @@ async fn opposites_are_seen_to_fail() {
 
 #[tokio::test]
 async fn what_differs_stands_with_each_message_that_lies_there() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(order("o-17", 3)).await;
     orders.receive().await.defer().await;
     let failed = orders.expect_deferred().message_id("o-18").body("{}");

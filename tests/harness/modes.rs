@@ -4,7 +4,7 @@ use rstest::rstest;
 use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, WITHIN_VARIABLE, prelude::*};
 
 use crate::harness::orders;
-use servicebus_test_support::{built, child};
+use servicebus_test_support::built;
 
 #[rstest]
 #[case(Mode::InProcess)]
@@ -61,8 +61,8 @@ async fn a_mode_whose_feature_is_off_says_which() {
 
 #[test]
 fn the_environment_picks_the_mode() {
-    if child::is_child() {
-        return child::play(start_as_the_environment_says());
+    if built::is_child() {
+        return built::play(start_as_the_environment_says());
     }
     for (value, expected) in [
         ("process", "started in mode process"),
@@ -76,7 +76,7 @@ fn the_environment_picks_the_mode() {
             "the namespace that SERVICEBUS_CONNECTION_STRING names, which is not set",
         ),
     ] {
-        let output = child::again("harness::modes::the_environment_picks_the_mode")
+        let output = built::again("harness::modes::the_environment_picks_the_mode")
             .env(MODE_VARIABLE, value)
             .env_remove(CONNECTION_STRING_VARIABLE)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -97,8 +97,8 @@ async fn start_as_the_environment_says() {
 
 #[test]
 fn the_environment_says_how_long_a_test_waits() {
-    if child::is_child() {
-        return child::play(wait_as_the_environment_says());
+    if built::is_child() {
+        return built::play(wait_as_the_environment_says());
     }
     for (value, expected) in [
         (
@@ -113,7 +113,7 @@ fn the_environment_says_how_long_a_test_waits() {
             ["SERVICEBUS_HARNESS_WITHIN is \"soon\"; allowed: seconds, such as 20 or 0.5"; 2],
         ),
     ] {
-        let output = child::again("harness::modes::the_environment_says_how_long_a_test_waits")
+        let output = built::again("harness::modes::the_environment_says_how_long_a_test_waits")
             .env(WITHIN_VARIABLE, value)
             .output()
             .unwrap();

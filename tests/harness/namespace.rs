@@ -18,7 +18,7 @@ use servicebus_harness::{
 };
 
 use crate::harness::{error_of, orders};
-use servicebus_test_support::{built, child};
+use servicebus_test_support::built;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -47,7 +47,7 @@ impl Elsewhere {
 
     /// The test in a process that knows nothing else of the emulator.
     fn command(&self) -> Command {
-        let mut command = child::again(&self.test);
+        let mut command = built::again(&self.test);
         let string = self.servicebus.tls_admin_connection_string();
         command
             .env(MODE_VARIABLE, "namespace")
@@ -93,10 +93,10 @@ async fn output(mut command: Command) -> (bool, String) {
 
 /// Runs the part of the test in a child, else the test around it.
 fn either(test: &str, part: impl Future<Output = ()>, whole: impl AsyncFnOnce(&Elsewhere)) {
-    if child::is_child() {
-        return child::play(part);
+    if built::is_child() {
+        return built::play(part);
     }
-    child::play(async {
+    built::play(async {
         let elsewhere = Elsewhere::start(test).await;
         whole(&elsewhere).await;
     });

@@ -15,7 +15,7 @@ use std::{
 use servicebus_harness::{ADDRESS_VARIABLE, Builder, EventKind, MODE_VARIABLE, prelude::*};
 
 use crate::harness::{orders, waiting::until_gone};
-use servicebus_test_support::{built, child};
+use servicebus_test_support::built;
 
 /// Draws an address from 127.1.0.0 to 127.60.255.255, where no other namespace is.
 fn any_address() -> Ipv4Addr {
@@ -25,7 +25,7 @@ fn any_address() -> Ipv4Addr {
 
 /// A test in a process of its own, of this mode, whose namespaces all have this address.
 fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
-    let mut command = child::again(test);
+    let mut command = built::again(test);
     command
         .env(ADDRESS_VARIABLE, address.to_string())
         .env(MODE_VARIABLE, mode.to_string())
@@ -64,8 +64,8 @@ async fn start_with_orders() -> ServiceBus {
 
 #[test]
 fn namespaces_of_a_process_share_an_emulator_and_do_not_meet() {
-    if child::is_child() {
-        return child::play(share());
+    if built::is_child() {
+        return built::play(share());
     }
     let played = in_both_modes(
         "harness::only_address::namespaces_of_a_process_share_an_emulator_and_do_not_meet",
@@ -115,8 +115,8 @@ async fn share() {
 
 #[test]
 fn a_namespace_that_cannot_share_waits_for_the_others() {
-    if child::is_child() {
-        return child::play(wait_for_others());
+    if built::is_child() {
+        return built::play(wait_for_others());
     }
     in_both_modes("harness::only_address::a_namespace_that_cannot_share_waits_for_the_others");
 }
@@ -152,8 +152,8 @@ async fn wait_for_others() {
 
 #[test]
 fn processes_take_turns() {
-    if child::is_child() {
-        return child::play(have_a_turn());
+    if built::is_child() {
+        return built::play(have_a_turn());
     }
     let address = any_address();
     let modes = [Mode::InProcess, Mode::Process, Mode::InProcess];
@@ -186,8 +186,8 @@ async fn have_a_turn() {
 
 #[test]
 fn a_killed_process_gives_its_turn_back() {
-    if child::is_child() {
-        return child::play(hold());
+    if built::is_child() {
+        return built::play(hold());
     }
     let address = any_address();
     for mode in [Mode::Process, Mode::InProcess] {
@@ -233,10 +233,10 @@ fn until_printed(child: &mut Child, words: &str) -> impl BufRead + use<> {
 
 #[test]
 fn an_address_that_cannot_be_used_is_named() {
-    if child::is_child() {
-        return child::play(be_refused());
+    if built::is_child() {
+        return built::play(be_refused());
     }
-    let mut test = child::again("harness::only_address::an_address_that_cannot_be_used_is_named");
+    let mut test = built::again("harness::only_address::an_address_that_cannot_be_used_is_named");
     let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
     let rendered = String::from_utf8_lossy(&output.stdout);
     assert!(

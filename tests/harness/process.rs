@@ -14,7 +14,7 @@ use std::{
 use servicebus_harness::prelude::*;
 
 use crate::harness::{error_of, waiting::until_gone};
-use servicebus_test_support::{built, child};
+use servicebus_test_support::built;
 
 /// A program that is not the emulator, removed when it has served.
 struct FakeEmulator(PathBuf);
@@ -180,10 +180,10 @@ async fn stopping_the_namespace_waits_for_the_child() {
 
 #[test]
 fn a_killed_test_leaves_no_emulator() {
-    if child::is_child() {
-        return child::play(wait_to_be_killed());
+    if built::is_child() {
+        return built::play(wait_to_be_killed());
     }
-    let mut test = child::again("harness::process::a_killed_test_leaves_no_emulator")
+    let mut test = built::again("harness::process::a_killed_test_leaves_no_emulator")
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
         .stdout(Stdio::piped())
         .spawn()

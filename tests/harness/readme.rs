@@ -1,6 +1,12 @@
 //! What the READMEs show beside their doctests is code that is run elsewhere, word by word.
+//!
+//! What users of the harness build: no dependency that only other features need.
+//!
+//! How long a build takes depends on the machine; what it consists of does not.
 
-use std::{fs, path::Path};
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
 
 #[test]
 fn both_readmes_begin_with_the_same_test() {
@@ -24,6 +30,17 @@ fn the_tests_in_other_languages_are_those_of_the_projects() {
             "harness/README.md and {project} differ"
         );
     }
+}
+
+#[test]
+fn the_examples_of_exploration_are_those_of_its_tests() {
+    let page = "harness/EXPLORATION.md";
+    let rust = snippet(page, "rust,ignore");
+    let (imports, test) = rust.split_once("#[test]").unwrap();
+    let tested = file("tests/explore/page.rs");
+    assert!(tested.contains(imports) && tested.contains(test));
+    let tested = file("examples/pytest/test_exploration.py");
+    assert!(tested.contains(&snippet(page, "python")));
 }
 
 #[test]
@@ -54,4 +71,68 @@ fn snippet(readme: &str, language: &str) -> String {
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// What must stay out, and whose it is.
+const OTHERS: [(&str, &str); 11] = [
+    ("azservicebus", "the feature of that name"),
+    ("openssl", "azservicebus"),
+    ("reqwest", "azservicebus"),
+    ("testcontainers", "the feature container"),
+    ("bollard", "the feature container"),
+    ("clap", "the binary of the emulator"),
+    ("tracing-subscriber", "the binary of the emulator"),
+    ("mimalloc", "the binary of the emulator"),
+    ("regex-automata", "the binary of the emulator, and rstest"),
+    ("rstest", "tests that want the fixture"),
+    ("hdrhistogram", "benchmarks"),
+];
+
+/// Built in two generations because of ring, the second on Windows alone.
+const TWICE: [&str; 2] = ["getrandom", "windows-sys"];
+
+#[test]
+fn the_harness_brings_nothing_that_only_others_need() {
+    let built = built();
+    let names = Vec::from_iter(built.iter().filter_map(|built| built.split(' ').next()));
+    assert!(names.contains(&"servicebus-emulator"), "{names:?}");
+    for (name, whose) in OTHERS {
+        assert!(!names.contains(&name), "{name} is for {whose}");
+    }
+    for pair in names.windows(2).filter(|pair| pair[0] == pair[1]) {
+        let name = pair[0];
+        assert!(TWICE.contains(&name), "{name} is built in two generations");
+    }
+}
+
+#[test]
+fn what_stays_out_goes_by_the_names_above() {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
+    let lock = fs::read_to_string(lock).unwrap();
+    for (name, _) in OTHERS {
+        let line = format!("name = \"{name}\"");
+        assert!(lock.lines().any(|found| found == line), "{name} is gone");
+    }
+}
+
+/// The crates of a build of the harness, those included that run in it, as `name v1.2.3`, in order.
+fn built() -> Vec<String> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args([
+        "tree",
+        "--locked",
+        "--package=servicebus-harness",
+        "--edges=normal,build",
+        "--prefix=none",
+        "--format={p}",
+    ]);
+    let output = cargo.output().expect("cargo runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let listed = String::from_utf8(output.stdout).unwrap();
+    let words = listed.lines().map(str::split_whitespace);
+    let mut built = Vec::from_iter(words.map(|line| Vec::from_iter(line.take(2)).join(" ")));
+    built.sort();
+    built.dedup();
+    built
 }

@@ -30,8 +30,7 @@ fn worker(connection_string: &str) -> JoinHandle<()> {
 #[tokio::test]
 async fn a_worker_that_is_waited_for_gets_every_message_before_the_clock_moves() {
     for _ in 0..50 {
-        let servicebus = namespace_with_orders().await;
-        let orders = servicebus.queue("orders");
+        let (servicebus, orders) = namespace_with_orders().await;
         let order = Message::from("12").time_to_live(Duration::from_secs(30));
         orders.send(order).await;
         let worker = worker(servicebus.connection_string());
@@ -45,8 +44,7 @@ async fn a_worker_that_is_waited_for_gets_every_message_before_the_clock_moves()
 
 #[tokio::test]
 async fn a_receiver_is_named_as_its_sdk_was_told_to() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let worker = worker(servicebus.connection_string());
     assert_attached!(orders, count = 1).await;
     orders.send("12").await;
@@ -105,7 +103,7 @@ async fn one_patience_holds_for_everything_that_waits() {
 
 #[tokio::test]
 async fn the_clock_goes_forward_to_an_instant_and_never_back() {
-    let servicebus = namespace_with_orders().await;
+    let (servicebus, _) = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;
     let then = clock.now().await + Duration::from_secs(3600);

@@ -8,8 +8,7 @@ use super::namespace_with_orders;
 
 #[tokio::test]
 async fn a_received_message_is_settled_in_every_way() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
 
     let received = orders.receive().await;
@@ -44,8 +43,7 @@ async fn a_received_message_is_settled_in_every_way() {
 
 #[tokio::test]
 async fn completed_messages_are_counted() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two", "three"]).await;
     for _ in 0..3 {
         orders.receive().await.complete().await;
@@ -57,8 +55,7 @@ async fn completed_messages_are_counted() {
 
 #[tokio::test]
 async fn consumers_compete() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two"]).await;
     let (first, second) = tokio::join!(orders.receive(), orders.receive());
     assert_ne!(first.sequence_number, second.sequence_number);
@@ -66,8 +63,7 @@ async fn consumers_compete() {
 
 #[tokio::test]
 async fn a_receive_waits_for_its_message() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let (received, ()) = tokio::join!(orders.receive_and_delete(), orders.send("late"));
     assert_eq!(received.body_text(), "late");
     assert_empty!(orders).await;
@@ -75,8 +71,7 @@ async fn a_receive_waits_for_its_message() {
 
 #[tokio::test]
 async fn receiving_nothing_says_what_there_is_instead() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let error = orders
         .receive_within(Duration::ZERO)
         .result()
@@ -102,8 +97,7 @@ async fn receiving_nothing_says_what_there_is_instead() {
 
 #[tokio::test]
 async fn without_waiting_what_is_ready_comes() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     for _ in 0..50 {
         orders.send("hello").await;
         let received = orders
@@ -118,8 +112,7 @@ async fn without_waiting_what_is_ready_comes() {
 
 #[tokio::test]
 async fn a_message_that_is_dropped_stays_locked() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     drop(orders.receive().await);
     assert_message_count!(orders, locked = 1).await;
@@ -130,8 +123,7 @@ async fn a_message_that_is_dropped_stays_locked() {
 
 #[tokio::test]
 async fn settling_after_the_lock_ran_out_is_an_error() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -147,8 +139,7 @@ async fn settling_after_the_lock_ran_out_is_an_error() {
 
 #[tokio::test]
 async fn purging_takes_what_is_ready_and_says_what_it_left() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all((0..230).map(|n| n.to_string())).await;
     let locked = orders.receive().await;
     orders.receive().await.dead_letter("Rejected", "").await;

@@ -10,8 +10,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_scheduled_message_becomes_active_at_its_time() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let due = SystemTime::now() + 10 * MINUTE;
     let number = orders
         .schedule(Message::from("later").message_id("o-1"), due)
@@ -35,8 +34,7 @@ async fn a_scheduled_message_becomes_active_at_its_time() {
 
 #[tokio::test]
 async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let numbers = orders.schedule_all(["one", "two"], MINUTE).await;
     assert_eq!(numbers.len(), 2);
     orders.cancel_scheduled(numbers[0]).await;
@@ -62,8 +60,7 @@ async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
 
 #[tokio::test]
 async fn a_message_that_is_sent_can_say_when_it_is_due() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let due = SystemTime::now() + MINUTE;
     orders.send(Message::from("later").scheduled_at(due)).await;
     assert_scheduled!(orders, at = due, count = 1).await;
@@ -73,8 +70,7 @@ async fn a_message_that_is_sent_can_say_when_it_is_due() {
 
 #[tokio::test]
 async fn what_cannot_be_scheduled_says_why() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     let big = vec![0; 300 * 1024];
     let error = orders.schedule(big, MINUTE).result().await.unwrap_err();
     let text = error.to_string();
@@ -117,8 +113,7 @@ async fn what_cannot_be_scheduled_says_why() {
 
 #[tokio::test]
 async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
     let number = orders.receive().await.defer().await;
     assert!(
@@ -152,8 +147,7 @@ async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way()
 
 #[tokio::test]
 async fn a_deferred_message_that_cannot_be_had_says_why() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("one").message_id("o-1")).await;
     orders.send("two").await;
     let first = orders.receive().await.defer().await;
@@ -187,8 +181,7 @@ async fn a_deferred_message_that_cannot_be_had_says_why() {
 
 #[tokio::test]
 async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
     let mut received = orders.receive().await;
     let until = received.locked_until.unwrap();
@@ -209,8 +202,7 @@ async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
 
 #[tokio::test]
 async fn deleting_takes_what_is_ready_and_says_what_it_left() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["locked", "deferred", "1", "2", "3"]).await;
     orders.schedule("later", MINUTE).await;
     let _locked = orders.receive().await;

@@ -12,8 +12,7 @@ const SHORT: Duration = Duration::from_millis(10);
 
 #[tokio::test]
 async fn sentences_about_deliveries() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     assert_not_delivered!(orders).await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     assert_not_delivered!(orders).await;
@@ -35,8 +34,7 @@ async fn sentences_about_deliveries() {
 
 #[tokio::test]
 async fn a_delivery_elsewhere_is_none_here() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     orders.receive().await.dead_letter("Rejected", "").await;
     let dead = orders.dead_letters();
@@ -50,8 +48,7 @@ async fn a_delivery_elsewhere_is_none_here() {
 
 #[tokio::test]
 async fn sentences_about_locks() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     assert_lock_not_renewed!(orders).await;
     let mut received = orders.receive().await;
@@ -67,8 +64,7 @@ async fn sentences_about_locks() {
 
 #[tokio::test]
 async fn sentences_about_what_waits() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     assert_deferred!(orders, count = 0).await;
     assert_scheduled!(orders, count = 0).await;
     assert_not_deferred!(orders).await;

@@ -13,13 +13,15 @@ use crate::harness::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A namespace with a queue of shopping carts, and a topic with a subscription to them.
-async fn namespace_with_carts() -> ServiceBus {
+async fn namespace_with_carts() -> (ServiceBus, QueueClient) {
     let mine = Subscription::new("mine").requires_session(true);
     let topology = Topology::new()
         .queue(Queue::new("carts").requires_session(true))
         .queue(Queue::new("plain"))
         .topic(Topic::new("events").subscription(mine));
-    ServiceBus::builder().topology(topology).start().await
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let carts = servicebus.queue("carts");
+    (servicebus, carts)
 }
 
 fn step(body: &str, session: &str) -> Message {
@@ -28,8 +30,7 @@ fn step(body: &str, session: &str) -> Message {
 
 #[tokio::test]
 async fn a_session_is_received_in_order_and_settled_in_every_way() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     let sent = ["1", "2", "3", "4"].map(|body| step(body, "cart-7"));
     carts.send_all(sent).await;
     carts.send(step("other", "cart-8")).await;
@@ -64,8 +65,7 @@ async fn a_session_is_received_in_order_and_settled_in_every_way() {
 
 #[tokio::test]
 async fn the_next_session_is_the_one_that_has_waited_longest() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     carts
         .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
         .await;
@@ -86,8 +86,7 @@ async fn the_next_session_is_the_one_that_has_waited_longest() {
 
 #[tokio::test]
 async fn a_session_that_is_held_cannot_be_accepted() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let held = carts.accept_session("cart-7").await;
     let unsettled = held.receive().await;
@@ -109,8 +108,7 @@ async fn a_session_that_is_held_cannot_be_accepted() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_is_free() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     drop(carts.accept_session("cart-7").await);
     let next = carts.accept_next_session(MINUTE).await;
@@ -119,8 +117,7 @@ async fn a_session_that_is_dropped_is_free() {
 
 #[tokio::test]
 async fn receiving_nothing_from_a_session_keeps_it() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     let cart = carts.accept_session("cart-7").await;
     let error = cart.receive_within(SHORT).result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
@@ -136,8 +133,7 @@ async fn receiving_nothing_from_a_session_keeps_it() {
 
 #[tokio::test]
 async fn a_state_is_kept_with_the_session() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     assert_session_state!(carts, session = "cart-7", set = false).await;
     let cart = carts.accept_session("cart-7").await;
     assert_eq!(cart.state().await, None);
@@ -155,8 +151,7 @@ async fn a_state_is_kept_with_the_session() {
 
 #[tokio::test]
 async fn a_lock_is_renewed_and_runs_out() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let mut cart = carts.accept_session("cart-7").await;
     let message = cart.receive().await;
@@ -185,8 +180,7 @@ async fn a_lock_is_renewed_and_runs_out() {
 
 #[tokio::test]
 async fn a_lock_is_taken_away() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let cart = carts.accept_session("cart-7").await;
     carts.lose_session_lock("cart-7").await;
@@ -217,8 +211,7 @@ async fn a_lock_is_taken_away() {
 
 #[tokio::test]
 async fn sessions_are_listed() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     carts.send_all([step("1", "b"), step("2", "b")]).await;
     let held = carts.accept_session("a").await;
     held.set_state(vec![0xff; 3]).await;
@@ -239,7 +232,7 @@ async fn sessions_are_listed() {
 
 #[tokio::test]
 async fn a_subscription_has_sessions_too() {
-    let servicebus = namespace_with_carts().await;
+    let (servicebus, _) = namespace_with_carts().await;
     let mine = servicebus.subscription("events", "mine");
     let events = servicebus.topic("events");
     events
@@ -255,7 +248,7 @@ async fn a_subscription_has_sessions_too() {
 
 #[tokio::test]
 async fn what_has_no_sessions_says_so() {
-    let servicebus = namespace_with_carts().await;
+    let (servicebus, _) = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
     let error = error_of(plain.accept_session("a")).await;
     assert!(error.contains("does not require sessions"), "{error}");
@@ -285,8 +278,7 @@ async fn a_queue_made_at_run_time_has_sessions() {
 
 #[tokio::test]
 async fn a_session_in_another_order() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     carts
         .send_all([step("1", "cart-7"), step("2", "cart-7")])
         .await;
@@ -297,8 +289,7 @@ async fn a_session_in_another_order() {
 
 #[tokio::test]
 async fn a_session_with_another_state() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     let cart = carts.accept_session("cart-7").await;
     cart.set_state("open").await;
     cart.close().await;
@@ -309,8 +300,7 @@ async fn a_session_with_another_state() {
 
 #[tokio::test]
 async fn a_session_without_a_state() {
-    let servicebus = namespace_with_carts().await;
-    let carts = servicebus.queue("carts");
+    let (_servicebus, carts) = namespace_with_carts().await;
     let failed = carts.expect_session_state("cart-7").within(SHORT).await;
     assert_fails("a_session_without_a_state", failed);
 }

@@ -8,7 +8,7 @@ use servicebus_harness::{EventKind, prelude::*};
 use tokio::task::JoinSet;
 
 use crate::harness::{only_address::in_both_modes, orders, waiting::until_gone};
-use servicebus_test_support::child;
+use servicebus_test_support::built;
 
 async fn start() -> ServiceBus {
     let builder = ServiceBus::builder().topology(orders());
@@ -17,8 +17,8 @@ async fn start() -> ServiceBus {
 
 /// Runs the test's part in a process of each mode, whose namespaces share an emulator.
 fn sharing(test: &str, part: impl Future<Output = ()>) {
-    match child::is_child() {
-        true => child::play(part),
+    match built::is_child() {
+        true => built::play(part),
         false => drop(in_both_modes(&format!("shared::{test}"))),
     }
 }
@@ -137,7 +137,7 @@ fn a_key_gives_what_was_asked_for() {
     sharing("a_key_gives_what_was_asked_for", async {
         let (one, two) = (ServiceBus::start().await, ServiceBus::start().await);
         for servicebus in [&one, &two] {
-            crate::harness::claims::each_key_gives_its_rights(servicebus).await;
+            crate::harness::client::each_key_gives_its_rights(servicebus).await;
         }
     });
 }

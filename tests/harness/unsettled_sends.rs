@@ -11,8 +11,7 @@ use crate::harness::{
 
 #[tokio::test]
 async fn sends_one_after_the_other_are_never_two_at_once() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (servicebus, orders) = namespace_with_orders().await;
     assert_unsettled_sends!(orders, count = 0).await;
     orders.send_all(["1", "2", "3"]).await;
     assert_unsettled_sends!(orders).await;
@@ -36,8 +35,7 @@ async fn a_topic_counts_what_is_sent_to_it() {
 
 #[tokio::test]
 async fn it_waits_for_as_many_as_are_expected() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let sender = orders.clone();
     let sending = async move { sender.send("late").await };
     let expecting = async { assert_unsettled_sends!(orders, at_least = 1).await };
@@ -57,8 +55,7 @@ async fn more_than_are_allowed() {
 
 #[tokio::test]
 async fn fewer_than_are_expected() {
-    let servicebus = namespace_with_orders().await;
-    let orders = servicebus.queue("orders");
+    let (_servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("{}").message_id("o-17");
     orders.schedule(message, Duration::from_secs(60)).await;
     assert_fails(

@@ -3,17 +3,17 @@
 //! The cases are of this executable, each in a process of its own; every side says by a variable what is different
 //! there.
 
-use std::{env, time::Duration};
+use std::env;
 
 use azservicebus::{ServiceBusReceiverOptions, ServiceBusSenderOptions};
 use serde_json::json;
 use servicebus_comparison::{Comparison, Ledger, Outcome, Run, Suite, Target};
 use servicebus_harness::prelude::*;
 
+use crate::harness::within;
+
 /// What the namespace of a case says when it refuses something.
 const WORDS: &str = "SERVICEBUS_TESTS_WORDS";
-/// How long anything may take.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A case of a client that keeps what it sees to itself.
 #[tokio::test]
@@ -150,14 +150,4 @@ fn differences(comparison: &Comparison) -> Vec<(String, String, String)> {
         (difference.what.clone(), left, right)
     });
     found.collect()
-}
-
-/// What a future gives; those of the SDK are too large for a stack.
-fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let future = Box::pin(future);
-    async move {
-        tokio::time::timeout(DEADLINE, future)
-            .await
-            .unwrap_or_else(|_| panic!("nothing came within {DEADLINE:?}"))
-    }
 }

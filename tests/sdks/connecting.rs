@@ -177,12 +177,10 @@ async fn administrates(language: Language) {
 
 #[tokio::test]
 async fn javascript() {
-    let Some(environment) = environment::ready(Language::JavaScript).await else {
+    let Some(mut command) = environment::node(Language::JavaScript).await else {
         return;
     };
-    let mut command = Command::new("node");
     command
-        .env("NODE_PATH", environment.join("node_modules"))
         .arg("--eval")
         .arg(filled(JAVASCRIPT, "javascript", 0));
     connects(command, "JavaScript", Some("worker-1")).await;
@@ -199,11 +197,7 @@ async fn go() {
         fs::copy(from, directory.join(file)).unwrap();
     }
     fs::write(directory.join("main.go"), filled(GO, "go", 0)).unwrap();
-    let mut command = Command::new("go");
-    command
-        .args(["run", "-mod=readonly", "-buildvcs=false", "."])
-        .current_dir(directory);
-    connects(command, "Go", None).await;
+    connects(environment::go_run(&directory), "Go", None).await;
 }
 
 #[tokio::test]

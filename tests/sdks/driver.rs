@@ -273,11 +273,8 @@ async fn python(language: Language, flavour: &str) -> Option<process::Command> {
 }
 
 async fn javascript(language: Language) -> Option<process::Command> {
-    let environment = environment::ready(language).await?;
-    let mut command = process::Command::new("node");
-    command
-        .arg(environment::scripts(language).join("run.js"))
-        .env("NODE_PATH", environment.join("node_modules"));
+    let mut command = environment::node(language).await?.into_std();
+    command.arg(environment::scripts(language).join("run.js"));
     Some(command)
 }
 

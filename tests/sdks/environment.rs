@@ -86,6 +86,23 @@ pub(crate) fn python(environment: &Path) -> PathBuf {
     }
 }
 
+/// Node.js with the SDK, once that is there; `None` where it may be skipped.
+pub(crate) async fn node(language: Language) -> Option<Command> {
+    let environment = ready(language).await?;
+    let mut command = Command::new("node");
+    command.env("NODE_PATH", environment.join("node_modules"));
+    Some(command)
+}
+
+/// Runs the module in a directory.
+pub(crate) fn go_run(directory: &Path) -> Command {
+    let mut command = Command::new("go");
+    command
+        .args(["run", "-mod=readonly", "-buildvcs=false", "."])
+        .current_dir(directory);
+    command
+}
+
 /// The program of the cases in Go.
 pub(crate) fn go(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "cases.exe" } else { "cases" })

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use servicebus_harness::{ClientSettings, EventKind, prelude::*};
+use servicebus_test_support::client::part;
 use tokio::process::Command;
 
 use crate::driver::run_within;
@@ -268,11 +269,7 @@ fn control_url(servicebus: &ServiceBus) -> String {
 
 /// What kombu and Celery are given: a key and the name of the namespace.
 fn kombu_url(settings: &ClientSettings) -> String {
-    let part = |name: &str| {
-        let parts = settings.connection_string.split(';');
-        let mut values = parts.filter_map(|part| part.strip_prefix(name)?.strip_prefix('='));
-        values.next().expect("a connection string with a key")
-    };
+    let part = |name| part(&settings.connection_string, name);
     let (name, key) = (part("SharedAccessKeyName"), part("SharedAccessKey"));
     let namespace = settings.host.split('.').next().expect("a first label");
     format!("azureservicebus://{name}:{key}@{namespace}")

@@ -24,13 +24,10 @@ async fn python() {
 
 #[tokio::test]
 async fn javascript() {
-    let Some(environment) = environment::ready(Language::JavaScript).await else {
+    let Some(mut command) = environment::node(Language::JavaScript).await else {
         return;
     };
-    let mut command = Command::new("node");
-    command
-        .env("NODE_PATH", environment.join("node_modules"))
-        .arg(program("identity.js"));
+    command.arg(program("identity.js"));
     receives(command, "JavaScript").await;
 }
 
@@ -44,11 +41,7 @@ async fn go() {
     for file in ["main.go", "go.mod", "go.sum"] {
         fs::copy(program("go").join(file), directory.join(file)).unwrap();
     }
-    let mut command = Command::new("go");
-    command
-        .args(["run", "-mod=readonly", "-buildvcs=false", "."])
-        .current_dir(directory);
-    receives(command, "Go").await;
+    receives(environment::go_run(&directory), "Go").await;
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn pass(project: Project) {
     };
     copied.has_its_packages();
     let printed = run_within(DEADLINE, copied.run_all(), project.name()).await;
-    assert!(printed.contains("6 passed"), "{printed}");
+    assert!(printed.contains("8 passed"), "{printed}");
 }
 
 /// Runs a test that fails, and expects the story of its order.

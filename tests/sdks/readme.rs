@@ -25,13 +25,10 @@ async fn the_python_snippet_runs() {
 
 #[tokio::test]
 async fn the_javascript_snippet_runs() {
-    let Some(environment) = environment::ready(Language::JavaScript).await else {
+    let Some(mut command) = environment::node(Language::JavaScript).await else {
         return;
     };
-    let mut command = Command::new("node");
-    command
-        .env("NODE_PATH", environment.join("node_modules"))
-        .arg("--eval");
+    command.arg("--eval");
     run(command, "javascript").await;
 }
 

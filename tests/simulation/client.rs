@@ -226,7 +226,7 @@ impl Client {
         answer
     }
 
-    /// Says goodbye. Its AMQP session ends with its connection, see [`bury`].
+    /// Closes the connection. Its AMQP session ends with its connection, see [`bury`].
     pub(crate) async fn close(mut self) {
         if let Some((session, mut connection)) = self.handles.take() {
             if within("close", connection.close()).await.is_err() {
@@ -237,7 +237,7 @@ impl Client {
     }
 }
 
-/// A client that does not say goodbye was killed.
+/// A client that does not close was killed.
 impl Drop for Client {
     fn drop(&mut self) {
         if let Some(handles) = self.handles.take() {

@@ -138,7 +138,7 @@ pub(crate) struct Arrival {
 
 /// What is to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct Outgoing {
     pub(crate) address: &'static str,
     pub(crate) order: Option<(usize, usize)>,
     pub(crate) session: Option<String>,

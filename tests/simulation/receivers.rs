@@ -18,7 +18,7 @@ use crate::places::{ALL, BRIEF, FLEETING, GRAVEYARD, ORDERS, PLACES, RED, TARGET
 use crate::worker::Worker;
 use crate::world::World;
 
-pub(crate) type Letter = Delivery<Body<Value>>;
+pub(crate) type Received = Delivery<Body<Value>>;
 
 /// A link that receives, as the judge knows it.
 pub(crate) struct Receiving {
@@ -65,7 +65,7 @@ impl Receiving {
     }
 
     /// The next message, if one comes in time.
-    pub(crate) async fn next(&mut self, time: Duration) -> Exchange<Option<(Arrival, Letter)>> {
+    pub(crate) async fn next(&mut self, time: Duration) -> Exchange<Option<(Arrival, Received)>> {
         let ledger = &self.world.ledger;
         ledger.waits(self.link, true);
         let since = ledger.now();
@@ -86,7 +86,7 @@ impl Receiving {
     pub(crate) async fn dispose(
         &self,
         arrival: &Arrival,
-        delivery: &Letter,
+        delivery: &Received,
         outcome: &Outcome,
     ) -> Exchange<()> {
         self.world
@@ -163,7 +163,7 @@ impl Worker {
         &mut self,
         receiving: &Receiving,
         mut arrival: Arrival,
-        delivery: &Letter,
+        delivery: &Received,
         is_dead_letters: bool,
     ) -> Exchange<Option<(Arrival, Outcome)>> {
         let place = receiving.place;
@@ -200,7 +200,7 @@ impl Worker {
         &mut self,
         place: usize,
         arrival: &mut Arrival,
-        delivery: &Letter,
+        delivery: &Received,
     ) -> Exchange<()> {
         let until = arrival.locked_until.unwrap_or(0);
         let lock =

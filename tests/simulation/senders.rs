@@ -17,7 +17,7 @@ use rand::RngExt;
 use tokio::time::sleep;
 
 use crate::client::{Broken, Exchange, map, numbers, within};
-use crate::ledger::{Group, Letter};
+use crate::ledger::{Group, Outgoing};
 use crate::places::{ADDRESSES, Colour, ORDERS, PLACES, TARGET};
 use crate::receivers::Receiving;
 use crate::worker::Worker;
@@ -35,12 +35,12 @@ impl Worker {
         }
     }
 
-    fn letter(&mut self, address: &'static str) -> Letter {
+    fn outgoing(&mut self, address: &'static str) -> Outgoing {
         let session = (address == "sessions").then(|| {
             let which = self.random.random_range(0..SESSIONS.len());
             SESSIONS[which].to_owned()
         });
-        Letter {
+        Outgoing {
             address,
             order: None,
             session,
@@ -62,14 +62,15 @@ impl Worker {
         let mut sender = self.client().sender(address).await?;
         let mut under_way = Vec::new();
         for ordinal in 0..self.random.random_range(1..6) {
-            let mut letter = self.letter(address);
-            letter.order = Some((run, ordinal));
+            let mut outgoing = self.outgoing(address);
+            outgoing.order = Some((run, ordinal));
             if self.random.random_bool(0.1) {
-                letter.order = None;
-                letter.due = Some(self.world.ledger.now() + self.random.random_range(500..20_000));
+                outgoing.order = None;
+                outgoing.due =
+                    Some(self.world.ledger.now() + self.random.random_range(500..20_000));
             }
-            let key = self.world.ledger.send(letter.clone());
-            let message = message(key, &letter);
+            let key = self.world.ledger.send(outgoing.clone());
+            let message = message(key, &outgoing);
             if at_once {
                 let outcome = within("send", sender.send_batchable(message)).await?;
                 under_way.push((key, outcome));
@@ -95,10 +96,10 @@ impl Worker {
 
     /// The same message twice and more, as a client does that has not heard of its fate.
     async fn send_again(&mut self) -> Exchange<()> {
-        let letter = self.letter("unique");
-        let key = self.world.ledger.send(letter.clone());
+        let outgoing = self.outgoing("unique");
+        let key = self.world.ledger.send(outgoing.clone());
         for _ in 0..self.random.random_range(2..4) {
-            let sent = self.send_one(key, &letter).await;
+            let sent = self.send_one(key, &outgoing).await;
             if let Err(Broken(why)) = sent {
                 self.world
                     .ledger
@@ -111,9 +112,9 @@ impl Worker {
         Ok(())
     }
 
-    async fn send_one(&mut self, key: usize, letter: &Letter) -> Exchange<()> {
-        let mut sender = self.client().sender(letter.address).await?;
-        let outcome = within("send", sender.send(message(key, letter))).await?;
+    async fn send_one(&mut self, key: usize, outgoing: &Outgoing) -> Exchange<()> {
+        let mut sender = self.client().sender(outgoing.address).await?;
+        let outcome = within("send", sender.send(message(key, outgoing))).await?;
         self.outcome(key, &outcome);
         within("detach", sender.close()).await
     }
@@ -121,10 +122,10 @@ impl Worker {
     /// Schedules by a request, and takes some of it back.
     async fn schedule(&mut self) -> Exchange<()> {
         let address = ["orders", "target", "brief"][self.random.random_range(0..3)];
-        let mut letter = self.letter(address);
-        letter.due = Some(self.world.ledger.now() + self.random.random_range(1_000..30_000));
-        let key = self.world.ledger.send(letter.clone());
-        let bytes = serde_amqp::to_vec(&Serializable(message(key, &letter)))
+        let mut outgoing = self.outgoing(address);
+        outgoing.due = Some(self.world.ledger.now() + self.random.random_range(1_000..30_000));
+        let key = self.world.ledger.send(outgoing.clone());
+        let bytes = serde_amqp::to_vec(&Serializable(message(key, &outgoing)))
             .map_err(|error| Broken(error.to_string()))?;
         let entry = Value::Map(map([
             ("message-id", format!("m{key}").into()),
@@ -228,10 +229,10 @@ impl Worker {
         address: &'static str,
     ) -> Exchange<Sender> {
         let mut sender = self.client().sender(address).await?;
-        let mut letter = self.letter(address);
-        letter.group = Some(group);
-        let key = self.world.ledger.send(letter.clone());
-        let posting = transaction.post(&mut sender, message(key, &letter));
+        let mut outgoing = self.outgoing(address);
+        outgoing.group = Some(group);
+        let key = self.world.ledger.send(outgoing.clone());
+        let posting = transaction.post(&mut sender, message(key, &outgoing));
         let outcome = within("post", posting).await?;
         if !matches!(outcome, Outcome::Accepted(_)) {
             return Err(Broken(format!("in a transaction: {outcome:?}")));
@@ -254,17 +255,17 @@ impl Worker {
 }
 
 /// The message of a key.
-fn message(key: usize, letter: &Letter) -> Message<Data> {
+fn message(key: usize, outgoing: &Outgoing) -> Message<Data> {
     let mut properties = Properties::builder().message_id(format!("m{key}"));
-    if let Some(session) = &letter.session {
+    if let Some(session) = &outgoing.session {
         properties = properties.group_id(session.clone());
     }
-    let colour = match letter.colour {
+    let colour = match outgoing.colour {
         Colour::Red => "red",
         Colour::Blue => "blue",
     };
     let mut annotations = MessageAnnotations::default();
-    if let Some(due) = letter.due {
+    if let Some(due) = outgoing.due {
         annotations.insert(
             "x-opt-scheduled-enqueue-time".into(),
             Value::Timestamp(Timestamp::from(due)),

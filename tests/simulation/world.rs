@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
+use servicebus_test_support::client::part;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -112,12 +113,7 @@ impl World {
         let wall = UNIX_EPOCH + Duration::from_millis(BEGINNING as u64);
         let emulator = Emulator::start_simulated(options, wall).expect("the emulator starts");
         let connection_string = emulator.namespaces()[0].connection_string.clone();
-        let part = |name: &str| {
-            let mut parts = connection_string.split(';');
-            let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
-            part.unwrap_or_else(|| panic!("the connection string has no {name}"))
-                .to_owned()
-        };
+        let part = |name| part(&connection_string, name).to_owned();
         Self {
             key: (part("SharedAccessKeyName"), part("SharedAccessKey")),
             emulator,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::attach::AttachRequest;
 use crate::error::Error;
 use crate::ids::{DeliveryNumber, LinkId};
-use crate::outcome::Outcome;
+use crate::unsettled::Outcome;
 use crate::wire::cold::PeerOpen;
 
 /// What a peer shows to authenticate, as bytes. It may be a password, and so is not in the `Debug` of an event.

@@ -1,4 +1,7 @@
 //! What names sessions, links and deliveries of a connection.
+//!
+//! Serial-number arithmetic (RFC 1982), in which transfer ids, delivery ids and delivery counts are
+//! counted. Nothing here compares two ids as plain numbers.
 
 /// A session, unique in the life of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,4 +43,52 @@ pub enum LinkRole {
     Sender,
     /// The peer receives from us.
     Receiver,
+}
+
+/// What is left of `grant`, given at `base`, for a counter that has reached `position`.
+///
+/// Both the session window (AMQP 1.0 §2.5.6) and link credit (§2.6.7) are computed this way. The
+/// sum is done wide because a grant may be as large as 2^32 - 1 (spec/wire.md §1.5, .NET).
+pub(crate) fn remaining(base: u32, grant: u32, position: u32) -> u32 {
+    let behind = i64::from(base.wrapping_sub(position).cast_signed());
+    (behind + i64::from(grant)).clamp(0, i64::from(u32::MAX)) as u32
+}
+
+/// The full form of a wire id, which is within 2^31 of `next`, the next one to be used.
+pub(crate) fn widen(id: u32, next: u64) -> u64 {
+    let distance = i64::from(id.wrapping_sub(next as u32).cast_signed());
+    next.wrapping_add_signed(distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_shrinks_as_the_counter_advances() {
+        assert_eq!(remaining(10, 5, 12), 3);
+        assert_eq!(remaining(10, 5, 15), 0);
+        assert_eq!(remaining(10, 5, 20), 0);
+    }
+
+    #[test]
+    fn a_grant_spans_the_wrap() {
+        assert_eq!(remaining(u32::MAX, 5, 1), 3);
+        assert_eq!(remaining(u32::MAX - 1, 5, u32::MAX), 4);
+    }
+
+    #[test]
+    fn the_largest_grant_is_not_negative() {
+        assert_eq!(remaining(0, u32::MAX, 0), u32::MAX);
+        assert_eq!(remaining(7, u32::MAX, 9), u32::MAX - 2);
+        assert_eq!(remaining(9, u32::MAX, 7), u32::MAX);
+    }
+
+    #[test]
+    fn ids_widen_around_the_next_one() {
+        let next = (1 << 32) + 5;
+        assert_eq!(widen(4, next), next - 1);
+        assert_eq!(widen(5, next), next);
+        assert_eq!(widen(u32::MAX, next), (1 << 32) - 1);
+    }
 }

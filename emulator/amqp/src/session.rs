@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::config::Config;
+use crate::ids;
 use crate::ids::{LinkId, LinkRole, SessionId};
 use crate::link::Link;
-use crate::serial;
 use crate::unsettled::Unsettled;
 use crate::wire::cold::SessionBegin;
 use crate::wire::flow::SessionPart;
@@ -158,7 +158,7 @@ impl Session {
     /// Takes the window of a peer's flow or begin. An absent id means that our begin has not arrived.
     pub(crate) fn set_remote_window(&mut self, next_incoming_id: Option<u32>, window: u32) {
         let base = next_incoming_id.unwrap_or(0);
-        self.remote_window = serial::remaining(base, window, self.next_outgoing_id);
+        self.remote_window = ids::remaining(base, window, self.next_outgoing_id);
     }
 
     /// Counts frames that we send.

@@ -8,7 +8,6 @@ pub(crate) mod disposition;
 pub(crate) mod flow;
 pub(crate) mod frame;
 pub(crate) mod reply;
-pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod transfer;
 pub(crate) mod value;

@@ -11,10 +11,10 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::connection::connect;
+use crate::memory::{processor_time, resident};
 use crate::process::Emulator;
 use crate::report::{Limit, Report};
 use crate::statistics::Rounds;
-use crate::usage::{processor_time, resident};
 
 /// What is kept settles within this time.
 const REST: Duration = Duration::from_millis(200);

@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use servicebus_codec::Reader;
+use servicebus_test_support::stream::Stream;
 
 use crate::frames::{self, Role, code};
-use crate::stream::Stream;
 
 /// Bytes that one read may bring.
 pub(crate) const READ: usize = 256 * 1024;
 /// Longer than anything here takes: a connection that says nothing for so long hangs.
-const HUNG: Duration = Duration::from_secs(120);
+pub(crate) const HUNG: Duration = Duration::from_secs(120);
 
 /// A session on a connection that is logged in.
 #[derive(Debug)]

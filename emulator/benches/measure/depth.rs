@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::control::advance;
 use crate::frames::message;
 use crate::peeker::Peeker;
 use crate::process::Emulator;
+use crate::process::advance;
 use crate::receiver::{Accept, Receiver};
 use crate::report::{Limit, Report};
 use crate::sender::Sender;

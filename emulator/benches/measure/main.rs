@@ -9,19 +9,15 @@ mod arguments;
 mod report;
 mod statistics;
 
-mod machine;
 mod process;
-mod usage;
 
 mod connection;
 mod frames;
 mod readers;
 mod receiver;
 mod sender;
-mod stream;
 
 mod admin;
-mod control;
 mod peeker;
 mod raw;
 mod secured_echo;
@@ -45,7 +41,6 @@ mod topics;
 mod transactions;
 
 mod outcome_delay;
-mod round_trip;
 mod unoptimised;
 
 use std::error::Error;
@@ -110,7 +105,7 @@ fn main() -> ExitCode {
         Order::Nothing => Ok(()),
         Order::Echo => raw::serve_echo(),
         Order::SecuredEcho(wrapping) => secured_echo::serve(wrapping),
-        Order::RoundTrip(messages) => round_trip::play(messages),
+        Order::RoundTrip(messages) => latency::play(messages),
         Order::Measure(effort, wanted) => measure(effort, &wanted),
     };
     match done {
@@ -132,7 +127,7 @@ fn measure(effort: Effort, wanted: &[String]) -> Outcome {
         if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
             continue;
         }
-        let busy = machine::wait_for_silence(effort);
+        let busy = report::wait_for_silence(effort);
         report.begin(heading, busy);
         run(effort, &mut report).map_err(|error| format!("{name}: {error}"))?;
     }

@@ -1,8 +1,9 @@
 //! Resident memory: of an emulator that has nothing to do, and of each message that it keeps.
+//!
+//! What a process has used: processor time by the scheduler's own count, and resident memory. Linux only.
 
-use std::io;
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
 use crate::Outcome;
 use crate::arguments::Effort;
@@ -11,7 +12,6 @@ use crate::process::Emulator;
 use crate::report::{Limit, Report};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
-use crate::usage::resident;
 
 /// What is kept settles within this time.
 const REST: Duration = Duration::from_millis(200);
@@ -89,4 +89,25 @@ fn overhead(filling: Filling) -> io::Result<f64> {
     thread::sleep(REST);
     let grown = resident(emulator.pid())?.saturating_sub(before) as f64;
     Ok(grown / f64::from(filling.messages) - message.len() as f64)
+}
+
+/// Time that all threads of a process have run. Exact for threads that sleep: let them come to rest first.
+pub(crate) fn processor_time(pid: u32) -> io::Result<Duration> {
+    let mut total = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(task?.path().join("schedstat"))?;
+        let ran = text.split_whitespace().next();
+        total += ran.and_then(|ran| ran.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(total))
+}
+
+/// Resident memory in bytes.
+pub(crate) fn resident(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    let kib = kib.and_then(|kib| kib.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| io::Error::other("the system does not tell VmRSS"))
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::connection::connect;
+use crate::memory::{processor_time, resident};
 use crate::process::Emulator;
 use crate::report::{Limit, Report};
 use crate::statistics::Rounds;
-use crate::usage::{processor_time, resident};
 
 /// What is kept settles within this time.
 const REST: Duration = Duration::from_millis(200);

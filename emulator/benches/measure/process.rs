@@ -1,14 +1,17 @@
 //! The processes under measurement, ended when they are dropped.
+//!
+//! The emulator's control API, as much of it as is needed: one POST over a connection of its own.
 
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::{env, fs};
+use std::{env, fs, io};
 
 use serde_json::Value;
 
 use crate::arguments::ROLE;
+use crate::connection::connect;
 use crate::secured_echo::{Listener, Wrapping};
 
 /// The queue that the benchmarks use.
@@ -183,4 +186,22 @@ fn topology() -> io::Result<PathBuf> {
 /// A file of ours in the build directory.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Moves the namespace's clock forward, and returns when everything due on the way has happened.
+pub(crate) fn advance(http: SocketAddr, seconds: u32) -> io::Result<()> {
+    let body = format!("{{\"seconds\":{seconds}}}");
+    let mut stream = connect(http)?;
+    write!(
+        stream,
+        "POST /$emulator/v1/clock/advance HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    match answer.starts_with("HTTP/1.1 200") {
+        true => Ok(()),
+        false => Err(io::Error::other(answer)),
+    }
 }

@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use servicebus_test_support::stream::Stream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -19,7 +20,6 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::Outcome;
 use crate::connection::READ;
 use crate::frames::Transfers;
-use crate::stream::Stream;
 
 /// What the emulator reads in one go.
 const BLOCK: usize = 64 * 1024;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::frames::{Transfers, message};
+use crate::memory::processor_time;
 use crate::process::{Echo, Emulator};
 use crate::raw::Raw;
 use crate::receiver::{Accept, Receiver};
 use crate::report::{Limit, Report};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
-use crate::usage::processor_time;
 
 /// Unanswered sends, and credit of the receiver.
 const IN_FLIGHT: u32 = 1000;

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use servicebus_test_support::stream::{Cut, Stream};
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::connection::Connection;
+use crate::connection::{Connection, HUNG};
 use crate::frames::{Transfers, message};
 use crate::process::{Emulator, SecuredEcho};
 use crate::receiver::{Accept, Receiver};
@@ -18,7 +19,6 @@ use crate::report::{Limit, Report};
 use crate::secured_echo::{Listener, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
-use crate::stream::{Cut, Stream};
 use crate::throughput::{Passed, at_rest, passed};
 
 /// Unanswered sends, credit of the receiver, and frames on their way through the echo.
@@ -106,12 +106,16 @@ const SHAPES: [Shape; 3] = [
 ];
 
 fn connect(shape: &Shape, listener: &Listener) -> io::Result<Stream> {
-    match shape.wrapping {
-        Wrapping::Tls => Stream::secured(listener.address, &listener.certificate),
-        Wrapping::WebSocket => {
-            Stream::websocket(listener.address, &listener.certificate, shape.cut)
-        }
+    let trusted = [listener.certificate.clone()];
+    let stream = Stream::secured_by(listener.address, "localhost", trusted)?;
+    stream.set_read_timeout(HUNG);
+    if shape.wrapping == Wrapping::Tls {
+        return Ok(stream);
     }
+    // Without a subprotocol, of which the echo knows nothing.
+    let upgraded = stream.upgraded("/$servicebus/websocket", None);
+    let (socket, _) = upgraded.map_err(io::Error::other)?;
+    Ok(Stream::messages(socket, shape.cut))
 }
 
 fn through_emulator(

@@ -14,9 +14,7 @@ mod token;
 
 mod ast;
 mod parser;
-mod print;
 
-mod decimal;
 mod properties;
 mod system;
 mod text;
@@ -28,7 +26,6 @@ mod like;
 mod operators;
 
 mod correlation;
-mod edits;
 mod error;
 mod explain;
 mod index;
@@ -36,13 +33,13 @@ mod rule;
 mod sql;
 
 pub use correlation::{Correlation, CorrelationFilter};
-pub use edits::{Edit, Edits, Target};
 pub use error::{EvaluationError, Fault, Problem, RuleError, RulePart, SyntaxError};
 pub use explain::{Explanation, Outcome, Reason, explain};
 pub use index::CorrelationIndex;
 pub use operators::Truth;
 pub use parser::Parameters;
 pub use properties::{Name, Properties, Sections};
+pub use rule::{Edit, Edits, Target};
 pub use rule::{Filter, Rule};
 pub use sql::{Action, SqlFilter};
 pub use system::{System, SystemProperty};

@@ -34,14 +34,14 @@ pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession,
 pub use entity::operation::dead_letter::TransferFailure;
 pub use entity::operation::forward::RETRY_INTERVAL;
 pub use entity::operation::peek::Peeked;
+pub use entity::operation::receive::ReceiveDeferredError;
 pub use entity::operation::receive::{Delivery, DeliveryView};
-pub use entity::operation::receive_deferred::ReceiveDeferredError;
-pub use entity::operation::renew::RenewError;
 pub use entity::operation::rules::{ChangeRuleError, RuleChange};
-pub use entity::operation::schedule::CancelError;
+pub use entity::operation::send::CancelError;
 pub use entity::operation::send::SendError;
 pub use entity::operation::session_lock::SessionError;
 pub use entity::operation::session_state::SessionView;
+pub use entity::operation::settle::RenewError;
 pub use entity::operation::settle::{Outcome, SettleError};
 pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::operation::transact::{TransactError, Transaction};

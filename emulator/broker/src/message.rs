@@ -5,11 +5,8 @@
 
 mod annotations;
 mod application;
-mod decimals;
 mod edit;
 mod encode;
-mod error;
-mod header;
 mod limits;
 mod properties;
 mod sections;
@@ -23,7 +20,7 @@ use servicebus_codec::DecodeError;
 
 pub use application::PropertyChanges;
 pub use encode::BrokerProperties;
-pub use error::MessageError;
+pub use limits::MessageError;
 
 use crate::ids::IdSource;
 use crate::time::Timestamp;
@@ -51,7 +48,7 @@ impl Message {
     /// Reads one encoded message. A message without id is given one of 32 hexadecimal digits (decision D30).
     pub fn parse(payload: Bytes, ids: &mut dyn IdSource) -> Result<Self, MessageError> {
         let (payload, sections) = in_standard_form(payload)?;
-        let header = header::Header::parse(sections.header(&payload))?;
+        let header = encode::Header::parse(sections.header(&payload))?;
         let properties = sections.properties(&payload);
         let glance = properties::glance(properties)?;
         let time_to_live = header.time_to_live(&glance)?;

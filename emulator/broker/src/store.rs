@@ -4,7 +4,6 @@
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
 mod change;
-mod due;
 mod enlistments;
 mod forwards;
 mod indexes;
@@ -22,7 +21,7 @@ use crate::ids::{EntityId, EntityPath, LockNonce, Offset, ReceiverId, SequenceNu
 use crate::message::Message;
 use crate::policy::StorePolicy;
 use crate::time::{Deadline, Timestamp};
-pub(crate) use due::Due;
+pub(crate) use change::Due;
 use enlistments::Enlistments;
 use forwards::Forwards;
 use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};

@@ -9,16 +9,15 @@
 //! Source: OASIS AMQP 1.0, part 1 (types).
 
 mod code;
-mod error;
 mod reader;
 mod value;
 mod writer;
 
 pub use code::symbol_constructor;
-pub use error::DecodeError;
 pub use reader::{
     Array, Compound, Descriptor, ElementBudget, Fields, MAX_DEPTH, MAX_ELEMENTS, MAX_WIDTHLESS,
     Reader,
 };
+pub use value::DecodeError;
 pub use value::Value;
 pub use writer::{Mark, Writer};

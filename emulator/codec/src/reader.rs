@@ -5,7 +5,6 @@
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
-mod array;
 mod fields;
 mod validate;
 
@@ -14,7 +13,7 @@ use uuid::Uuid;
 use crate::code::{self, Width};
 use crate::{DecodeError, Value};
 
-pub use array::Array;
+pub use fields::Array;
 pub use fields::Fields;
 pub use validate::ElementBudget;
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 pub struct ExplorationRequest {
     /// What the test is called.
     pub name: String,
-    /// What the namespace of each run holds: a configuration file with one namespace; nothing unless set.
+    /// What the namespace of each run holds: a configuration of one namespace, as an object or a text; nothing unless set.
     pub topology: Option<Value>,
     /// The names of those whose operations are explored; each has a key of its own. The test itself uses the namespace's.
     pub parties: Vec<String>,
@@ -23,13 +23,16 @@ pub struct ExplorationRequest {
     pub runs: Option<u64>,
     /// Most seconds from the first run; 30 unless set.
     pub within: Option<f64>,
+    /// Seconds after which it is removed when nothing is asked of it; 600 unless set.
+    pub keep: Option<f64>,
     /// How many faults a run may have, 1 or 2; 1 unless set.
     pub faults: Option<u64>,
-    /// The names of the effects that are tried; all unless set.
+    /// The names of the effects that are tried; unless set all but `crash-before` and `crash-after`, with which the connections
+    /// of a party end and its code goes on.
     pub effects: Option<Vec<String>>,
-    /// Parts of keys: only operations with one of them in theirs are struck.
+    /// Parts of keys: faults are applied only to operations with one of them in theirs.
     pub only: Vec<String>,
-    /// Parts of keys: operations with one of them in theirs are not struck.
+    /// Parts of keys: no fault is applied to operations with one of them in theirs.
     pub except: Vec<String>,
     /// In place of all that is planned: the faults of this token alone.
     pub token: Option<String>,
@@ -53,7 +56,7 @@ pub struct ExplorationRun {
     pub token: Option<String>,
     /// The name of its namespace, which is there until the result of the run is told.
     pub namespace: String,
-    /// The connection string of the test itself, whose operations are not struck.
+    /// The connection string of the test itself, to whose operations no fault is applied.
     pub connection_string: String,
     /// The connection string of each party.
     pub parties: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Scripted faults: which operations are struck, and what becomes of them.
+//! Scripted faults: which operations they are applied to, and what becomes of these.
 
 mod effect;
 mod operation;
@@ -17,12 +17,12 @@ pub use operation::Operation;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Fault {
-    /// What a client does that is struck.
+    /// What a client does that the fault is applied to.
     pub operation: Operation,
     /// What the operation must have beside its kind.
     #[serde(flatten)]
     pub filter: Filter,
-    /// Which of these operations are struck, and by what.
+    /// Which of these operations it is applied to, and with what effect.
     #[serde(flatten)]
     pub pick: Pick,
 }
@@ -70,7 +70,7 @@ pub struct Property {
     pub value: Value,
 }
 
-/// Which of the operations that a fault is meant for are struck, and what becomes of these.
+/// Which of the operations that a fault is meant for it is applied to, and what becomes of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -79,7 +79,7 @@ pub enum Pick {
     Random {
         /// How chance decides.
         random: Random,
-        /// One of them becomes of an operation that is struck.
+        /// One of them becomes of an operation that the fault is applied to.
         effects: Vec<Effect>,
     },
     /// By their number.
@@ -119,13 +119,13 @@ pub struct ScriptedFault {
     /// What goes wrong, and when.
     #[serde(flatten)]
     pub fault: Fault,
-    /// How many operations it was meant for, those that it struck included.
+    /// How many operations it was meant for, those that it was applied to included.
     pub matched: u64,
     /// How many operations of this kind concerned other entities.
     pub elsewhere: u64,
     /// How many operations of this kind on its entity were not otherwise as it asks.
     pub different: u64,
-    /// How often it struck.
+    /// How often it was applied.
     pub hits: u64,
 }
 
@@ -143,7 +143,7 @@ pub struct Faults {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FaultRequest {
-    /// What a client does that is struck. `settle` is any of the four that follow it.
+    /// What a client does that the fault is applied to. `settle` is any of the four that follow it.
     #[cfg_attr(feature = "schema", schemars(with = "Operation"))]
     pub operation: String,
     /// The address of an entity that it must concern; any unless set. Not with `connect`.
@@ -205,7 +205,7 @@ impl Pick {
         }
     }
 
-    /// What may become of an operation that is struck.
+    /// What may become of an operation that the fault is applied to.
     pub fn effects(&self) -> &[Effect] {
         match self {
             Self::Random { effects, .. } => effects,

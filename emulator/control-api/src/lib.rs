@@ -6,7 +6,6 @@
 //! with the routes.
 
 mod clock;
-mod counts;
 mod encoding;
 mod entity;
 mod error;
@@ -21,7 +20,7 @@ mod session;
 mod timeline;
 
 pub use clock::{Advance, Clock, ClockHold, HoldClock, Settle, Settled};
-pub use counts::Counts;
+pub use entity::Counts;
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};
 pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation};

@@ -1,6 +1,7 @@
 //! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
 
 mod configuration;
+mod explorations;
 mod operation;
 mod routes;
 
@@ -16,6 +17,7 @@ use operation::Operation;
 pub fn document() -> Value {
     let mut description = Description::new();
     routes::describe(&mut description);
+    explorations::describe(&mut description);
     description.finish()
 }
 
@@ -52,19 +54,9 @@ impl Description {
     }
 
     /// Adds a route of the group: `GET /health`, with an id that names its function in generated clients.
-    fn route(
-        &mut self,
-        line: &str,
-        id: &str,
-        summary: &str,
-        describe: impl FnOnce(Operation<'_>) -> Operation<'_>,
-    ) {
+    fn route(&mut self, line: &str, id: &str, summary: &str) -> Operation<'_> {
         let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
-        let tag = self.tags.last().map(|tag| tag["name"].clone());
-        let operation = Operation::new(self, path, id, summary, tag);
-        let described = describe(operation).finish();
-        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
-        methods[method.to_lowercase()] = described;
+        Operation::new(self, path, method.to_lowercase(), id, summary)
     }
 
     fn answer<T: JsonSchema>(&mut self) -> Value {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
 
-use super::atom::{Feed, Item, entry, feed, listed_services, write_entry};
 use super::call::{Answer, Call, Shape};
+use super::call::{Feed, Item, entry, feed, listed_services, write_entry};
 use super::describe::{View, write_rule};
 use super::refusal::ServiceError;
 use super::route::Route;

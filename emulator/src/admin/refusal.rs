@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use servicebus_broker::Timestamp;
 use uuid::Uuid;
 
-use crate::calendar;
+use crate::clock;
 
 /// Longest text that goes back to a client, in bytes.
 const MAX_TEXT: usize = 2048;
@@ -148,7 +148,7 @@ impl ServiceError {
             path,
             now,
         } = tail;
-        let at = calendar::date(*now);
+        let at = clock::date(*now);
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
         let text = &self.text;
         match self.speaker {

@@ -2,17 +2,17 @@
 //!
 //! What Service Bus Explorer and the client library of its time write: comparisons of a property with a value, joined
 //! by `and` and `or`. Keywords and names of properties have any case.
-
-mod token;
+//!
+//! The words of a `$filter`.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use servicebus_broker::Timestamp;
 
 use super::describe::View;
 use super::refusal::ServiceError;
 use super::time::{Frame, Instant};
-use token::{Token, tokens};
 
 /// Longest filter, in characters.
 const MAX_LENGTH: usize = 2048;
@@ -300,5 +300,164 @@ fn malformed(reason: &str) -> ServiceError {
     .without_sub_code()
 }
 
+/// One word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Token {
+    Name(String),
+    /// In quotes, of which two stand for one; `datetime` may stand before them.
+    Text(String),
+    Number(String),
+    Open,
+    Close,
+    Comma,
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(text) | Self::Number(text) => write!(formatter, "'{text}'"),
+            Self::Text(text) => write!(formatter, "the text '{text}'"),
+            Self::Open => formatter.write_str("'('"),
+            Self::Close => formatter.write_str("')'"),
+            Self::Comma => formatter.write_str("','"),
+        }
+    }
+}
+
+/// Splits a filter into words; what is none is told.
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (token, behind) = match first {
+            '(' => (Token::Open, &rest[1..]),
+            ')' => (Token::Close, &rest[1..]),
+            ',' => (Token::Comma, &rest[1..]),
+            '\'' => quoted(rest)?,
+            _ => word(rest)?,
+        };
+        // datetime'2012-04-23' is a text like any other.
+        if matches!(token, Token::Text(_))
+            && matches!(tokens.last(), Some(Token::Name(name)) if name.eq_ignore_ascii_case("datetime"))
+        {
+            tokens.pop();
+        }
+        tokens.push(token);
+        rest = behind.trim_start();
+    }
+    Ok(tokens)
+}
+
+fn quoted(rest: &str) -> Result<(Token, &str), String> {
+    let mut text = String::new();
+    let mut inner = &rest[1..];
+    loop {
+        let end = inner.find('\'').ok_or("a quote is not closed")?;
+        text.push_str(&inner[..end]);
+        inner = &inner[end + 1..];
+        match inner.strip_prefix('\'') {
+            Some(more) => {
+                text.push('\'');
+                inner = more;
+            }
+            None => return Ok((Token::Text(text), inner)),
+        }
+    }
+}
+
+fn word(rest: &str) -> Result<(Token, &str), String> {
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '+');
+    let end = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+    let (word, behind) = rest.split_at(end);
+    match word.chars().next() {
+        None => Err(format!(
+            "{:?} is not allowed",
+            rest.chars().next().unwrap_or_default()
+        )),
+        Some(first) if first.is_ascii_digit() || first == '-' => {
+            Ok((Token::Number(word.to_owned()), behind))
+        }
+        Some(_) => Ok((Token::Name(word.to_owned()), behind)),
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use Property::*;
+
+    use super::*;
+
+    #[test]
+    fn filters_of_old_clients_are_understood() {
+        let starts = |text: &str| Selection::StartsWith(Path, text.into());
+        let many = Selection::Is(MessageCount, Operator::Gt, Literal::Number(10.0));
+        for (text, selection) in [
+            ("startswith(path, 'a') eq true", starts("a")),
+            ("startsWith( Path ,'it''s')", starts("it's")),
+            (
+                "startswith(path,'a') eq false",
+                Selection::Not(starts("a").into()),
+            ),
+            ("messageCount Gt 10", many.clone()),
+            ("(messagecount gt '10')", many.clone()),
+            (
+                "accessedAt Lt datetime'1970-01-01T00:00:01Z'",
+                Selection::Is(AccessedAt, Operator::Lt, Literal::Instant(1000)),
+            ),
+            (
+                "createdAt ge '1970-01-01T00:00:01'",
+                Selection::Is(CreatedAt, Operator::Ge, Literal::Instant(1000)),
+            ),
+            (
+                "path eq 'a' Or messageCount gt 10 And startswith(path,'b') eq true",
+                Selection::Or(
+                    Selection::Is(Path, Operator::Eq, Literal::Text("a".into())).into(),
+                    Selection::And(many.into(), starts("b").into()).into(),
+                ),
+            ),
+        ] {
+            assert_eq!(Selection::parse(text), Ok(selection), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_filters_are_refused() {
+        let refused = Selection::parse("size gt 1").unwrap_err();
+        assert_eq!(refused.status, 400);
+        let text = format!("{refused:?}");
+        assert!(
+            text.contains(
+                "Invalid Filter. The specified property 'size' does not exist or is not allowed."
+            ),
+            "{text}"
+        );
+        for text in [
+            "path",
+            "path eq",
+            "path eq 1",
+            "path like 'a'",
+            "messageCount gt 'many'",
+            "createdAt lt 'soon'",
+            "startswith(path)",
+            "startswith(path,'a'",
+            "startswith(path,'a') eq 1",
+            "path eq 'a",
+            "path eq 'a' path eq 'b'",
+            "path eq 'a' and",
+            "path = 'a'",
+            ")",
+            &"(".repeat(100),
+            &"a".repeat(3000),
+        ] {
+            let refused = Selection::parse(text);
+            assert!(refused.is_err(), "{text}: {refused:?}");
+        }
+    }
+
+    proptest::proptest! {
+    #[test]
+    fn no_filter_panics(text in "[a-z('), 0-9=é-]{0,60}") {
+        let _ = Selection::parse(&text);
+    }
+    }
+}

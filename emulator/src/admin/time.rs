@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servicebus_broker::Timestamp;
 
-use crate::calendar;
+use crate::clock;
 use crate::namespace::Namespace;
 
 /// The Unix epoch in ticks of 100 ns since the year 1, where .NET begins to count.
@@ -47,7 +47,7 @@ impl Frame {
     }
 
     fn format(self, at: Timestamp, form: &str) -> String {
-        let at = calendar::from_millis(self.shown(at));
+        let at = clock::from_millis(self.shown(at));
         at.strftime(form).to_string()
     }
 

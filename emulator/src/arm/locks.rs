@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Refusal, member, object};
-use crate::resource_state::{ManagementLock, ResourceState};
+use crate::shared::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
 /// Most locks.

@@ -3,10 +3,23 @@
 //! A connection shows tokens one by one and renews them while it runs: a grant is kept per audience, a
 //! later token for the same audience replaces the earlier one, and the rights of the connection are the
 //! union of what has not expired.
+//!
+//! The three rights of Service Bus and sets of them.
+//!
+//! What a token is for: from the many spellings of SDKs to one path.
+//!
+//! The same entity is claimed as `sb://host/orders`, `amqps://host:5671/orders/` or
+//! `HTTP://HOST/Orders/$management` (wire.md §2.2). Scheme, host, port and case say nothing in an
+//! emulator, so only the lower-case path is kept (decision D14). JavaScript signs the whole URL of an HTTP request: its
+//! query says nothing either, and its path may be encoded once more.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::BitOr;
 
-use super::{Claim, Claims, covers};
+use percent_encoding::percent_decode_str;
 
 /// Most audiences of a connection: every entity of a full namespace, and its `$management`.
 const MAX_AUDIENCES: usize = 20_000;
@@ -95,6 +108,138 @@ fn is_within(audience: &str, entity_path: &str) -> bool {
     let entity = entity_path.trim_matches('/').to_lowercase();
     let below = entity.get(audience.len()..).unwrap_or_default();
     below.is_empty() || below.starts_with("/$") || below.starts_with("/subscriptions/")
+}
+
+/// One right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// To send to an entity.
+    Send,
+    /// To receive from an entity.
+    Listen,
+    /// To create, change and delete entities.
+    Manage,
+}
+
+/// A set of rights. Managing does not imply the others: the service only grants it together with them.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Claims(u8);
+
+impl Claim {
+    /// Every right, in the order in which Service Bus lists them.
+    pub const ALL: [Self; 3] = [Self::Send, Self::Listen, Self::Manage];
+
+    /// The right as the service writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "Send",
+            Self::Listen => "Listen",
+            Self::Manage => "Manage",
+        }
+    }
+
+    fn bit(self) -> u8 {
+        match self {
+            Self::Send => 0b001,
+            Self::Listen => 0b010,
+            Self::Manage => 0b100,
+        }
+    }
+}
+
+impl Claims {
+    /// Every right.
+    pub const ALL: Self = Self(0b111);
+    /// To send and nothing else.
+    pub const SEND: Self = Self(0b001);
+    /// To receive and nothing else.
+    pub const LISTEN: Self = Self(0b010);
+    /// No right.
+    pub const NONE: Self = Self(0);
+
+    /// Whether the set has the right.
+    pub fn contains(self, claim: Claim) -> bool {
+        self.0 & claim.bit() != 0
+    }
+}
+
+impl BitOr for Claims {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl FromIterator<Claim> for Claims {
+    fn from_iter<I: IntoIterator<Item = Claim>>(claims: I) -> Self {
+        Self(claims.into_iter().fold(0, |bits, claim| bits | claim.bit()))
+    }
+}
+
+impl fmt::Display for Claims {
+    /// The rights with commas between, or `none`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = Claim::ALL.into_iter().filter(|claim| self.contains(*claim));
+        let names: Vec<&str> = held.map(Claim::name).collect();
+        match names.is_empty() {
+            true => formatter.write_str("none"),
+            false => formatter.write_str(&names.join(", ")),
+        }
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Claims({self})")
+    }
+}
+
+/// Service Bus host names end in it; a text without scheme that begins with one has an authority.
+const SERVICE_SUFFIX: &str = ".servicebus.windows.net";
+
+/// The path of an audience: lower-case, decoded, no slash at either end; empty for a whole namespace.
+pub fn audience_path(audience: &str) -> String {
+    let once = decode(audience);
+    // Some SDKs encode twice: a plain URI has no encoded scheme separator.
+    let text = match once.contains("://") {
+        true => once,
+        false => Cow::Owned(decode(&once).into_owned()),
+    };
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => without_authority(&text),
+    };
+    let path = path.split('?').next().unwrap_or_default();
+    decode(path).trim_matches('/').to_lowercase()
+}
+
+/// Whether a token for `audience_path` (as [`audience_path`] gives it) holds at the address `entity_path`:
+/// for the entity itself and everything below it, be that `$management`, a sub-queue or a subscription.
+pub fn covers(audience_path: &str, entity_path: &str) -> bool {
+    let entity = entity_path.trim_matches('/').to_lowercase();
+    match entity.strip_prefix(audience_path) {
+        Some(below) => audience_path.is_empty() || below.is_empty() || below.starts_with('/'),
+        None => false,
+    }
+}
+
+fn decode(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// A text without scheme begins with an authority only when it looks like one: entity names may have dots.
+fn without_authority(text: &str) -> &str {
+    let (first, rest) = text.split_once('/').unwrap_or((text, ""));
+    if is_authority(first) { rest } else { text }
+}
+
+fn is_authority(text: &str) -> bool {
+    let host = text.to_ascii_lowercase();
+    host == "localhost"
+        || host.contains(':')
+        || host.ends_with(SERVICE_SUFFIX)
+        || host.parse::<IpAddr>().is_ok()
 }
 
 #[cfg(test)]
@@ -205,5 +350,78 @@ mod tests {
             Claim::Send,
             0
         ));
+    }
+
+    #[test]
+    fn a_set_has_what_was_put_in() {
+        let claims: Claims = [Claim::Send, Claim::Manage].into_iter().collect();
+        assert!(claims.contains(Claim::Send) && claims.contains(Claim::Manage));
+        assert!(!claims.contains(Claim::Listen));
+        assert_eq!(claims.to_string(), "Send, Manage");
+        assert_eq!(Claim::ALL.into_iter().collect::<Claims>(), Claims::ALL);
+        assert_eq!(Claims::NONE.to_string(), "none");
+        let both: Claims = [Claim::Send, Claim::Listen].into_iter().collect();
+        assert_eq!(Claims::SEND | Claims::LISTEN, both);
+    }
+
+    #[test]
+    fn every_spelling_has_one_path() {
+        let table = [
+            ("sb://localhost/orders", "orders"),
+            (
+                "sb://localhost:5672/Orders/$Management",
+                "orders/$management",
+            ),
+            ("amqps://host.servicebus.windows.net:5671/orders/", "orders"),
+            ("amqp://127.0.0.1/orders", "orders"),
+            ("amqps://[::1]:5671/orders", "orders"),
+            ("HTTP://HOST//T/Subscriptions/S", "t/subscriptions/s"),
+            ("amqps://host/", ""),
+            ("amqps://host", ""),
+            ("sb%3A%2F%2Flocalhost%2Forders", "orders"),
+            ("sb%253a%252f%252flocalhost%252forders", "orders"),
+            ("ns.servicebus.windows.net/orders", "orders"),
+            ("localhost:5672/orders", "orders"),
+            (
+                "https%3a%2f%2flocalhost%3a5300%2fq1%3fapi-version%3d2021-05",
+                "q1",
+            ),
+            (
+                "https://localhost:5300/$resources/queues?%24skip=0",
+                "$resources/queues",
+            ),
+            ("https%3A%2F%2Flocalhost%2Fa%252Fq1", "a/q1"),
+            ("queue.1", "queue.1"),
+            ("/orders", "orders"),
+            ("a/b", "a/b"),
+            ("localhost", ""),
+            ("", ""),
+            ("%ff%zz%", "\u{fffd}%zz%"),
+        ];
+        for (audience, path) in table {
+            assert_eq!(audience_path(audience), path, "{audience}");
+        }
+    }
+
+    #[test]
+    fn a_token_covers_its_entity_and_what_is_below() {
+        assert!(covers("", "anything/at/all"));
+        assert!(covers("orders", "orders"));
+        assert!(covers("orders", "Orders/$management"));
+        assert!(covers("orders", "/ORDERS/$DeadLetterQueue"));
+        assert!(covers("t", "t/Subscriptions/s"));
+        assert!(!covers("orders", "orders2"));
+        assert!(!covers("orders", "order"));
+        assert!(!covers("orders/$management", "orders"));
+        assert!(!covers("orders", ""));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_audience_panics(audience in "\\PC*", entity in "\\PC*") {
+            let path = audience_path(&audience);
+            let _ = covers(&path, &entity);
+            proptest::prop_assert!(covers("", &entity));
+        }
     }
 }

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use ring::hmac;
 
-use super::error::quote;
+use super::quote;
 use super::{Claims, Key, TokenError, audience_path};
 
 const PREFIX: &str = "SharedAccessSignature ";
@@ -218,4 +218,248 @@ fn lower_hex(encoded: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Signatures here were computed by another implementation (Python's hmac), not by the code under test.
+
+    use super::*;
+
+    const EXPIRY: i64 = 1_900_000_000;
+    const NOW: i64 = EXPIRY - 1;
+
+    /// What `sb%3A%2F%2Flocalhost%2Forders`, a newline and the expiry give with the well-known key.
+    const UPPER: &str = "0wfUzNKMIgNwcGA8%2FuuZcg34aAxbW6w9HO2hCp1i594%3D";
+    /// The same over `sb%3a%2f%2flocalhost%2forders`.
+    const LOWER: &str = "cVaTzARgsAUJDA%2FOxxbA0bEQxghvHNTz1uZd%2BGqTED8%3D";
+    /// The same over `sb://localhost/orders`.
+    const RAW: &str = "frdUZf8mJb62OrAV5mM34Uf8NCsarBIs9gPiD36%2B6dQ%3D";
+
+    fn token(resource: &str, signature: &str) -> String {
+        format!(
+            "SharedAccessSignature sr={resource}&sig={signature}&se=1900000000&skn=RootManageSharedAccessKey"
+        )
+    }
+
+    fn judged(token: &str) -> Result<VerifiedToken, TokenError> {
+        verify(token, &[Key::well_known()], NOW)
+    }
+
+    #[test]
+    fn every_spelling_of_a_resource_is_verified() {
+        let table = [
+            ("sb%3A%2F%2Flocalhost%2Forders", UPPER, "orders"),
+            ("sb%3a%2f%2flocalhost%2forders", LOWER, "orders"),
+            // Signed in one spelling, sent in another.
+            ("sb%3a%2f%2flocalhost%2forders", UPPER, "orders"),
+            ("sb%3A%2F%2Flocalhost%2Forders", LOWER, "orders"),
+            ("sb://localhost/orders", UPPER, "orders"),
+            ("sb://localhost/orders", RAW, "orders"),
+            ("sb%3A%2F%2Flocalhost%2Forders", RAW, "orders"),
+            // Signed encoded, then encoded once more.
+            ("sb%253A%252F%252Flocalhost%252Forders", UPPER, "orders"),
+            // A namespace-level resource, as .NET signs it.
+            (
+                "amqps%3a%2f%2flocalhost%2f",
+                "5VVK7ZdeyzSgZeB6O2FvSaylRW1G%2BDgE6%2Fg4NGUo92g%3D",
+                "",
+            ),
+            (
+                "sb%3A%2F%2Flocalhost%2Forders%2F%24management",
+                "Uifch4v8N8O1df6L8bjHJZc2kHuj8hv5YkJJKe3Xrcg%3D",
+                "orders/$management",
+            ),
+            // A signature that was not encoded.
+            (
+                "sb%3A%2F%2Flocalhost%2Forders",
+                "0wfUzNKMIgNwcGA8/uuZcg34aAxbW6w9HO2hCp1i594=",
+                "orders",
+            ),
+        ];
+        for (resource, signature, path) in table {
+            let expected = VerifiedToken {
+                key_name: "RootManageSharedAccessKey".into(),
+                claims: Claims::ALL,
+                audience_path: path.into(),
+                expires_at: EXPIRY,
+            };
+            assert_eq!(
+                judged(&token(resource, signature)),
+                Ok(expected),
+                "{resource}"
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_stand_in_any_order() {
+        let shuffled = format!(
+            "sharedaccesssignature skn=RootManageSharedAccessKey&x=y&se=1900000000&sig={UPPER}&sr=sb%3A%2F%2Flocalhost%2Forders"
+        );
+        assert!(judged(&shuffled).is_ok());
+    }
+
+    #[test]
+    fn what_is_signed_here_is_what_others_sign() {
+        let signed = sign("sb://localhost/orders", &Key::well_known(), EXPIRY);
+        assert_eq!(signed, token("sb%3A%2F%2Flocalhost%2Forders", UPPER));
+    }
+
+    #[test]
+    fn refusals_name_the_key_and_the_expiry_and_never_the_secret() {
+        let valid = token("sb%3A%2F%2Flocalhost%2Forders", UPPER);
+        let expired = verify(&valid, &[Key::well_known()], EXPIRY).unwrap_err();
+        assert_eq!(
+            expired.to_string(),
+            "ExpiredToken: The token is expired. Expiration time: '2030-03-17 17:46:40Z'"
+        );
+        let other = Key {
+            key: "other".into(),
+            ..Key::well_known()
+        };
+        let wrong = verify(&valid, &[other], NOW).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "the signature does not match the key named \"RootManageSharedAccessKey\""
+        );
+        let unknown = verify(&valid, &[], NOW).unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "no key is named \"RootManageSharedAccessKey\" in this namespace"
+        );
+        let elsewhere = judged(&token("sb%3A%2F%2Flocalhost%2Finvoices", UPPER));
+        assert_eq!(
+            elsewhere,
+            Err(TokenError::BadSignature("RootManageSharedAccessKey".into()))
+        );
+        let later = valid.replace("1900000000", "1900000001");
+        assert!(matches!(judged(&later), Err(TokenError::BadSignature(_))));
+        assert!(!format!("{:?}", Key::well_known()).contains("SAS_KEY_VALUE"));
+    }
+
+    #[test]
+    fn a_wrong_signature_is_told_before_an_expiry() {
+        let forged = token(
+            "sb%3A%2F%2Flocalhost%2Forders",
+            LOWER.trim_end_matches("%3D"),
+        );
+        assert!(matches!(
+            verify(&forged, &[Key::well_known()], EXPIRY + 1),
+            Err(TokenError::Malformed(_))
+        ));
+        let forged = token("sb%3A%2F%2Flocalhost%2Finvoices", LOWER);
+        let refused = verify(&forged, &[Key::well_known()], EXPIRY + 1);
+        assert!(matches!(refused, Err(TokenError::BadSignature(_))));
+    }
+
+    #[test]
+    fn keys_of_one_name_are_all_tried() {
+        let old = Key {
+            key: "old".into(),
+            ..Key::well_known()
+        };
+        let valid = token("sb%3A%2F%2Flocalhost%2Forders", UPPER);
+        assert!(verify(&valid, &[old, Key::well_known()], NOW).is_ok());
+    }
+
+    #[test]
+    fn malformed_tokens_say_what_is_missing() {
+        let table = [
+            ("", "it does not begin with \"SharedAccessSignature \""),
+            (
+                "Bearer x",
+                "it does not begin with \"SharedAccessSignature \"",
+            ),
+            ("SharedAccessSignature ", "a parameter has no '='"),
+            ("SharedAccessSignature sr", "a parameter has no '='"),
+            (
+                "SharedAccessSignature sig=a&se=1&skn=k",
+                "sr, the resource, is missing",
+            ),
+            (
+                "SharedAccessSignature sr=a&se=1&skn=k",
+                "sig, the signature, is missing",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&skn=k",
+                "se, the expiry, is missing",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=1",
+                "skn, the name of the key, is missing",
+            ),
+            (
+                "SharedAccessSignature sr=a&sr=a&sig=YQ==&se=1&skn=k",
+                "a parameter stands twice",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=soon&skn=k",
+                "se, the expiry, is not a number of seconds",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=&skn=k",
+                "se, the expiry, is not a number of seconds",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=-1&skn=k",
+                "se, the expiry, is not a number of seconds",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=99999999999999999999&skn=k",
+                "se, the expiry, is not a number of seconds",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=!&se=1&skn=k",
+                "sig, the signature, is not base64",
+            ),
+            (
+                "SharedAccessSignature sr=a&sig=YQ==&se=1&skn=%ff",
+                "a parameter is not UTF-8",
+            ),
+        ];
+        for (text, reason) in table {
+            let refused = judged(text).unwrap_err();
+            assert_eq!(refused, TokenError::Malformed(reason), "{text}");
+            assert_eq!(refused.to_string(), format!("malformed token: {reason}"));
+        }
+    }
+
+    #[test]
+    fn the_key_name_is_known_before_the_key() {
+        let text = token("x", "YQ==");
+        assert_eq!(
+            claimed_key_name(&text).as_deref(),
+            Some("RootManageSharedAccessKey")
+        );
+        assert_eq!(claimed_key_name("abc"), None);
+    }
+
+    #[test]
+    fn long_names_are_cut_in_errors() {
+        let name = "n".repeat(5000);
+        let refused = judged(&format!(
+            "SharedAccessSignature sr=a&sig=YQ==&se=1&skn={name}"
+        ));
+        assert_eq!(refused, Err(TokenError::UnknownKey("n".repeat(100))));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_token_panics(text in "\\PC*") {
+            let _ = judged(&text);
+            let _ = judged(&format!("SharedAccessSignature {text}"));
+        }
+
+        #[test]
+        fn no_likely_token_panics(resource in "[a-z%/:0-9A-F&=]{0,20}", signature in "[A-Za-z0-9%+=]{0,44}", expiry in "[0-9-]{0,20}") {
+            let _ = judged(&format!(
+                "SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn=RootManageSharedAccessKey"
+            ));
+        }
+
+        #[test]
+        fn what_is_signed_is_verified(resource in "\\PC{1,40}", name in "[^\\x00-\\x1f;]{1,20}", secret in "\\PC*") {
+            let key = Key { name, key: secret, claims: Claims::ALL };
+            let verified = verify(&sign(&resource, &key, EXPIRY), std::slice::from_ref(&key), NOW);
+            proptest::prop_assert_eq!(verified.map(|token| token.key_name), Ok(key.name));
+        }
+    }
+}

@@ -2,16 +2,20 @@
 //!
 //! Only shape is judged here; whether a value is legal is for [`super::resolve`]. Keys are those of the
 //! official schema, and `Emulator` is ours.
+//!
+//! The shape of our own block in a namespace: `Emulator`.
 
-mod emulator;
 mod entity;
 
+use std::fmt;
+
 use jsonc_parser::ast::Value;
-use servicebus_broker::Tier;
+use servicebus_broker::{NamespaceSettings, Tier};
 
-use super::reader::{Located, Object, Report};
+use super::reader::{Located, Object, Report, json, wrong_type};
+use super::{Arm, words};
+use crate::auth::{Claim, TokenCheck};
 
-pub(crate) use emulator::{EmulatorBlock, JwtBlock, KeyBlock, KeysBlock};
 pub(crate) use entity::AMQP;
 pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
 pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
@@ -78,4 +82,148 @@ impl NamespaceBlock {
             emulator: emulator.unwrap_or_else(|| EmulatorBlock::of_tier(default_tier)),
         }
     }
+}
+
+/// The `Emulator` block of a namespace.
+#[derive(Debug, Default)]
+pub(crate) struct EmulatorBlock {
+    pub(crate) settings: NamespaceSettings,
+    pub(crate) keys: Option<Located<Vec<KeyBlock>>>,
+    pub(crate) token_check: Option<TokenCheck>,
+    pub(crate) jwt: Option<JwtBlock>,
+    pub(crate) arm: Option<Arm>,
+    pub(crate) address: Option<Located<String>>,
+}
+
+/// `Emulator.Jwt`: a word, or an object with a key set.
+#[derive(Debug)]
+pub(crate) enum JwtBlock {
+    Accept,
+    Refuse,
+    Check {
+        /// None when it was reported as missing.
+        keys: Option<Located<KeysBlock>>,
+        audience: Option<String>,
+    },
+}
+
+/// `Emulator.Jwt.Keys`.
+pub(crate) enum KeysBlock {
+    /// The name of a file with the set.
+    File(String),
+    /// The set itself.
+    Inline(serde_json::Value),
+}
+
+/// One element of `Emulator.Keys`.
+pub(crate) struct KeyBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) key: Option<Located<String>>,
+    pub(crate) claims: Option<Located<Vec<Claim>>>,
+}
+
+impl fmt::Debug for KeysBlock {
+    /// Without the set: who has a private key may have written that instead.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => formatter.debug_tuple("File").field(name).finish(),
+            Self::Inline(_) => formatter.debug_tuple("Inline").finish_non_exhaustive(),
+        }
+    }
+}
+
+impl fmt::Debug for KeyBlock {
+    /// Without the key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("KeyBlock")
+            .field("name", &self.name)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EmulatorBlock {
+    /// What holds where nothing is written.
+    pub(crate) fn of_tier(tier: Tier) -> Self {
+        let settings = NamespaceSettings {
+            tier,
+            ..NamespaceSettings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
+        let jwt = read_jwt(&mut object);
+        let Self { mut settings, .. } = Self::of_tier(default_tier);
+        for setting in &words::SETTINGS {
+            (setting.read)(&mut object, &mut settings);
+        }
+        let block = Self {
+            settings,
+            keys: object.secret_objects("Keys").map(|keys| Located {
+                place: keys.place,
+                value: keys.value.into_iter().map(KeyBlock::read).collect(),
+            }),
+            token_check: object
+                .choice("TokenCheck", &words::TOKEN_CHECK)
+                .map(|word| word.value),
+            jwt,
+            arm: object.choice("Arm", &words::ARM).map(|word| word.value),
+            address: object.string("Address"),
+        };
+        object.finish();
+        block
+    }
+}
+
+impl KeyBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let block = Self {
+            name: object.required_string("Name"),
+            key: object.required_secret("Key"),
+            claims: object.choices("Claims", &words::CLAIMS),
+        };
+        object.finish();
+        block
+    }
+}
+
+fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
+    if let Value::Object(_) = object.any("Jwt")?.value {
+        let mut check = object.object("Jwt")?;
+        let keys = read_keys(&mut check);
+        let audience = check.string("Audience").map(|audience| audience.value);
+        check.finish();
+        return Some(JwtBlock::Check { keys, audience });
+    }
+    let words = [("accept", true), ("refuse", false)];
+    let word = object.choice("Jwt", &words)?;
+    Some(match word.value {
+        true => JwtBlock::Accept,
+        false => JwtBlock::Refuse,
+    })
+}
+
+/// The name of a file, or a key set, of which no problem repeats anything.
+fn read_keys(check: &mut Object<'_, '_>) -> Option<Located<KeysBlock>> {
+    let Located { place, value } = check.required_any("Keys")?;
+    Some(match value {
+        Value::StringLit(file) => Located {
+            place,
+            value: KeysBlock::File(file.value.to_string()),
+        },
+        Value::Object(_) => Located {
+            place: place.secret(),
+            value: KeysBlock::Inline(json(value)),
+        },
+        Value::NumberLit(_) | Value::BooleanLit(_) | Value::Array(_) | Value::NullKeyword(_) => {
+            let expected = "the name of a file, or a JSON web key set";
+            wrong_type(check.report(), &place.secret(), value, expected);
+            return None;
+        }
+    })
 }

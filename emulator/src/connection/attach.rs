@@ -9,7 +9,7 @@ use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettle
 use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
-use super::clients;
+use super::client;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
 use crate::auth::Claim;
@@ -24,7 +24,7 @@ const ENVELOPE: u64 = 64 * 1024;
 impl ClientConnection {
     pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         if self.client.shared.options.outcome_delay
-            && clients::begins_as_fe2o3(attach.session_windows())
+            && client::begins_as_fe2o3(attach.session_windows())
         {
             self.held.delay();
         }

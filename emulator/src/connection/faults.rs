@@ -8,6 +8,5 @@ mod inject;
 mod later;
 mod refuse;
 mod sight;
-mod state;
 
-pub(crate) use state::{ConnectionFaults, link_of};
+pub(crate) use later::{ConnectionFaults, link_of};

@@ -11,8 +11,8 @@ use servicebus_broker::LockToken;
 
 use super::account::Books;
 use super::account::{HANDLED_AT_ONCE, OUTPUT_FULL};
+use super::client;
 use super::client::Client;
-use super::clients;
 use super::commit::{Work, attempted};
 use super::deliver::Outbound;
 use super::faults::ConnectionFaults;
@@ -288,7 +288,7 @@ impl ClientConnection {
                 .to_owned();
             self.client.choose_by_host(host);
         }
-        if self.client.shared.options.outcome_delay && clients::opens_as_fe2o3(open) {
+        if self.client.shared.options.outcome_delay && client::opens_as_fe2o3(open) {
             self.held.delay();
         }
         self.client.container_id.clone_from(&open.container_id);
@@ -365,7 +365,7 @@ impl ClientConnection {
     }
 
     /// The emulator stops.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn send_close(&mut self) {
         let refusal = ServiceError::new(Condition::ConnectionForced, "The emulator is stopping.");
         let error = self.client.refuse(&refusal, None);
         self.engine.close(Some(error));

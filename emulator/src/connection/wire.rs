@@ -1,10 +1,160 @@
 //! The stream of a peer, over TCP, TLS or WebSocket: how it is read and written by turns.
 //!
 //! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
-
-pub(crate) mod stream;
+//!
+//! Streams that carry AMQP: over TCP and TLS, read and written by turns.
 
 pub(crate) mod websocket;
 
 pub(crate) mod line;
 mod messages;
+
+use std::io;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use servicebus_amqp::Output;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+use tokio::net::TcpStream;
+
+use super::account::{READ_BLOCK, READ_TURN};
+use crate::tls::Secured;
+
+/// A stream that can be looked into.
+pub(crate) trait Unread {
+    /// Whether the operating system has bytes from the peer that were not read; the runtime may not know of them yet.
+    fn has_unread(&self) -> bool;
+}
+
+/// A stream that carries AMQP. What returns `Pending` wakes the context when it should be asked again.
+pub(crate) trait Wire: Unread {
+    /// Appends what is there, as much as one turn deals with, and says how much that was; 0 at the end of the stream.
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>>;
+
+    /// Takes from the output what can be taken; ready when all of it is with the operating system.
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>>;
+
+    /// Ends the stream in good order; all output has been written.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Tells the peer that what was read last is no part of the protocol, where the stream has words for that.
+    fn poll_refuse(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    /// Bytes that are kept of what was read, and of what is to be written beside the output.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Takes down that the peer has exceeded a limit, if the stream has words for that, and says whether it has:
+    /// [`Wire::poll_refuse`] tells them.
+    fn blame(&mut self, _reason: &str) -> bool {
+        false
+    }
+
+    /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
+    fn acknowledge(&self);
+}
+
+impl Unread for TcpStream {
+    fn has_unread(&self) -> bool {
+        // The runtime learns of them a moment later than a peer that asks for something else elsewhere.
+        let mut first = [MaybeUninit::uninit()];
+        matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
+    }
+}
+
+impl Wire for TcpStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
+        input.reserve(READ_BLOCK);
+        let mut read = ready!(pin!(self.read_buf(input)).poll(cx))?;
+        let mut last = read;
+        // Whole blocks: there is more.
+        while last >= READ_BLOCK && read < READ_TURN {
+            input.reserve(READ_BLOCK);
+            last = match self.try_read_buf(input) {
+                Ok(last) => last,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            read += last;
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
+        while !output.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 16];
+            let count = output.chunks(&mut slices);
+            match self.try_write_vectored(&slices[..count]) {
+                Ok(written) => output.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.poll_write_ready(cx))?;
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self).poll_shutdown(cx)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn acknowledge(&self) {
+        // Not being able to is not worth an error: the peer waits 40 ms.
+        let _ = socket2::SockRef::from(self).set_tcp_quickack(true);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn acknowledge(&self) {}
+}
+
+impl Unread for Secured {
+    fn has_unread(&self) -> bool {
+        self.get_ref().0.get_ref().has_unread()
+    }
+}
+
+impl Wire for Secured {
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
+        let mut read = 0;
+        // Each read gives what one record held.
+        while read < READ_TURN {
+            input.reserve(READ_BLOCK);
+            let polled = pin!(self.read_buf(input)).poll(cx);
+            if polled.is_pending() && read > 0 {
+                break;
+            }
+            match ready!(polled)? {
+                0 => break,
+                more => read += more,
+            }
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
+        while !output.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 16];
+            let count = output.chunks(&mut slices);
+            let stream = Pin::new(&mut *self);
+            let written = ready!(stream.poll_write_vectored(cx, &slices[..count]))?;
+            output.advance(written);
+        }
+        Pin::new(self).poll_flush(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self).poll_shutdown(cx)
+    }
+
+    fn acknowledge(&self) {
+        self.get_ref().0.get_ref().acknowledge();
+    }
+}

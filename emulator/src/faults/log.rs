@@ -6,7 +6,7 @@ use servicebus_broker::Timestamp;
 use servicebus_control_api::{LoggedOperation, Operations, Struck};
 
 use super::{MatchContext, MatchedFaults, Traits};
-use crate::calendar;
+use crate::clock;
 
 /// Operations that are kept; the oldest go first.
 const KEPT: usize = 16 * 1024;
@@ -44,7 +44,7 @@ impl OperationLog {
         });
         self.operations.push_back(LoggedOperation {
             number: self.recorded,
-            at: calendar::system_time(now),
+            at: clock::system_time(now),
             offset: now.since(started_at).as_secs_f64(),
             operation,
             name: context.name.map(str::to_owned),

@@ -8,8 +8,8 @@ use servicebus_control_api::{Advance, Clock, ClockHold, HoldClock, Problem, Sett
 
 use super::counts::find;
 use super::error::ApiError;
-use super::request::{Body, Chosen, Id};
-use crate::calendar;
+use super::error::{Body, Chosen, Id};
+use crate::clock;
 use crate::namespace::{Busy, MAX_HOLDS};
 
 /// Longest advance: no setting of Service Bus looks further ahead.
@@ -24,7 +24,7 @@ const DEFAULT_WAIT: f64 = 5.0;
 pub(crate) async fn show(Chosen(namespace): Chosen) -> Json<Clock> {
     let reading = namespace.clock.read();
     Json(Clock {
-        now: calendar::system_time(reading.now),
+        now: clock::system_time(reading.now),
         offset_seconds: reading.ahead as f64 / 1000.0,
         frozen: reading.frozen,
         auto: namespace.auto.is_on(),
@@ -36,7 +36,7 @@ pub(crate) async fn advance(
     Body(Advance { seconds, steps }): Body<Advance>,
 ) -> Result<Json<Clock>, ApiError> {
     let namespace = &chosen.0;
-    let left = calendar::last().since(namespace.clock.now());
+    let left = clock::last().since(namespace.clock.now());
     let by = duration("seconds", seconds, MAX_ADVANCE.min(left.as_secs_f64()))?;
     let steps = steps.unwrap_or(MAX_STEPS);
     if steps > MAX_STEPS {
@@ -51,7 +51,7 @@ pub(crate) async fn advance(
                 "stopped after {} of {seconds} s, because {steps} deadlines were reached; the clock shows {}: advance \
                  it again for the rest",
                 passed.as_secs_f64(),
-                calendar::date(namespace.clock.now())
+                clock::date(namespace.clock.now())
             );
             let status = StatusCode::REQUEST_TIMEOUT;
             Err(ApiError::new(status, "not-advanced", message))

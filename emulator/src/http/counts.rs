@@ -8,7 +8,7 @@ use servicebus_broker::{EntityPath, SubQueue};
 use servicebus_control_api::{Counts, Receiver, Receivers};
 
 use super::error::{ApiError, check_whole};
-use super::request::{Asked, Chosen};
+use super::error::{Asked, Chosen};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Destination};
 

@@ -18,7 +18,7 @@ use servicebus_control_api::Problem;
 
 use super::Control;
 use super::error::ApiError;
-use super::request::{Chosen, path_name};
+use super::error::{Chosen, path_name};
 use crate::config;
 use crate::namespace::{AdministerError, Namespace, SharedEntity};
 

@@ -18,7 +18,7 @@ use servicebus_control_api::{Explanation, NamedValue, Problem, Reason, RuleExpla
 
 use super::counts::find;
 use super::error::ApiError;
-use super::request::{Asked, Chosen};
+use super::error::{Asked, Chosen};
 use crate::namespace::{Ids, Namespace};
 use crate::rest::batch;
 

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use servicebus_control_api::{FaultRequest, Faults, ScriptedFault};
 
 use super::error::ApiError;
-use super::request::{Body, Chosen, Id};
+use super::error::{Body, Chosen, Id};
 use crate::faults::MAX;
 use crate::namespace::Namespace;
 

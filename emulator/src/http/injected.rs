@@ -18,7 +18,7 @@ use crate::faults::{
 };
 use crate::namespace::Namespace;
 use crate::rest::Route;
-use crate::service_http::token;
+use crate::service_http::{XML, error_body, token};
 
 /// Put into a response that must not be sent: the connection ends instead.
 #[derive(Debug, Clone, Copy)]
@@ -106,11 +106,8 @@ fn answer(api: Api, status: u16, error: &ErrorText) -> Response {
     if api == Api::Resources {
         return arm::refusal(status, &error.description);
     }
-    let detail = quick_xml::escape::escape(&error.description);
-    let code = status.as_str();
-    let body = format!("<Error><Code>{code}</Code><Detail>{detail}</Detail></Error>");
-    let media_type = "application/xml; charset=utf-8";
-    (status, [(CONTENT_TYPE, media_type)], body).into_response()
+    let body = error_body(status.as_str(), &error.description);
+    (status, [(CONTENT_TYPE, XML)], body).into_response()
 }
 
 fn hang_up() -> Response {

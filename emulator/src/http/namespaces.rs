@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::Control;
 use super::error::ApiError;
-use super::request::{Chosen, Name};
+use super::error::{Chosen, Name};
 use crate::config::{self, NamespaceConfig};
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use servicebus_control_api::{Operations, RecordOperations, Released};
 
 use super::error::ApiError;
-use super::request::{Asked, Body, Chosen};
+use super::error::{Asked, Body, Chosen};
 
 /// Operations in one answer, unless fewer are asked for.
 const LIMIT: usize = 1000;

@@ -16,8 +16,8 @@ use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
-    Control, clock, counts, entities, explain, faults, namespaces, operations, process, sessions,
-    timeline,
+    Control, clock, counts, entities, explain, explorations, faults, namespaces, operations,
+    process, sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -89,6 +89,14 @@ fn of_process() -> Vec<Route> {
         post(v1!("/clock/freeze"), clock::freeze),
         post(v1!("/clock/resume"), clock::resume),
         get(v1!("/namespaces"), namespaces::list),
+        post(v1!("/explorations"), explorations::begin),
+        get(v1!("/explorations/{id}"), explorations::report),
+        delete(v1!("/explorations/{id}"), explorations::remove),
+        post(v1!("/explorations/{id}/runs"), explorations::next),
+        post(
+            v1!("/explorations/{id}/runs/{number}/result"),
+            explorations::end,
+        ),
     ]
 }
 

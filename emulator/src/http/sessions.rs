@@ -7,8 +7,8 @@ use servicebus_control_api::{LoseSessionLock, Session, Sessions};
 
 use super::counts::{OfEntity, find};
 use super::error::ApiError;
-use super::request::{Asked, Body, Chosen};
-use crate::calendar;
+use super::error::{Asked, Body, Chosen};
+use crate::clock;
 use crate::namespace::{Namespace, SharedEntity};
 
 /// All sessions that hold something, in the order of their ids; `state` is base64, or null when there is none.
@@ -52,7 +52,7 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Session {
     shown.locked = session.locked as u64;
     shown.deferred = session.deferred as u64;
     shown.holder = session.holder.map(|holder| namespace.receiver_name(holder));
-    shown.locked_until = session.locked_until.map(calendar::system_time);
+    shown.locked_until = session.locked_until.map(clock::system_time);
     shown.state = session.state.cloned();
     shown
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinSet;
 
-use super::served::{Entry, Namespaces, Served};
+use super::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::listeners::Listening;
 use crate::namespace::Namespace;

@@ -9,7 +9,7 @@ use servicebus_amqp::Error;
 use servicebus_broker::{EntityPath, SubQueue, Timestamp};
 use uuid::Uuid;
 
-use crate::calendar;
+use crate::clock;
 
 /// Why something is refused, as a client's code tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -327,7 +327,7 @@ impl ServiceError {
 
     /// The text with the tail of the service: what to look for in log and timeline (decision D29).
     pub(crate) fn tracked(&self, tracking: Uuid, system: &str, real_now: Timestamp) -> String {
-        let at = calendar::date(real_now);
+        let at = clock::date(real_now);
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
         let text = &self.text;
         format!("{text} TrackingId:{tracking}_B0, SystemTracker:{system}, Timestamp:{at}")

@@ -1,17 +1,107 @@
 //! `$management` of a store: a map comes in, a call is made, a map goes out (wire.md §6).
+//!
+//! One request to `$management`: which operation it asks for, and what all of them read.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
-mod call;
+use servicebus_broker::{
+    Context, Entity, EntityPath, LockToken, ReceiverId, SequenceNumber, SubQueue, Transaction,
+};
+
+use super::condition::{Condition, ServiceError};
+use super::request::{Reply, Request};
+
 mod messages;
 mod rules;
-mod scheduling;
 mod sessions;
 
-pub(crate) use call::Management;
 pub(crate) use rules::{
     change_refusal, enumerate_rules, is_about_rules, is_batch_delete, rule_change,
 };
+
+/// One request as the operations see it.
+pub(crate) struct Management<'a, 'b> {
+    pub(crate) request: &'a Request,
+    pub(crate) entity: &'a mut Entity,
+    pub(crate) cx: &'a mut Context<'b>,
+    pub(crate) kind: SubQueue,
+    /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
+    pub(crate) ahead: i64,
+    /// What the client calls the namespace.
+    pub(crate) host: &'a str,
+    /// Who holds the locks of what is handed out here.
+    pub(crate) receiver_id: ReceiverId,
+    /// The receiver that the request is made for, if it says so.
+    pub(crate) asked_by: Option<ReceiverId>,
+    /// Whether that only browses the session that the request names.
+    pub(crate) browses: bool,
+    /// Where messages that are scheduled go on to when they are due.
+    pub(crate) destination: Option<&'a EntityPath>,
+    /// The transaction that the request is part of.
+    pub(crate) transaction: Option<&'a mut Transaction>,
+}
+
+impl Management<'_, '_> {
+    /// Does what the request asks for.
+    pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
+        match self.request.property("operation") {
+            Some("com.microsoft:renew-lock") => self.renew_lock(),
+            Some("com.microsoft:peek-message") => self.peek_message(),
+            Some("com.microsoft:update-disposition") => self.update_disposition(),
+            Some("com.microsoft:schedule-message") => self.schedule_message(),
+            Some("com.microsoft:cancel-scheduled-message") => self.cancel_scheduled_message(),
+            Some("com.microsoft:receive-by-sequence-number") => self.receive_by_sequence_number(),
+            Some("com.microsoft:batch-delete-messages") => self.batch_delete_messages(),
+            Some("com.microsoft:renew-session-lock") => self.renew_session_lock(),
+            Some("com.microsoft:get-session-state") => self.get_session_state(),
+            Some("com.microsoft:set-session-state") => self.set_session_state(),
+            Some("com.microsoft:get-message-sessions") => self.get_message_sessions(),
+            Some(other) => Err(ServiceError::new(
+                Condition::NotImplemented,
+                format!(
+                    "The operation '{other}' is not supported by this version of the emulator."
+                ),
+            )),
+            None => Err(argument("the application property 'operation'", "a string")),
+        }
+    }
+
+    /// `lock-tokens`: an array or list of uuids.
+    pub(crate) fn lock_tokens(&self) -> Result<Vec<LockToken>, ServiceError> {
+        let tokens = self.request.elements("lock-tokens");
+        let tokens = tokens.ok_or_else(|| argument("lock-tokens", "an array of uuid"))?;
+        let uuid = |token: &serde_amqp::Value| match token {
+            serde_amqp::Value::Uuid(uuid) => {
+                Ok(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
+            }
+            _ => Err(argument("lock-tokens", "an array of uuid")),
+        };
+        tokens.iter().map(uuid).collect()
+    }
+
+    /// `sequence-numbers`: an array or list of longs.
+    pub(crate) fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, ServiceError> {
+        let wrong = || {
+            argument(
+                "sequence-numbers",
+                "an array of long with at least one element",
+            )
+        };
+        let numbers = self.request.elements("sequence-numbers");
+        let numbers = numbers.filter(|numbers| !numbers.is_empty());
+        let number = |number: &serde_amqp::Value| match *number {
+            serde_amqp::Value::Long(number) => Ok(SequenceNumber(number as u64)),
+            _ => Err(wrong()),
+        };
+        numbers.ok_or_else(wrong)?.iter().map(number).collect()
+    }
+}
+
+/// The refusal of a request that lacks something.
+pub(crate) fn argument(name: &str, allowed: &str) -> ServiceError {
+    let text = format!("{name} is missing or has a wrong type; it must be {allowed}.");
+    ServiceError::new(Condition::ArgumentError, text)
+}

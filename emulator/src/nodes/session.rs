@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_says_nothing_waits_for_65_seconds() {
+    fn a_receiver_that_says_nothing_waits_for_65_seconds() {
         let path: EntityPath = "q".parse().unwrap();
         let seconds = |property| patience(property, &path).map(|patience| patience.as_secs());
         assert_eq!(seconds(None), Ok(65));

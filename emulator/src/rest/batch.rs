@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::broker_properties::BrokerPropertiesHeader;
+use super::context::Rejection;
 use super::outgoing::OutgoingMessage;
-use super::rejection::Rejection;
 use super::value::PropertyValue;
 use crate::nodes::quote;
 

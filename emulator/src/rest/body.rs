@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value as Json;
 use servicebus_codec::{Array, Compound, DecodeError, MAX_DEPTH, Reader, Value};
 
-use super::dates::http_date;
+use super::headers::http_date;
 
 /// What a described value begins with.
 const DESCRIBED: u8 = 0x00;

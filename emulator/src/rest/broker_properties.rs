@@ -5,8 +5,8 @@
 use serde_json::{Map, Value};
 use servicebus_broker::BrokerProperties;
 
-use super::dates::{http_date, parse_date, parse_time_span};
-use super::rejection::Rejection;
+use super::context::Rejection;
+use super::headers::{http_date, parse_date, parse_time_span};
 use crate::nodes::quote;
 
 /// The longest time span of .NET, in seconds: what a message shows that never expires (recorded at the service).

@@ -9,7 +9,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
 
 use super::body::Body;
 use super::broker_properties::put_stamp;
-use super::dates::http_date;
+use super::headers::http_date;
 use super::headers::{BROKER_PROPERTIES, put_property};
 use super::value::{text_entries, to_ascii};
 use crate::service_http::XML;

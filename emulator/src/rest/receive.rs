@@ -21,10 +21,10 @@ use servicebus_broker::{
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
+use super::LockedMessage;
+use super::context::Rejection;
 use super::context::{Place, RequestContext};
 use super::decoded::DecodedMessage;
-use super::rejection::Rejection;
-use super::route::LockedMessage;
 use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
 use crate::service_http;
 use crate::service_http::XML;

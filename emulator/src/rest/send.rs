@@ -8,11 +8,11 @@ use servicebus_broker::{Message, MessageError};
 
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
+use super::context::Rejection;
 use super::context::{Place, RequestContext};
 use super::headers::{BROKER_PROPERTIES, application_properties};
 use super::headers::{Content, ReadError};
 use super::outgoing::OutgoingMessage;
-use super::rejection::Rejection;
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};
 use crate::service_http::XML;
 

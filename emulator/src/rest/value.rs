@@ -5,7 +5,7 @@
 
 use servicebus_codec::{Compound, Descriptor, Reader, Value as Amqp, Writer};
 
-use super::dates::{http_date, parse_http_date};
+use super::headers::{http_date, parse_http_date};
 
 /// Ticks of 100 ns in a second, in which .NET counts.
 const TICKS: f64 = 10_000_000.0;

@@ -10,9 +10,9 @@ use bytes::BytesMut;
 use servicebus_amqp::Output;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 
-use super::peers::AcceptedConnection;
-use super::peers::serve_peer;
+use super::AcceptedConnection;
 use super::protocol;
+use super::serve_peer;
 use super::web::Cover;
 use crate::connection::{Unread, Wire};
 use crate::namespaces::ConnectionOrigin;

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::peers::AcceptedConnection;
+use super::AcceptedConnection;
 use crate::access::Peer;
 use crate::connection::{self, Unread, WebSocket};
 use crate::http::{Abort, Stopping, internal_error, malformed, too_much};

@@ -11,12 +11,93 @@
 
 mod support;
 
-mod admin;
+/// The HTTP administration API, as SDKs and Service Bus Explorer use it (admin-http.md).
+mod admin {
+    mod authorization;
+    mod bodies;
+    mod flowing;
+    mod observed;
+    mod paging;
+    mod paths;
+    mod properties;
+    mod queues;
+    mod rules;
+    mod topics;
+    mod validation;
+}
 mod arm;
-mod control;
+/// The control API, by which tests own time and look inside.
+mod control {
+    mod clock;
+    mod errors;
+    mod explain;
+    mod explorations;
+    mod faults;
+    mod openapi;
+    mod operations;
+    mod queues;
+    mod sessions;
+    mod settled;
+    mod timeline;
+    mod topics;
+    mod virtual_namespaces;
+}
 mod listeners;
-mod process;
-mod rest;
+/// The binary, as scripts rely on it.
+mod process {
+    mod arguments;
+    mod client_settings;
+    mod configuration;
+    mod ready;
+    mod stop;
+}
+/// The REST data plane, request by request (Microsoft's "Service Bus runtime REST").
+mod rest {
+    mod addresses;
+    mod authorisation;
+    mod mapping;
+    mod receiving;
+    mod sending;
+    mod waiting;
+}
 mod simulation;
-mod wire;
+/// AMQP, frame by frame.
+mod wire {
+    mod attach;
+    mod authorisation;
+    mod batches;
+    mod credit;
+    mod deferral;
+    mod deliveries;
+    mod entities;
+    mod expiry;
+    mod forwarding;
+    mod garbage;
+    mod handshake;
+    mod headers;
+    mod long_polls;
+    mod management;
+    mod memory;
+    mod namespaces;
+    mod observed;
+    mod outcome_delay;
+    mod partitions;
+    mod replies;
+    mod rules;
+    mod scheduling;
+    mod sends;
+    /// Sessions: accepted, waited for, held, lost, and asked about (semantics §6, wire.md §5).
+    mod sessions {
+        mod accept;
+        mod management;
+        mod order;
+        mod state;
+        mod waiting;
+    }
+    mod settlement;
+    mod slow;
+    mod subscriptions;
+    mod topics;
+    mod transactions;
+}
 mod words;

@@ -71,7 +71,7 @@ fn take_stock(bus: &Bus, ledger: &Ledger, seed: u64) {
         let counts = bus.http.counts("q");
         (counts["locked"] == 0).then_some(counts)
     });
-    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    let path = "~/settled";
     bus.http.post(path, &serde_json::json!({"within": 30})).ok();
     let mut peer = bus.client();
     let mut left = |address: &str, count: u64| {

@@ -11,11 +11,7 @@ mod node;
 mod peer;
 mod process;
 mod receiving;
-mod requests;
 mod rest;
-mod sending;
-mod sessions;
-mod stream;
 mod transactions;
 
 pub(crate) use admin::{
@@ -26,18 +22,17 @@ pub(crate) use bus::{
 };
 pub(crate) use http::{Answer, Http};
 pub(crate) use link::{Attach, Link};
-pub(crate) use node::{Node, Reply};
+pub(crate) use node::{
+    Node, Reply, assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by,
+    received, refused_with, schedule, scheduled, tokens,
+};
 pub(crate) use peer::{Open, Peer};
 pub(crate) use process::{FREE_PORTS, Process, TemporaryFile, own_loopback, run};
 pub(crate) use receiving::{
-    Delivery, abandoned, accepted, dead_lettered, deferred, refused, released,
-};
-pub(crate) use requests::{
-    assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by, received,
-    refused_with, schedule, scheduled, tokens,
+    BATCH, Delivery, abandoned, accepted, batch, dead_lettered, deferred, refused, released,
 };
 pub(crate) use rest::{Response, Rest, http_date, root_token};
-pub(crate) use sending::{BATCH, batch};
+pub(crate) use servicebus_test_support::stream::Stream;
 pub(crate) use servicebus_test_support::{
     frame::{
         AMQP_HEADER, ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN,
@@ -49,12 +44,10 @@ pub(crate) use servicebus_test_support::{
         timestamp, uint, ulong, uuid,
     },
 };
-pub(crate) use sessions::{
-    described, filling_sessions, filter, granted, in_session, locked_until, peek_in, send_all,
-    sessions,
+pub(crate) use transactions::{
+    described, discharge, filling_sessions, filter, granted, in_session, in_transaction,
+    locked_until, peek_in, send_all, sessions,
 };
-pub(crate) use stream::Stream;
-pub(crate) use transactions::{discharge, in_transaction};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -49,6 +49,7 @@ effects! {
     Reject "reject" 4 "was refused",
     Close "close" 5 "did not happen: its connection was closed",
     Failover "failover" 5 "happened, then the service was updated: all locks and links were lost",
+    FailoverBefore "failover-before" 5 "did not happen: the service was updated, and all locks and links were lost",
     DropBefore "drop-before" 6 "did not happen: the connection dropped",
     DropAfter "drop-after" 6 "happened, then the connection dropped",
     CrashBefore "crash-before" 7 "did not happen: the process crashed",
@@ -83,6 +84,7 @@ impl Effect {
             Self::Postpone => api::Effect::Postpone,
             Self::Elsewhere => api::Effect::Elsewhere,
             Self::Failover => api::Effect::Failover { when: When::After },
+            Self::FailoverBefore => api::Effect::Failover { when: When::Before },
             Self::CrashBefore => api::Effect::Crash { when: When::Before },
             Self::CrashAfter => api::Effect::Crash { when: When::After },
             Self::ServerBusy => api::Effect::Reject(ErrorText::new("com.microsoft:server-busy")),
@@ -130,8 +132,8 @@ impl Effect {
     fn of(operation: Operation) -> &'static [Self] {
         use Effect::{
             Answer408, Answer500, Answer503, Close, CrashAfter, CrashBefore, DeliverTwice,
-            DetachAfter, DetachBefore, DropAfter, DropBefore, Elsewhere, Failover, LoseLock,
-            LoseReply, LoseSessionLock, Postpone, Reject, ServerBusy,
+            DetachAfter, DetachBefore, DropAfter, DropBefore, Elsewhere, Failover, FailoverBefore,
+            LoseLock, LoseReply, LoseSessionLock, Postpone, Reject, ServerBusy,
         };
         match operation {
             Operation::Send => &[
@@ -140,6 +142,8 @@ impl Effect {
                 LoseReply,
                 DetachBefore,
                 DetachAfter,
+                Failover,
+                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,
@@ -162,6 +166,7 @@ impl Effect {
                 LoseLock,
                 LoseSessionLock,
                 Failover,
+                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,
@@ -172,6 +177,8 @@ impl Effect {
                 DetachAfter,
                 LoseLock,
                 LoseSessionLock,
+                Failover,
+                FailoverBefore,
                 DropBefore,
                 DropAfter,
                 CrashBefore,

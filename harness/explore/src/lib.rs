@@ -12,6 +12,6 @@ mod token;
 
 pub use effect::Effect;
 pub use plan::{Options, Plan, pairs, plan};
-pub use report::{Coverage, Failure, Finding, Report, cluster_key, weaker};
+pub use report::{Coverage, Failure, Finding, Report, cluster_key, simpler, weaker};
 pub use site::{Features, Site, sites, unstable_features};
 pub use token::{Token, TokenError};

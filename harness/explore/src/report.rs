@@ -58,6 +58,8 @@ pub struct Report {
     pub operations: usize,
     /// What is to be said beside.
     pub warnings: Vec<String>,
+    /// Whether a token repeats only what was planned, because events come in the order of real time.
+    pub is_statistical: bool,
 }
 
 impl Coverage {
@@ -118,7 +120,7 @@ impl Report {
             let _ = write!(text, ", found by {found} of them");
         }
         for (index, finding) in self.findings.iter().enumerate() {
-            let _ = write!(text, "\n\n{}", finding.text(index + 1, &self.name));
+            let _ = write!(text, "\n\n{}", finding.text(index + 1, self));
         }
         let _ = write!(text, "\n\n{}\n", self.coverage.table());
         let _ = write!(
@@ -160,7 +162,7 @@ impl Report {
 }
 
 impl Finding {
-    fn text(&self, number: usize, test: &str) -> String {
+    fn text(&self, number: usize, report: &Report) -> String {
         let mut titles = self
             .plan
             .faults
@@ -198,6 +200,14 @@ impl Finding {
             let _ = write!(text, "\n   {}", timeline.replace('\n', "\n   "));
         }
         let token = self.plan.token();
+        if report.is_statistical {
+            let _ = write!(
+                text,
+                "\n   replay: explore with \"token\": \"{token}\" (statistical: events come in the order of real time)"
+            );
+            return text;
+        }
+        let test = &report.name;
         let filter = test.rsplit("::").next().unwrap_or(test);
         let _ = write!(
             text,
@@ -224,19 +234,62 @@ fn listed(plans: &[Plan]) -> String {
 
 /// What failures have in common that are one: where they happened and what they say, without numbers and ids.
 pub fn cluster_key(failure: &Failure) -> (Option<String>, String) {
-    let plain = failure
+    let is_in_word = |character: char| character.is_alphanumeric() || character == '-';
+    let words = failure
         .message
-        .chars()
-        .filter(|character| !character.is_ascii_digit());
+        .split_inclusive(|character| !is_in_word(character));
+    let plain = words.map(|word| {
+        let name = word.trim_end_matches(|character| !is_in_word(character));
+        match name.contains(|character: char| character.is_ascii_digit()) {
+            true => &word[name.len()..],
+            false => word,
+        }
+    });
     (failure.location.clone(), plain.collect())
 }
 
-/// Orders plans by how much they explain: fewer faults, weaker effects; the earlier stays in front.
-pub fn weaker(plan: &Plan) -> (usize, u32) {
-    let strength = plan
-        .faults
-        .iter()
-        .map(|(_, effect)| effect.strength())
-        .sum();
-    (plan.faults.len(), strength)
+/// Orders plans by how much they explain: fewer faults, weaker effects, earlier operations.
+pub fn weaker(plan: &Plan) -> (usize, u32, u64) {
+    let effects = plan.faults.iter().map(|(_, effect)| effect.strength());
+    let first = plan.faults.first();
+    let number = first.map_or(0, |(site, _)| site.operation.number);
+    (plan.faults.len(), effects.sum(), number)
+}
+
+/// Returns what may fail as a plan does and explains more, the best first: one of its faults alone, then weaker effects at the
+/// same operations.
+pub fn simpler(plan: &Plan) -> Vec<Plan> {
+    let alone = plan.faults.iter().map(|fault| vec![fault.clone()]);
+    let mut simpler: Vec<Vec<_>> = alone.filter(|_| plan.faults.len() > 1).collect();
+    for (index, (site, effect)) in plan.faults.iter().enumerate() {
+        let mut effects = Effect::applicable(&site.operation);
+        effects.retain(|other| other.strength() < effect.strength());
+        effects.sort_by_key(|other| other.strength());
+        simpler.extend(effects.into_iter().map(|other| {
+            let mut faults = plan.faults.clone();
+            faults[index].1 = other;
+            faults
+        }));
+    }
+    simpler.into_iter().map(|faults| Plan { faults }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_one_that_differ_in_numbers_and_ids() {
+        let key = |message: &str| {
+            cluster_key(&Failure {
+                message: message.to_owned(),
+                location: None,
+            })
+        };
+        assert_eq!(
+            key("o-1 (f3a0-9b) was charged 2 times"),
+            key("o-17 (77c1-0d) was charged 3 times")
+        );
+        assert_ne!(key("o-1 was charged"), key("o-1 was lost"));
+    }
 }

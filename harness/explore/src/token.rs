@@ -99,7 +99,7 @@ mod tests {
         "worker" is no token: one begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report
         the token is of version x9, and this harness reads x1: explore again without it, and copy the token that the report then shows
         `a.send@q#1` in the token names no effect: write `=` and an effect behind the operation
-        the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, answer-408, answer-500, answer-503, lose-reply, detach-before, detach-after, deliver-twice, lose-lock, lose-session-lock, reject, close, failover, drop-before, drop-after, crash-before, crash-after
+        the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, answer-408, answer-500, answer-503, lose-reply, detach-before, detach-after, deliver-twice, lose-lock, lose-session-lock, reject, close, failover, failover-before, drop-before, drop-after, crash-before, crash-after
         "#
         );
     }

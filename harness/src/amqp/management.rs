@@ -18,9 +18,9 @@ use super::{Amqp, AmqpError, Condition, accepted, within};
 
 pub(crate) use encoded::{read as decode, write as encode};
 pub(crate) use requests::LockToken;
-pub(super) use requests::{field, instant, map};
+pub(crate) use requests::{field, instant, map};
 
-pub(super) type Map = OrderedMap<Value, Value>;
+pub(crate) type Map = OrderedMap<Value, Value>;
 
 struct Node {
     // Dropped in this order: the links are closed before their session.
@@ -123,6 +123,6 @@ fn text(value: Option<&SimpleValue>) -> String {
     }
 }
 
-pub(super) fn unexpected(what: &str, found: Option<&Value>) -> AmqpError {
+pub(crate) fn unexpected(what: &str, found: Option<&Value>) -> AmqpError {
     AmqpError::Protocol(format!("a management answer's {what} is {found:?}"))
 }

@@ -50,7 +50,7 @@ pub(crate) struct IncomingMessage {
 }
 
 impl ReceiverLink {
-    pub(super) fn new(session: SessionHandle<()>, receiver: Receiver) -> Self {
+    pub(crate) fn new(session: SessionHandle<()>, receiver: Receiver) -> Self {
         Self { receiver, session }
     }
 

@@ -14,10 +14,9 @@ use fe2o3_amqp::{
 };
 
 use super::{
-    ANSWER_WITHIN, Amqp, AmqpError, LockToken, ReceiveMode, ReceiverLink,
+    ANSWER_WITHIN, Amqp, AmqpError, ReceiverLink,
     management::{field, instant, map, unexpected},
 };
-use crate::received_message::ReceivedMessage;
 
 /// What makes a receiver one of sessions.
 const FILTER: &str = "com.microsoft:session-filter";
@@ -115,17 +114,6 @@ impl Amqp {
         let body = map([("session-id", session.into()), ("session-state", state)]);
         let answer = self.ask(address, "set-session-state", body).await;
         answer.map(|_nothing| ())
-    }
-
-    /// Receives a deferred message of a session that is held.
-    pub(crate) async fn receive_deferred_of_session(
-        &self,
-        address: &str,
-        number: i64,
-        session: &str,
-    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
-        self.by_number(address, number, ReceiveMode::PeekLock, Some(session))
-            .await
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Expectation<Attached> {
-    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
+    pub(crate) async fn check(self) -> Result<(), AssertionFailed> {
         let failure = async |receivers: Vec<Receiver>| {
             let report = Report::of(&self.client).await;
             let hint = hint::connecting(&report);
@@ -33,18 +33,22 @@ impl Expectation<Attached> {
 
     fn is_expected(&self, found: &[Receiver]) -> bool {
         let meant = found.iter().filter(|receiver| {
-            let mut target = self.target.iter();
+            let mut target = self.criteria.target.iter();
             target.all(|text| text.matches(Some(&receiver.client)))
         });
-        self.number.is(meant.count() as u64)
+        self.criteria.number.is(meant.count() as u64)
     }
 
     fn sentence(&self, found: &[Receiver]) -> String {
-        let (Number::AtLeast(number) | Number::Exactly(number)) = self.number;
+        let (Number::AtLeast(number) | Number::Exactly(number)) = self.criteria.number;
         let wanted = text::count(usize::try_from(number).unwrap_or(usize::MAX), "receiver");
-        let target = self.target.as_ref().map(|text| format!(" of {text}"));
+        let target = self
+            .criteria
+            .target
+            .as_ref()
+            .map(|text| format!(" of {text}"));
         let target = target.unwrap_or_default();
-        let within = text::seconds(self.within);
+        let within = text::seconds(self.criteria.within);
         let found = match found {
             [] => "none".to_owned(),
             found => {

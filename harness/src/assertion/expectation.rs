@@ -22,16 +22,22 @@ use crate::{
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct Expectation<K> {
-    pub(super) client: SubQueueClient,
-    pub(super) kind: K,
-    pub(super) which: Selector,
-    pub(super) reason: Option<Text>,
-    pub(super) description: Option<Text>,
-    pub(super) target: Option<Text>,
-    pub(super) due: Option<ScheduledEnqueueTime>,
-    pub(super) tolerance: Duration,
-    pub(super) number: Number,
-    pub(super) within: Duration,
+    pub(crate) client: SubQueueClient,
+    pub(crate) kind: K,
+    pub(crate) criteria: Criteria,
+}
+
+/// What was said of an assertion beside its kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Criteria {
+    pub(crate) which: Selector,
+    pub(crate) reason: Option<Text>,
+    pub(crate) description: Option<Text>,
+    pub(crate) target: Option<Text>,
+    pub(crate) due: Option<ScheduledEnqueueTime>,
+    pub(crate) tolerance: Duration,
+    pub(crate) number: Number,
+    pub(crate) within: Duration,
 }
 
 /// What an assertion expects.
@@ -67,39 +73,34 @@ pub trait Targeted: Kind {}
 pub trait Timed: Kind {}
 
 impl<K> Expectation<K> {
-    pub(super) fn new(client: &impl EntityClient, kind: K) -> Self {
+    pub(crate) fn new(client: &impl EntityClient, kind: K) -> Self {
         Self {
             client: client.as_ref().clone(),
             kind,
-            which: Selector::default(),
-            reason: None,
-            description: None,
-            target: None,
-            due: None,
-            tolerance: TOLERANCE,
-            number: Number::AtLeast(1),
-            within: client.as_ref().connections.within,
+            criteria: Criteria {
+                which: Selector::default(),
+                reason: None,
+                description: None,
+                target: None,
+                due: None,
+                tolerance: TOLERANCE,
+                number: Number::AtLeast(1),
+                within: client.as_ref().connections.within,
+            },
         }
     }
 
-    pub(super) fn with_kind<L>(self, kind: impl FnOnce(K) -> L) -> Expectation<L> {
+    pub(crate) fn with_kind<L>(self, kind: impl FnOnce(K) -> L) -> Expectation<L> {
         Expectation {
             kind: kind(self.kind),
             client: self.client,
-            which: self.which,
-            reason: self.reason,
-            description: self.description,
-            target: self.target,
-            due: self.due,
-            tolerance: self.tolerance,
-            number: self.number,
-            within: self.within,
+            criteria: self.criteria,
         }
     }
 
     /// Waits so long, in real time: for what is expected, or for the namespace to become idle where nothing is.
     pub fn within(mut self, within: Duration) -> Self {
-        self.within = within;
+        self.criteria.within = within;
         self
     }
 }
@@ -107,19 +108,19 @@ impl<K> Expectation<K> {
 impl<K: AboutMessages> Expectation<K> {
     /// Means messages with this id only.
     pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.which.message_id = Some(id.into());
+        self.criteria.which.message_id = Some(id.into());
         self
     }
 
     /// Means messages with this body only, read as text.
     pub fn body(mut self, body: impl Into<Text>) -> Self {
-        self.which.body = Some(body.into());
+        self.criteria.which.body = Some(body.into());
         self
     }
 
     /// Means messages only whose body is JSON with everything that is expected in it; objects may have more.
     pub fn body_json(mut self, expected: impl Into<Value>) -> Self {
-        self.which.body_json = Some(expected.into());
+        self.criteria.which.body_json = Some(expected.into());
         self
     }
 
@@ -128,7 +129,7 @@ impl<K: AboutMessages> Expectation<K> {
         mut self,
         predicate: impl Fn(&ReceivedMessage) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.which.predicate = Some(Predicate::new(predicate));
+        self.criteria.which.predicate = Some(Predicate::new(predicate));
         self
     }
 }
@@ -136,7 +137,7 @@ impl<K: AboutMessages> Expectation<K> {
 impl<K: Counted> Expectation<K> {
     /// Expects exactly so many messages; one at least, unless said.
     pub fn count(mut self, count: u64) -> Self {
-        self.number = Number::Exactly(count);
+        self.criteria.number = Number::Exactly(count);
         self
     }
 }
@@ -144,13 +145,13 @@ impl<K: Counted> Expectation<K> {
 impl<K: Repeated> Expectation<K> {
     /// Expects it exactly so many times; once at least, unless said.
     pub fn times(mut self, times: u64) -> Self {
-        self.number = Number::Exactly(times);
+        self.criteria.number = Number::Exactly(times);
         self
     }
 
     /// Expects it so many times or more.
     pub fn at_least(mut self, times: u64) -> Self {
-        self.number = Number::AtLeast(times);
+        self.criteria.number = Number::AtLeast(times);
         self
     }
 }
@@ -158,13 +159,13 @@ impl<K: Repeated> Expectation<K> {
 impl<K: AboutDeadLetters> Expectation<K> {
     /// Means dead letters with this reason only.
     pub fn reason(mut self, reason: impl Into<Text>) -> Self {
-        self.reason = Some(reason.into());
+        self.criteria.reason = Some(reason.into());
         self
     }
 
     /// Means dead letters with this description only.
     pub fn description(mut self, description: impl Into<Text>) -> Self {
-        self.description = Some(description.into());
+        self.criteria.description = Some(description.into());
         self
     }
 }
@@ -172,7 +173,7 @@ impl<K: AboutDeadLetters> Expectation<K> {
 impl<K: Targeted> Expectation<K> {
     /// Means what went to this entity only, or to this client, by the name its connection has in the timeline.
     pub fn to(mut self, target: impl Into<Text>) -> Self {
-        self.target = Some(target.into());
+        self.criteria.target = Some(target.into());
         self
     }
 }
@@ -180,19 +181,19 @@ impl<K: Targeted> Expectation<K> {
 impl<K: Timed> Expectation<K> {
     /// Means messages only that are scheduled for this time, by the test's own clock.
     pub fn at(mut self, due: SystemTime) -> Self {
-        self.due = Some(due.into());
+        self.criteria.due = Some(due.into());
         self
     }
 
     /// Means messages only that are due so long from when the assertion starts.
     pub fn due_in(mut self, delay: Duration) -> Self {
-        self.due = Some(delay.into());
+        self.criteria.due = Some(delay.into());
         self
     }
 
     /// Lets the time differ by so much; by ten seconds unless said otherwise.
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
-        self.tolerance = tolerance;
+        self.criteria.tolerance = tolerance;
         self
     }
 }

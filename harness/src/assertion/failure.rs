@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// The text by which the harness says that only an emulator could tell.
-pub(super) const UNCHECKABLE: &str = "could not check: ";
+pub(crate) const UNCHECKABLE: &str = "could not check: ";
 /// How many messages of a queue are listed.
 const LISTED: usize = 10;
 /// Of how many messages the timeline is shown.
 const TIMELINES: usize = 3;
 
 /// What is said about a message beyond itself, given whether it is a dead letter.
-pub(super) type Remark<'a> = &'a dyn Fn(&ReceivedMessage, bool) -> String;
+pub(crate) type Remark<'a> = &'a dyn Fn(&ReceivedMessage, bool) -> String;
 
 /// An assertion that did not come true, and everything that explains it.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct AssertionFailed {
 
 impl AssertionFailed {
     /// Writes down that the assertion could not even be checked.
-    pub(super) fn unchecked(error: &dyn Error) -> Self {
+    pub(crate) fn unchecked(error: &dyn Error) -> Self {
         let text = error.to_string();
         Self {
             is_unchecked: text.contains(UNCHECKABLE),
@@ -43,7 +43,7 @@ impl AssertionFailed {
         }
     }
 
-    pub(super) fn is_unchecked(&self) -> bool {
+    pub(crate) fn is_unchecked(&self) -> bool {
         self.is_unchecked
     }
 }
@@ -65,34 +65,34 @@ impl Error for AssertionFailed {}
 
 /// What is known at the moment of a failure.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// The address the assertion is about.
-    pub(super) subject: String,
+    pub(crate) subject: String,
     /// The queue, topic or subscription that address belongs to.
-    pub(super) owner: String,
-    pub(super) declared: Option<Declared>,
+    pub(crate) owner: String,
+    pub(crate) declared: Option<Declared>,
     /// The messages of the queue or subscription itself.
-    pub(super) live: Vec<ReceivedMessage>,
+    pub(crate) live: Vec<ReceivedMessage>,
     /// The dead letters that belong to the matter.
-    pub(super) dead: Vec<ReceivedMessage>,
+    pub(crate) dead: Vec<ReceivedMessage>,
     /// Their address.
-    pub(super) dead_letter_queue: String,
-    pub(super) timeline: Timeline,
+    pub(crate) dead_letter_queue: String,
+    pub(crate) timeline: Timeline,
     /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
-    pub(super) shows_dead: bool,
+    pub(crate) shows_dead: bool,
     /// The sessions, and what happened to the one the assertion is about.
-    pub(super) sessions: Vec<String>,
+    pub(crate) sessions: Vec<String>,
     /// The messages of the record that were judged, and how; they may be gone by now.
-    pub(super) examined: Vec<String>,
+    pub(crate) examined: Vec<String>,
     /// Which messages the assertion is about: they are shown first.
-    pub(super) which: Selector,
+    pub(crate) which: Selector,
     /// The receivers of the code under test, where the namespace tells them.
-    pub(super) receivers: Option<Vec<Receiver>>,
+    pub(crate) receivers: Option<Vec<Receiver>>,
 }
 
 impl Report {
     /// The same about these messages: what matches best is shown first.
-    pub(super) fn about(self, which: &Selector) -> Self {
+    pub(crate) fn about(self, which: &Selector) -> Self {
         let Self {
             mut live, mut dead, ..
         } = self;
@@ -108,13 +108,13 @@ impl Report {
     }
 
     /// The messages of the queue itself that the assertion is about.
-    pub(super) fn meant(&self) -> impl Iterator<Item = &ReceivedMessage> {
+    pub(crate) fn meant(&self) -> impl Iterator<Item = &ReceivedMessage> {
         let live = self.live.iter();
         live.filter(|message| self.which.matches(message))
     }
 
     /// Writes the failure with the usual remarks.
-    pub(super) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
+    pub(crate) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
         let remark = |message: &ReceivedMessage, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
             false => state_of(self, message),
@@ -123,7 +123,7 @@ impl Report {
     }
 
     /// Writes the failure around its first line.
-    pub(super) fn failure(
+    pub(crate) fn failure(
         &self,
         expected: &str,
         remark: Remark<'_>,
@@ -151,7 +151,7 @@ impl Report {
     }
 
     /// Returns whether the last thing that happened to a message was to be handed out or to stay so.
-    pub(super) fn is_locked(&self, message: &ReceivedMessage) -> bool {
+    pub(crate) fn is_locked(&self, message: &ReceivedMessage) -> bool {
         let id = message.message_id.as_deref();
         let mut events = self.timeline.events().iter();
         let last = events.rfind(|event| id.is_some() && event.message_id.as_deref() == id);
@@ -205,7 +205,7 @@ impl Report {
 }
 
 /// Says what state a message of the queue itself is in, and how its deliveries went.
-pub(super) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
+pub(crate) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
         MessageState::Deferred if report.is_locked(message) => "deferred, locked".to_owned(),
@@ -225,13 +225,13 @@ pub(super) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
 }
 
 /// Says how long a scheduled message still waits.
-pub(super) fn due_in(message: &ReceivedMessage) -> Option<String> {
+pub(crate) fn due_in(message: &ReceivedMessage) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
 
 /// Lists sessions.
-pub(super) fn listing(path: &str, sessions: &[Session]) -> String {
+pub(crate) fn listing(path: &str, sessions: &[Session]) -> String {
     if sessions.is_empty() {
         return format!("{path} has no sessions");
     }

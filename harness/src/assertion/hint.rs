@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// The reason of dead letters that expired.
-pub(super) const EXPIRED: &str = "TTLExpiredException";
+pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
-pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
+pub(crate) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
     let other = report.dead.iter().find(|message| {
         let reason = message.dead_letter_reason();
         let mut wanted = wanted.reason.iter();
@@ -37,7 +37,7 @@ pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String>
 }
 
 /// Explains messages that are not where they were to be: they wait, or they are gone. Nothing is said of receivers.
-pub(super) fn standing(report: &Report) -> Option<String> {
+pub(crate) fn standing(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
         .or_else(|| {
@@ -49,7 +49,7 @@ pub(super) fn standing(report: &Report) -> Option<String> {
 }
 
 /// Explains messages that are not where they were to be, and were to be received to come there.
-pub(super) fn general(report: &Report) -> Option<String> {
+pub(crate) fn general(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
         .or_else(|| report.meant().find_map(|message| waiting(report, message)))
@@ -58,22 +58,22 @@ pub(super) fn general(report: &Report) -> Option<String> {
 }
 
 /// Explains messages that were not received, or to which nothing was done that a receiver does.
-pub(super) fn receiving(report: &Report) -> Option<String> {
+pub(crate) fn receiving(report: &Report) -> Option<String> {
     general(report).or_else(|| connecting(report))
 }
 
 /// Explains messages that were not completed: a receiver may have tried too late.
-pub(super) fn completing(report: &Report) -> Option<String> {
+pub(crate) fn completing(report: &Report) -> Option<String> {
     too_late(report).or_else(|| receiving(report))
 }
 
 /// Explains why no client receives: what a client asked for, and whether it trusts the emulator.
-pub(super) fn connecting(report: &Report) -> Option<String> {
+pub(crate) fn connecting(report: &Report) -> Option<String> {
     misnamed(report).or_else(|| distrust(report))
 }
 
 /// Explains messages that are gone.
-pub(super) fn absence(report: &Report) -> Option<String> {
+pub(crate) fn absence(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
         .or_else(|| dropped(report))
@@ -81,7 +81,7 @@ pub(super) fn absence(report: &Report) -> Option<String> {
 }
 
 /// Explains messages that did not expire.
-pub(super) fn expiry(report: &Report) -> Option<String> {
+pub(crate) fn expiry(report: &Report) -> Option<String> {
     let still = |message: &ReceivedMessage| {
         let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
         let id = message.message_id.as_deref()?;
@@ -92,7 +92,7 @@ pub(super) fn expiry(report: &Report) -> Option<String> {
 }
 
 /// Explains messages that did not go on.
-pub(super) fn forwarding(report: &Report) -> Option<String> {
+pub(crate) fn forwarding(report: &Report) -> Option<String> {
     let owner = &report.owner;
     let target = report.declared.as_ref()?.forwards_to.as_ref();
     nothing_sent(report).or_else(|| match target {

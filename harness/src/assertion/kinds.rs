@@ -5,10 +5,9 @@ use super::{
     expectation::{
         AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
     },
+    held::Held,
     hint,
     recorded::Verb,
-    selector::Wanted,
-    stored::Stored,
 };
 use crate::{
     clients::{EntityClient, SubQueueClient},
@@ -142,17 +141,17 @@ kinds! {
     /// No locks were renewed once the namespace is idle.
     LockNotRenewed, expect_lock_not_renewed: AboutMessages => |it| it.with_kind(|_| &RENEWED).check_absent();
     /// Messages in the queue are deferred.
-    Deferred, expect_deferred: AboutMessages, Counted => |it| Stored::of(it, MessageState::Deferred).check();
+    Deferred, expect_deferred: AboutMessages, Counted => |it| Held::in_state(it, MessageState::Deferred).check();
     /// No messages in the queue are deferred once the namespace is idle.
-    NotDeferred, expect_not_deferred: AboutMessages => |it| Stored::of(it, MessageState::Deferred).check_none();
+    NotDeferred, expect_not_deferred: AboutMessages => |it| Held::in_state(it, MessageState::Deferred).check_none();
     /// Messages in the queue are scheduled.
-    Scheduled, expect_scheduled: AboutMessages, Counted, Timed => |it| Stored::of(it, MessageState::Scheduled).check();
+    Scheduled, expect_scheduled: AboutMessages, Counted, Timed => |it| Held::in_state(it, MessageState::Scheduled).check();
     /// No messages in the queue are scheduled once the namespace is idle.
-    NotScheduled, expect_not_scheduled: AboutMessages, Timed => |it| Stored::of(it, MessageState::Scheduled).check_none();
+    NotScheduled, expect_not_scheduled: AboutMessages, Timed => |it| Held::in_state(it, MessageState::Scheduled).check_none();
     /// Clients of the code under test receive from the queue.
     Attached, expect_attached: Counted, Targeted => |it| it.check();
     /// Messages are in the dead-letter queue.
-    DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters => |it| Wanted::of(it).check();
+    DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters => |it| Held::dead(it).check();
     /// No messages are in the dead-letter queue once the namespace is idle.
-    NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters => |it| Wanted::of(it).check_none();
+    NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters => |it| Held::dead(it).check_none();
 }

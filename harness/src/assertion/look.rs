@@ -17,7 +17,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(5
 
 impl<K> Expectation<K> {
     /// Looks until it finds what is expected; else fails with what `failed` says of what it found last.
-    pub(super) async fn expect<T, L, F>(
+    pub(crate) async fn expect<T, L, F>(
         &self,
         look: impl Fn() -> L,
         is_expected: impl Fn(&T) -> bool,
@@ -29,7 +29,7 @@ impl<K> Expectation<K> {
     {
         let looked = async {
             known(&self.client).await?;
-            poll(self.within, look, is_expected).await
+            poll(self.criteria.within, look, is_expected).await
         };
         match looked.await {
             Ok(Looked::Expected) => Ok(()),
@@ -39,14 +39,14 @@ impl<K> Expectation<K> {
     }
 
     /// Looks once the namespace is idle, and fails where it finds something.
-    pub(super) async fn expect_none<F: Future<Output = AssertionFailed>>(
+    pub(crate) async fn expect_none<F: Future<Output = AssertionFailed>>(
         &self,
         look: impl Future<Output = Result<usize, Error>>,
         failed: impl FnOnce(usize) -> F,
     ) -> Result<(), AssertionFailed> {
         let looked = async {
             known(&self.client).await?;
-            self.client.wait_idle(self.within).await?;
+            self.client.wait_idle(self.criteria.within).await?;
             look.await
         };
         match looked.await {
@@ -58,7 +58,7 @@ impl<K> Expectation<K> {
 }
 
 /// Looks until `look` finds what is expected; else returns what it found last.
-pub(super) async fn poll<T, F>(
+pub(crate) async fn poll<T, F>(
     within: Duration,
     look: impl Fn() -> F,
     is_expected: impl Fn(&T) -> bool,
@@ -82,13 +82,13 @@ where
 }
 
 /// How looking ended.
-pub(super) enum Looked<T> {
+pub(crate) enum Looked<T> {
     Expected,
     Otherwise(T),
 }
 
 /// Fails at once when the queue or subscription does not exist, with the names of those that do.
-pub(super) async fn known(client: &SubQueueClient) -> Result<(), Error> {
+pub(crate) async fn known(client: &SubQueueClient) -> Result<(), Error> {
     match client.unknown_if(true).await {
         Some(unknown) => Err(unknown.into()),
         None => Ok(()),
@@ -97,12 +97,12 @@ pub(super) async fn known(client: &SubQueueClient) -> Result<(), Error> {
 
 impl Report {
     /// Looks at everything around a client. What cannot be had is left out: the failure itself matters more.
-    pub(super) async fn of(client: &SubQueueClient) -> Self {
+    pub(crate) async fn of(client: &SubQueueClient) -> Self {
         Self::around(client, &client.dead_letter_queue()).await
     }
 
     /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
-    pub(super) async fn with_transfers(client: &SubQueueClient) -> Self {
+    pub(crate) async fn with_transfers(client: &SubQueueClient) -> Self {
         if !client.is_owner() {
             return Self::of(client).await;
         }
@@ -114,7 +114,7 @@ impl Report {
     }
 
     /// The same with the sessions, and what happened to one of them.
-    pub(super) async fn with_session(client: &SubQueueClient, id: &str) -> Self {
+    pub(crate) async fn with_session(client: &SubQueueClient, id: &str) -> Self {
         let report = Self::of(client).await;
         let listed = client.try_sessions().await.unwrap_or_default();
         let of_session = report.timeline.of_session(id);

@@ -133,7 +133,7 @@ impl Expectation<MessageCount> {
             "expected {}, found {} after {}",
             listed(|wanted, _| wanted.2),
             listed(|wanted, found| (wanted.1)(found)),
-            text::seconds(self.within)
+            text::seconds(self.criteria.within)
         )
     }
 }
@@ -176,7 +176,7 @@ impl Kind for Empty {
         let failure = async |counts: Counts| {
             let report = Report::of(&expectation.client).await;
             let found = text::count(usize::try_from(counts.present()).unwrap_or(0), "message");
-            let within = text::seconds(expectation.within);
+            let within = text::seconds(expectation.criteria.within);
             let expected = format!("expected to be empty, found {found} after {within}");
             report.hinted_failure(&expected, hint::general(&report))
         };

@@ -13,36 +13,36 @@ use crate::{
 
 /// Something that happens to messages, and how it is written.
 #[derive(Debug)]
-pub(super) struct Verb {
+pub(crate) struct Verb {
     /// How one is called: `message completed`.
-    pub(super) one: &'static str,
+    pub(crate) one: &'static str,
     /// How more are called.
-    pub(super) many: &'static str,
-    pub(super) is: fn(&Event) -> bool,
+    pub(crate) many: &'static str,
+    pub(crate) is: fn(&Event) -> bool,
     /// How often it happened in all, where a counter says so.
-    pub(super) counted: fn(&Timeline) -> Option<u64>,
+    pub(crate) counted: fn(&Timeline) -> Option<u64>,
     /// The target: an entity or a client.
-    pub(super) target: fn(&Event) -> Option<&str>,
+    pub(crate) target: fn(&Event) -> Option<&str>,
     /// Why it may not have happened.
-    pub(super) hint: fn(&Report) -> Option<String>,
+    pub(crate) hint: fn(&Report) -> Option<String>,
 }
 
 /// How often something is to have happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     AtLeast(u64),
     Exactly(u64),
 }
 
 impl Number {
-    pub(super) fn is(self, found: u64) -> bool {
+    pub(crate) fn is(self, found: u64) -> bool {
         match self {
             Self::AtLeast(number) => found >= number,
             Self::Exactly(number) => found == number,
         }
     }
 
-    pub(super) fn exact(self) -> Option<usize> {
+    pub(crate) fn exact(self) -> Option<usize> {
         match self {
             Self::AtLeast(_) => None,
             Self::Exactly(number) => Some(usize::try_from(number).unwrap_or(usize::MAX)),
@@ -51,7 +51,7 @@ impl Number {
 }
 
 impl Expectation<&'static Verb> {
-    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
+    pub(crate) async fn check(self) -> Result<(), AssertionFailed> {
         let expected = |timeline: &Timeline| self.is_expected(timeline);
         self.expect(|| self.look(), expected, |timeline| self.failure(timeline))
             .await
@@ -59,7 +59,7 @@ impl Expectation<&'static Verb> {
 
     async fn failure(&self, timeline: Timeline) -> AssertionFailed {
         let report = Report::with_transfers(&self.client).await;
-        let report = report.about(&self.which);
+        let report = report.about(&self.criteria.which);
         let hint = (self.kind.hint)(&report);
         let report = self.showing(report, &timeline, "as expected");
         report.hinted_failure(&self.sentence(&timeline), hint)
@@ -68,7 +68,7 @@ impl Expectation<&'static Verb> {
     /// Expects that it never happened. What has happened is never undone, so that one look can refute it. To confirm it
     /// the namespace must be idle first: nothing is due, nothing is on its way, and no receiver holds a lock with which it
     /// could still happen.
-    pub(super) async fn check_absent(self) -> Result<(), AssertionFailed> {
+    pub(crate) async fn check_absent(self) -> Result<(), AssertionFailed> {
         let timeline = match self.refuted().await {
             Ok(None) => return Ok(()),
             Ok(Some(timeline)) => timeline,
@@ -83,7 +83,7 @@ impl Expectation<&'static Verb> {
         if found == 0 {
             sentence += &undecided(&timeline);
         }
-        let report = Report::of(&self.client).await.about(&self.which);
+        let report = Report::of(&self.client).await.about(&self.criteria.which);
         let report = self.showing(report, &timeline, "as ruled out");
         Err(report.hinted_failure(&sentence, None))
     }
@@ -97,12 +97,12 @@ impl Expectation<&'static Verb> {
         if speaks_against(&so_far) {
             return Ok(Some(so_far));
         }
-        self.client.wait_idle(self.within).await?;
+        self.client.wait_idle(self.criteria.within).await?;
         Ok(Some(self.look().await?).filter(speaks_against))
     }
 
     async fn look(&self) -> Result<Timeline, Error> {
-        if !self.which.needs_message() {
+        if !self.criteria.which.needs_message() {
             return self.client.try_timeline().await;
         }
         let timeline = self.client.timeline_with_messages().await?;
@@ -122,11 +122,11 @@ impl Expectation<&'static Verb> {
             return count;
         }
         let events = self.events(timeline);
-        let meant = events.filter(|event| match self.which.needs_message() {
+        let meant = events.filter(|event| match self.criteria.which.needs_message() {
             true => timeline
                 .message(event)
-                .is_some_and(|message| self.which.matches(message)),
-            false => self.which.is_named(event.message_id.as_deref()),
+                .is_some_and(|message| self.criteria.which.matches(message)),
+            false => self.criteria.which.is_named(event.message_id.as_deref()),
         });
         meant.count() as u64
     }
@@ -137,12 +137,16 @@ impl Expectation<&'static Verb> {
             let target = (self.kind.target)(event);
             (self.kind.is)(event)
                 && is_at(event, self.client.path())
-                && self.target.as_ref().is_none_or(|text| text.matches(target))
+                && self
+                    .criteria
+                    .target
+                    .as_ref()
+                    .is_none_or(|text| text.matches(target))
         })
     }
 
     fn counted(&self, timeline: &Timeline) -> Option<u64> {
-        let any = self.which.is_any() && self.target.is_none();
+        let any = self.criteria.which.is_any() && self.criteria.target.is_none();
         any.then(|| (self.kind.counted)(timeline)).flatten()
     }
 
@@ -154,9 +158,10 @@ impl Expectation<&'static Verb> {
     /// Returns whether every message that could be meant is still known.
     fn knows_all(&self, timeline: &Timeline) -> bool {
         let mut unknown = self.events(timeline).filter(|event| {
-            self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
+            self.criteria.which.is_named(event.message_id.as_deref())
+                && timeline.message(event).is_none()
         });
-        !self.which.needs_message() || unknown.next().is_none()
+        !self.criteria.which.needs_message() || unknown.next().is_none()
     }
 
     /// Adds what was asked of messages that are gone, how one is called that was like that, and what others were like
@@ -166,9 +171,9 @@ impl Expectation<&'static Verb> {
             .events(timeline)
             .filter_map(|event| timeline.message(event));
         let mut messages: Vec<_> = messages.collect();
-        messages.sort_by_cached_key(|message| self.which.distance(message));
+        messages.sort_by_cached_key(|message| self.criteria.which.distance(message));
         let lines = messages.into_iter().map(|message| {
-            let differences = self.which.differences(message);
+            let differences = self.criteria.which.differences(message);
             let listed = match differences.is_empty() {
                 true => alike.to_owned(),
                 false => format!("{} — differs", differences.join(", ")),
@@ -182,17 +187,17 @@ impl Expectation<&'static Verb> {
     }
 
     fn is_expected(&self, timeline: &Timeline) -> bool {
-        let is_decided = self.number.exact().is_none() || self.is_exact(timeline);
-        self.number.is(self.found(timeline)) && is_decided
+        let is_decided = self.criteria.number.exact().is_none() || self.is_exact(timeline);
+        self.criteria.number.is(self.found(timeline)) && is_decided
     }
 
     fn sentence(&self, timeline: &Timeline) -> String {
-        let wanted = match self.number {
+        let wanted = match self.criteria.number {
             Number::AtLeast(number @ 2..) => format!("at least {}", self.counting(number)),
             Number::AtLeast(number) | Number::Exactly(number) => self.counting(number),
         };
         let found = found(self.found(timeline));
-        let within = text::seconds(self.within);
+        let within = text::seconds(self.criteria.within);
         let mut sentence = format!(
             "expected {wanted}{}, found {found} within {within}",
             self.which()
@@ -205,8 +210,12 @@ impl Expectation<&'static Verb> {
 
     /// Names whose matter it is: ` to "audit" with message id "o-17"`.
     fn which(&self) -> String {
-        let target = self.target.as_ref().map(|text| format!(" to {text}"));
-        target.unwrap_or_default() + &self.which.sentence()
+        let target = self
+            .criteria
+            .target
+            .as_ref()
+            .map(|text| format!(" to {text}"));
+        target.unwrap_or_default() + &self.criteria.which.sentence()
     }
 
     fn counting(&self, number: u64) -> String {

@@ -13,35 +13,35 @@ use crate::{
 
 /// What messages are to be like.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Selector {
-    pub(super) message_id: Option<Text>,
-    pub(super) body: Option<Text>,
-    pub(super) body_json: Option<Value>,
-    pub(super) predicate: Option<Predicate<ReceivedMessage>>,
+pub(crate) struct Selector {
+    pub(crate) message_id: Option<Text>,
+    pub(crate) body: Option<Text>,
+    pub(crate) body_json: Option<Value>,
+    pub(crate) predicate: Option<Predicate<ReceivedMessage>>,
 }
 
 impl Selector {
     /// Returns whether it is about all messages.
-    pub(super) fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.message_id.is_none() && !self.needs_message()
     }
 
     /// Returns whether an id is not enough to decide.
-    pub(super) fn needs_message(&self) -> bool {
+    pub(crate) fn needs_message(&self) -> bool {
         self.body.is_some() || self.body_json.is_some() || self.predicate.is_some()
     }
 
     /// Returns whether a message is meant, as far as its id goes.
-    pub(super) fn is_named(&self, id: Option<&str>) -> bool {
-        self.message_id.as_ref().is_none_or(|text| text.matches(id))
+    pub(crate) fn is_named(&self, id: Option<&str>) -> bool {
+        fits(self.message_id.as_ref(), id)
     }
 
-    pub(super) fn matches(&self, message: &ReceivedMessage) -> bool {
+    pub(crate) fn matches(&self, message: &ReceivedMessage) -> bool {
         self.differences(message).is_empty()
     }
 
     /// How far a message is from being meant: by how many expectations it differs, and by how much its id does.
-    pub(super) fn distance(&self, message: &ReceivedMessage) -> (usize, (usize, usize)) {
+    pub(crate) fn distance(&self, message: &ReceivedMessage) -> (usize, (usize, usize)) {
         let found = message.message_id.as_deref().unwrap_or_default();
         let id = match &self.message_id {
             Some(Text::Is(wanted)) => text::distance(wanted, found),
@@ -51,7 +51,7 @@ impl Selector {
     }
 
     /// Whether an id looks like a misspelling of the one that is meant.
-    pub(super) fn is_near(&self, id: &str) -> bool {
+    pub(crate) fn is_near(&self, id: &str) -> bool {
         match &self.message_id {
             Some(Text::Is(wanted)) => text::is_near(wanted, id),
             _ => false,
@@ -59,7 +59,7 @@ impl Selector {
     }
 
     /// The id that is meant, where it is a single one.
-    pub(super) fn only_id(&self) -> Option<&str> {
+    pub(crate) fn only_id(&self) -> Option<&str> {
         match &self.message_id {
             Some(Text::Is(id)) => Some(id),
             _ => None,
@@ -67,7 +67,7 @@ impl Selector {
     }
 
     /// Names what is not as it is to be, where that is not plain to see: `body.total is 3`.
-    pub(super) fn differences(&self, message: &ReceivedMessage) -> Vec<String> {
+    pub(crate) fn differences(&self, message: &ReceivedMessage) -> Vec<String> {
         let mut differences = Vec::new();
         if !self.is_named(message.message_id.as_deref()) {
             differences.push("message id differs".to_owned());
@@ -92,7 +92,7 @@ impl Selector {
     }
 
     /// Names what is expected, part by part: `message id "o-17"`.
-    pub(super) fn parts(&self) -> Vec<String> {
+    pub(crate) fn parts(&self) -> Vec<String> {
         let parts = [
             self.message_id
                 .as_ref()
@@ -109,28 +109,22 @@ impl Selector {
     }
 
     /// Names what is expected: ` with message id "o-17"`.
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         sentence(&self.parts())
     }
 }
 
 /// What a dead letter is to be like.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
-    pub(super) reason: Option<Text>,
-    pub(super) description: Option<Text>,
-    pub(super) which: Selector,
+pub(crate) struct Wanted {
+    pub(crate) reason: Option<Text>,
+    pub(crate) description: Option<Text>,
+    pub(crate) which: Selector,
 }
 
 impl Wanted {
-    /// Counts the messages that are like it.
-    pub(super) fn among(&self, messages: &[ReceivedMessage]) -> usize {
-        let matching = messages.iter().filter(|message| self.matches(message));
-        matching.count()
-    }
-
     /// Names what is wanted: ` with reason "Rejected"`.
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let reason = self.reason.as_ref().map(|text| format!("reason {text}"));
         let description = self.description.as_ref();
         let description = description.map(|text| format!("description {text}"));
@@ -139,49 +133,42 @@ impl Wanted {
     }
 
     /// Shows the reason of a dead letter and where it differs: `: reason "Rejected" — differs`.
-    pub(super) fn difference(&self, message: &ReceivedMessage) -> String {
-        let differs = |wanted: &Option<Text>, found: Option<&str>| {
-            wanted.as_ref().is_some_and(|text| !text.matches(found))
+    pub(crate) fn difference(&self, message: &ReceivedMessage) -> String {
+        let part = |name: &str, wanted: Option<&Text>, found: Option<&str>| {
+            let shown = match found {
+                Some(found) => format!("{name} {found:?}"),
+                None => format!("no {name}"),
+            };
+            match fits(wanted, found) {
+                true => shown,
+                false => shown + " — differs",
+            }
         };
-        let mark = |differs: bool| if differs { " — differs" } else { "" };
         let reason = message.dead_letter_reason();
-        let description = message.dead_letter_error_description();
-        let mut text = format!(
-            ": {}{}",
-            reason.map_or_else(
-                || "no reason".to_owned(),
-                |reason| format!("reason {reason:?}")
-            ),
-            mark(differs(&self.reason, reason))
-        );
-        if self.description.is_some() {
-            text += &format!(
-                ", {}{}",
-                description.map_or_else(
-                    || "no description".to_owned(),
-                    |description| format!("description {description:?}")
-                ),
-                mark(differs(&self.description, description))
-            );
+        let mut parts = vec![part("reason", self.reason.as_ref(), reason)];
+        if let Some(description) = &self.description {
+            let found = message.dead_letter_error_description();
+            parts.push(part("description", Some(description), found));
         }
-        for difference in self.which.differences(message) {
-            text += &format!(", {difference}");
-        }
-        text
+        parts.extend(self.which.differences(message));
+        format!(": {}", parts.join(", "))
     }
 
-    fn matches(&self, message: &ReceivedMessage) -> bool {
-        let fits = |wanted: &Option<Text>, found: Option<&str>| {
-            wanted.as_ref().is_none_or(|text| text.matches(found))
-        };
-        fits(&self.reason, message.dead_letter_reason())
-            && fits(&self.description, message.dead_letter_error_description())
+    pub(crate) fn matches(&self, message: &ReceivedMessage) -> bool {
+        let description = message.dead_letter_error_description();
+        fits(self.reason.as_ref(), message.dead_letter_reason())
+            && fits(self.description.as_ref(), description)
             && self.which.matches(message)
     }
 }
 
+/// Whether a text is what is wanted, if anything is.
+fn fits(wanted: Option<&Text>, found: Option<&str>) -> bool {
+    wanted.is_none_or(|text| text.matches(found))
+}
+
 /// Makes one phrase of parts: ` with reason "Rejected" and message id "o-17"`.
-pub(super) fn sentence(parts: &[String]) -> String {
+pub(crate) fn sentence(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         parts => format!(" with {}", parts.join(" and ")),

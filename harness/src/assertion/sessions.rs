@@ -61,7 +61,7 @@ impl Expectation<SessionOrder> {
     fn sentence(&self, found: &[(i64, String)]) -> String {
         let wanted = listed(self.kind.bodies.iter().map(Text::to_string));
         let found = listed(found.iter().map(|(_, body)| format!("{body:?}")));
-        let within = text::seconds(self.within);
+        let within = text::seconds(self.criteria.within);
         format!(
             "expected session {:?} to hold {wanted}, found {found} within {within}",
             self.kind.session
@@ -202,7 +202,7 @@ impl Expectation<SessionState> {
             "expected session {:?} to have {}, found {found} within {}",
             self.kind.session,
             self.kind.wanted.to_text(),
-            text::seconds(self.within)
+            text::seconds(self.criteria.within)
         )
     }
 

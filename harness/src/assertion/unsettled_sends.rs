@@ -75,12 +75,9 @@ impl Expectation<UnsettledSends> {
         };
         let within = match self.exceeds(found) {
             true => String::new(),
-            false => format!(" within {}", text::seconds(self.within)),
+            false => format!(" within {}", text::seconds(self.criteria.within)),
         };
-        let found = match found {
-            0 => "none".to_owned(),
-            some => some.to_string(),
-        };
+        let found = super::found(found);
         format!("expected {wanted} unsettled at once, found {found}{within}")
     }
 }
@@ -92,7 +89,7 @@ impl Kind for UnsettledSends {
             // The most only grows: where it is too much already, no waiting helps.
             let is_over =
                 |found: &u64| expectation.exceeds(*found) || *found >= expectation.least();
-            match poll(expectation.within, || expectation.look(), is_over).await? {
+            match poll(expectation.criteria.within, || expectation.look(), is_over).await? {
                 Looked::Otherwise(found) => Ok(found),
                 Looked::Expected => expectation.look().await,
             }

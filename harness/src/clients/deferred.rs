@@ -19,7 +19,7 @@ impl SubQueueClient {
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
         Action::new(async move {
             let received = self
-                .by_sequence_number(sequence_number, ReceiveMode::PeekLock)
+                .by_sequence_number(sequence_number, ReceiveMode::PeekLock, None)
                 .await;
             match received {
                 Ok((token, message)) => {
@@ -40,7 +40,7 @@ impl SubQueueClient {
     pub fn receive_deferred_and_delete(&self, sequence_number: i64) -> Action<'_, ReceivedMessage> {
         Action::new(async move {
             let received = self
-                .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete)
+                .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete, None)
                 .await;
             match received {
                 Ok((_token, message)) => Ok(message),
@@ -49,20 +49,21 @@ impl SubQueueClient {
         })
     }
 
-    async fn by_sequence_number(
+    pub(crate) async fn by_sequence_number(
         &self,
         sequence_number: i64,
         mode: ReceiveMode,
+        session: Option<String>,
     ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         self.run(move |client| async move {
             let amqp = &client.connections.amqp;
-            amqp.receive_deferred(&client.path, sequence_number, mode)
+            amqp.receive_deferred(&client.path, sequence_number, mode, session.as_deref())
                 .await
         })
         .await
     }
 
-    pub(super) async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
+    pub(crate) async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
         if !source.is(MESSAGE_NOT_FOUND) {
             return self.receive_error(source).await;
         }
@@ -78,7 +79,7 @@ impl SubQueueClient {
     }
 
     /// Lists the messages in a state, for the text of an error: what cannot be had is left out.
-    pub(super) async fn sequence_numbers_of(&self, state: MessageState) -> Vec<i64> {
+    pub(crate) async fn sequence_numbers_of(&self, state: MessageState) -> Vec<i64> {
         let messages = self.try_peek().await.unwrap_or_default();
         let messages = messages.iter().filter(|message| message.state == state);
         messages.map(|message| message.sequence_number).collect()

@@ -14,7 +14,6 @@ use crate::{
     action::Action,
     catalog::{EntityKind, subscription_path, topic_and_name},
     connections::Connections,
-    error::Error,
     message::Message,
 };
 
@@ -38,11 +37,6 @@ impl QueueClient {
     /// Returns the queue of its dead letters.
     pub fn dead_letters(&self) -> SubQueueClient {
         self.client.dead_letter_queue()
-    }
-
-    /// Sends a message that a topology declares; the address is a queue's or a topic's.
-    pub(crate) async fn send_declared(&self, message: Message) -> Result<(), Error> {
-        self.client.send_now(vec![message]).await
     }
 
     /// Returns the queue of the messages it could not forward.

@@ -19,7 +19,7 @@ impl From<UnknownEntity> for Error {
 }
 
 /// Lists the messages in a state, for the text of an error.
-pub(super) fn listed(state: &str, numbers: &[i64]) -> String {
+pub(crate) fn listed(state: &str, numbers: &[i64]) -> String {
     let listed = || Vec::from_iter(numbers.iter().map(i64::to_string)).join(", ");
     match numbers {
         [] => format!("none is {state}"),
@@ -43,7 +43,7 @@ impl SubQueueClient {
     }
 
     /// Why an operation failed over AMQP: the entity may not exist.
-    pub(super) async fn amqp_error(
+    pub(crate) async fn amqp_error(
         &self,
         operation: impl Into<Cow<'static, str>>,
         source: AmqpError,
@@ -55,7 +55,7 @@ impl SubQueueClient {
     }
 
     /// How an operation over AMQP went.
-    pub(super) async fn outcome<T>(
+    pub(crate) async fn outcome<T>(
         &self,
         operation: String,
         done: Result<T, AmqpError>,
@@ -78,12 +78,12 @@ impl SubQueueClient {
         }
     }
 
-    pub(super) async fn receive_error(&self, source: AmqpError) -> Error {
+    pub(crate) async fn receive_error(&self, source: AmqpError) -> Error {
         self.amqp_error(format!("receive from {self}"), source)
             .await
     }
 
-    pub(super) async fn nothing_came(&self, within: Duration) -> Error {
+    pub(crate) async fn nothing_came(&self, within: Duration) -> Error {
         let counts = self.try_counts().await.unwrap_or_default();
         let within = text::seconds(within);
         let sentence = format!("{self}: no message came within {within}; it holds {counts}");

@@ -30,7 +30,7 @@ pub struct LockedMessage {
 
 /// How a message is held.
 #[derive(Debug)]
-pub(super) enum Hold {
+pub(crate) enum Hold {
     /// It came over a link, and is settled there.
     Link(Box<ReceiverLink>, DeliveryInfo),
     /// It came over the link of a session that the test holds, and is settled there.
@@ -41,11 +41,11 @@ pub(super) enum Hold {
 
 /// The link of a session, which its messages are settled on; none when it was closed.
 #[derive(Debug)]
-pub(super) struct SessionLink(pub(super) Mutex<Option<ReceiverLink>>);
+pub(crate) struct SessionLink(pub(super) Mutex<Option<ReceiverLink>>);
 
 impl SessionLink {
     /// Settles a message, and waits until the emulator has dealt with that.
-    pub(super) async fn settle(
+    pub(crate) async fn settle(
         &self,
         connections: &Connections,
         path: &str,
@@ -61,7 +61,7 @@ impl SessionLink {
 }
 
 impl LockedMessage {
-    pub(super) fn new(client: SubQueueClient, hold: Hold, message: ReceivedMessage) -> Self {
+    pub(crate) fn new(client: SubQueueClient, hold: Hold, message: ReceivedMessage) -> Self {
         Self {
             client,
             hold,
@@ -261,6 +261,6 @@ impl Deref for LockedMessage {
     }
 }
 
-pub(super) fn closed() -> AmqpError {
+pub(crate) fn closed() -> AmqpError {
     AmqpError::Protocol("the session was closed".to_owned())
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use super::{SubQueueClient, error::listed};
 use crate::{
+    amqp::to_amqp,
     error::{Error, ErrorKind, amqp::MESSAGE_NOT_FOUND},
-    message::{Message, to_amqp},
+    message::Message,
     observer::observe,
     received_message::MessageState,
 };
@@ -45,10 +46,10 @@ macro_rules! sends {
     };
 }
 
-pub(super) use sends;
+pub(crate) use sends;
 
 impl SubQueueClient {
-    pub(super) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
+    pub(crate) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
         let sent = self
             .run(|client| async move {
                 let messages = messages.into_iter().map(to_amqp).collect();
@@ -63,7 +64,7 @@ impl SubQueueClient {
     }
 }
 
-pub(super) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
+pub(crate) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
     messages.into_iter().map(Into::into).collect()
 }
 
@@ -148,10 +149,10 @@ macro_rules! schedules {
     };
 }
 
-pub(super) use schedules;
+pub(crate) use schedules;
 
 impl SubQueueClient {
-    pub(super) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
+    pub(crate) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
         let expected = messages.len();
         let scheduled = self
             .run(|client| async move {
@@ -176,7 +177,7 @@ impl SubQueueClient {
         }
     }
 
-    pub(super) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
+    pub(crate) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
         let cancelled = self
             .run(move |client| async move {
                 let amqp = &client.connections.amqp;

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     action::Action,
-    amqp::{Accepted, Amqp},
+    amqp::{Accepted, Amqp, ReceiveMode},
     background::CancelSignal,
     connections::Connections,
     error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
@@ -219,13 +219,12 @@ impl SessionReceiver {
     #[track_caller]
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
         Action::new(async move {
-            let id = self.id.clone();
-            let received = self.client.run(move |client| async move {
-                let amqp = &client.connections.amqp;
-                amqp.receive_deferred_of_session(&client.path, sequence_number, &id)
-                    .await
-            });
-            match received.await {
+            let session = Some(self.id.clone());
+            let received = self
+                .client
+                .by_sequence_number(sequence_number, ReceiveMode::PeekLock, session)
+                .await;
+            match received {
                 Ok((token, message)) => {
                     let hold = Hold::LockToken(token);
                     Ok(LockedMessage::new(self.client.clone(), hold, message))

@@ -107,7 +107,7 @@ where
     let failure = match tested {
         Ok(Ok(passed)) => passed.check().err(),
         Ok(Err(_elapsed)) => Some(
-            "the test hangs: after 2 h of virtual time it still waits for something that does not happen".to_owned(),
+            "the test hangs: after 2 h of virtual time it still waits for something that does not happen; if it is done outside of the run, by a thread of its own, a database or another service, wait for it in `run.outside(…)`: virtual time does not wait for others".to_owned(),
         ),
         // What was said has been collected.
         Err(_panic) => Some("the test panicked".to_owned()),

@@ -7,8 +7,8 @@ use std::{
 };
 
 use servicebus_explore::{
-    Coverage, Features, Finding, Plan, Report, Site, Token, cluster_key, pairs, plan, sites,
-    unstable_features, weaker,
+    Coverage, Features, Finding, Plan, Report, Site, Token, cluster_key, pairs, plan, simpler,
+    sites, unstable_features, weaker,
 };
 
 use super::{
@@ -21,6 +21,8 @@ use super::{
 const STUCK: Duration = Duration::from_secs(20);
 /// How often a failure is repeated.
 const AGAIN: u32 = 2;
+/// Most runs that look for what explains failures better.
+const SIMPLER: u32 = 40;
 /// Most findings whose runs are repeated.
 const FINDINGS: usize = 10;
 
@@ -73,6 +75,7 @@ where
         let mut coverage = Coverage::default();
         let (mut failed, mut not_reached, mut cut) = (Vec::new(), 0, 0);
         let mut passed = Vec::new();
+        let before = self.runs;
         self.make(planned, &mut coverage, &mut cut, |plan, outcome| {
             match (outcome.failure.is_some(), outcome.is_reached) {
                 (true, _) => failed.push((plan, outcome)),
@@ -85,22 +88,28 @@ where
                 let then = sites(&outcome.operations, &outcome.parties, base.features);
                 pairs(plan, &base.sites, &then, &self.explore.options)
             });
-            let second = second.collect();
+            let mut second: Vec<Plan> = second.collect();
+            let is_known = |plan: &Plan| {
+                let second = plan.faults.last().map(|(site, _)| &site.key);
+                base.sites.iter().any(|site| Some(&site.key) == second)
+            };
+            // Operations that exist only after the first fault come first.
+            second.sort_by_cached_key(is_known);
             self.make(second, &mut coverage, &mut cut, |plan, outcome| {
                 if outcome.failure.is_some() {
                     failed.push((plan, outcome));
                 }
             });
         }
+        let planned = self.runs - before;
         let mut unexpected = self.not_failed(expected, &mut failed);
         let mut warnings = base.warnings;
         if !failed.is_empty() {
             self.check_base_again(name)?;
         }
-        let planned = self.runs.saturating_sub(3).max(1);
         if not_reached * 5 > planned {
             unexpected.push(format!(
-                "the exploration is inconclusive: {not_reached} of {planned} faults never struck, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
+                "{name}: the exploration is inconclusive: {not_reached} of {planned} faults never struck, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
             ));
         }
         if not_reached > 0 && unexpected.is_empty() {
@@ -118,6 +127,7 @@ where
             cut,
             operations: base.sites.len(),
             warnings,
+            is_statistical: false,
         };
         unexpected.extend((!report.findings.is_empty()).then(|| report.text()));
         let failure = (!unexpected.is_empty()).then(|| unexpected.join("\n"));
@@ -191,7 +201,7 @@ where
             }
             (Some(failure), None) | (None, Some(failure)) => {
                 return Err(format!(
-                    "{name}: the base run is itself flaky: without any fault one of two runs fails; make what it depends on the same in each run\n{}{}",
+                    "{name}: the base run is itself flaky: without any fault one of two runs fails{1}; make what it depends on the same in each run\n{0}",
                     failure.message,
                     diverging(&first, &second),
                 ));
@@ -203,7 +213,7 @@ where
         let found = sites(&first.operations, &first.parties, features);
         if features != Features::default() || !diverging(&first, &second).is_empty() {
             let warning = format!(
-                "two runs without a fault do not do the same{}; operations are told apart by less",
+                "two runs without a fault do not do the same{}; operations are told apart by less: take ids and times neither from chance nor from the wall clock",
                 diverging(&first, &second)
             );
             if self.explore.is_strict {
@@ -271,8 +281,9 @@ where
             });
         }
         drop(sender);
+        let patience = self.patience();
         loop {
-            match outcomes.recv_timeout(STUCK) {
+            match outcomes.recv_timeout(patience) {
                 Ok((index, outcome)) => {
                     (done[index], self.runs) = (true, self.runs + 1);
                     take(plans[index].clone(), outcome);
@@ -282,7 +293,7 @@ where
                     let begun = next.lock().map_or(plans.len(), |next| next.start);
                     if let Some(index) = (0..begun).find(|&index| !done[index]) {
                         done[index] = true;
-                        take(plans[index].clone(), stuck());
+                        take(plans[index].clone(), stuck(patience));
                     }
                     break;
                 }
@@ -304,7 +315,40 @@ where
             // It fails only when the run was not waited for any longer.
             let _ = sender.send(attempt::run(&topology, &*test, &plan));
         });
-        outcome.recv_timeout(STUCK).unwrap_or_else(|_| stuck())
+        let patience = self.patience();
+        let ended = outcome.recv_timeout(patience);
+        ended.unwrap_or_else(|_| stuck(patience))
+    }
+
+    /// How long a run may take in real time.
+    fn patience(&self) -> Duration {
+        STUCK.min(self.explore.within)
+    }
+
+    fn has_time(&self) -> bool {
+        self.begun.elapsed() < self.explore.within
+    }
+
+    /// Looks for a run that fails in the same way and explains more: without one of its faults, or with weaker ones.
+    fn simplified(&mut self, failed: Failed, left: &mut u32, known: &[Failed]) -> Failed {
+        let Some(key) = failed.1.failure.as_ref().map(cluster_key) else {
+            return failed;
+        };
+        for plan in simpler(&failed.0) {
+            if *left == 0 || !self.has_time() {
+                break;
+            }
+            if known.iter().any(|(known, _)| *known == plan) {
+                continue;
+            }
+            *left -= 1;
+            let outcome = self.once(&plan);
+            let found = outcome.failure.as_ref().map(cluster_key);
+            if outcome.is_reached && found.as_ref() == Some(&key) {
+                return (plan, outcome);
+            }
+        }
+        failed
     }
 
     /// Puts failures together that are one, chooses the run that tells each best, and repeats that.
@@ -321,17 +365,21 @@ where
                 None => clusters.push((vec![(plan, outcome)], key)),
             }
         }
-        let mut findings = Vec::new();
+        let (mut findings, mut left) = (Vec::new(), SIMPLER);
         for (index, (cluster, _)) in clusters.into_iter().enumerate() {
             let mut cluster = cluster.into_iter();
-            let Some((plan, outcome)) = cluster.next() else {
+            let Some(mut chosen) = cluster.next() else {
                 continue;
             };
+            if chosen.0.faults.len() > 1 {
+                chosen = self.simplified(chosen, &mut left, passed);
+            }
+            let (plan, outcome) = chosen;
             let Some(failure) = outcome.failure else {
                 continue;
             };
             let mut again = (1, 1);
-            if !outcome.is_stuck && index < FINDINGS {
+            if !outcome.is_stuck && index < FINDINGS && self.has_time() {
                 let repeated = (0..AGAIN)
                     .filter(|_| self.once(&plan).failure.is_some())
                     .count();
@@ -356,10 +404,11 @@ where
 }
 
 /// What is said of a run that could not be ended.
-fn stuck() -> Outcome {
-    let mut outcome = Outcome::failed(
-        "the run does not end: after 20 s of real time it still runs; do not block the thread (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`".to_owned(),
-    );
+fn stuck(patience: Duration) -> Outcome {
+    let seconds = patience.as_secs_f64();
+    let mut outcome = Outcome::failed(format!(
+        "the run does not end: after {seconds} s of real time it still runs; do not block the thread (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"
+    ));
     outcome.is_stuck = true;
     outcome
 }

@@ -52,6 +52,25 @@ impl FaultBuilder {
         self.saying("client", &format!("{name:?}"))
     }
 
+    /// Narrows it to clients that use the key of this name (`SharedAccessKeyName`).
+    pub fn party(mut self, key_name: impl Into<String>) -> Self {
+        let key_name = key_name.into();
+        self.filter.party = Some(key_name.clone());
+        self.saying("party", &format!("{key_name:?}"))
+    }
+
+    /// Narrows it to operations on the message with this sequence number: not to sends, which have none yet.
+    pub fn sequence_number(mut self, number: i64) -> Self {
+        self.filter.sequence_number = Some(number);
+        self.saying("sequence_number", &number.to_string())
+    }
+
+    /// Narrows it to this delivery of a message, counted from 1, and to what is done with that.
+    pub fn delivery(mut self, delivery: u32) -> Self {
+        self.filter.delivery = Some(delivery);
+        self.saying("delivery", &delivery.to_string())
+    }
+
     /// Narrows it to operations on a message with this id.
     pub fn message_id(mut self, id: impl Into<String>) -> Self {
         let id = id.into();
@@ -148,6 +167,30 @@ impl FaultBuilder {
     #[track_caller]
     pub fn drop_connection(self) -> Action<'static, Fault> {
         self.apply(Effect::drop_connection())
+    }
+
+    /// Ends all connections of the client instead, without a close frame, as when its process crashes.
+    #[track_caller]
+    pub fn crash(self) -> Action<'static, Fault> {
+        self.apply(Effect::crash())
+    }
+
+    /// Updates the service instead: all locks are lost and all links are detached.
+    #[track_caller]
+    pub fn failover(self) -> Action<'static, Fault> {
+        self.apply(Effect::failover())
+    }
+
+    /// Lets it wait until nothing else can happen.
+    #[track_caller]
+    pub fn postpone(self) -> Action<'static, Fault> {
+        self.apply(Effect::postpone())
+    }
+
+    /// Gives a delivery to another receiver.
+    #[track_caller]
+    pub fn elsewhere(self) -> Action<'static, Fault> {
+        self.apply(Effect::elsewhere())
     }
 
     /// Lets it wait until the clock of the namespace has advanced by so much.

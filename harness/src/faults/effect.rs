@@ -76,6 +76,31 @@ impl Effect {
         Self::new(api::Effect::Drop { when }, "drop_connection()")
     }
 
+    /// Ends all connections of the client without a close frame, as when its process crashes; nothing happens, unless it is
+    /// [`after`](Self::after).
+    pub fn crash() -> Self {
+        let when = When::Before;
+        Self::new(api::Effect::Crash { when }, "crash()")
+    }
+
+    /// Does what an update of the service does: all locks of messages and sessions are lost and all links are detached, before
+    /// the operation, unless it is [`after`](Self::after).
+    pub fn failover() -> Self {
+        let when = When::Before;
+        Self::new(api::Effect::Failover { when }, "failover()")
+    }
+
+    /// Lets it wait until nothing else can happen: until a clock that steps by itself would move, or the test asks the control
+    /// API for it (`postponed/release`).
+    pub fn postpone() -> Self {
+        Self::new(api::Effect::Postpone, "postpone()")
+    }
+
+    /// Gives a delivery to another receiver that has asked for messages; where there is none, nothing changes.
+    pub fn elsewhere() -> Self {
+        Self::new(api::Effect::Elsewhere, "elsewhere()")
+    }
+
     /// Lets it wait until the clock of the namespace has advanced by so much. What comes after it does not wait.
     pub fn delay(by: Duration) -> Self {
         let call = format!("delay({})", text::seconds(by));

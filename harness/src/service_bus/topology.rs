@@ -61,7 +61,7 @@ fn forget_entrance(document: &mut Value, own: &str) {
 
 impl ServiceBus {
     /// Puts the messages where they are declared: the dead letters first, while their queues are empty.
-    pub(super) async fn put_messages(&self, topology: &Topology) -> Result<(), Error> {
+    pub(crate) async fn put_messages(&self, topology: &Topology) -> Result<(), Error> {
         let (dead, live): (Vec<_>, Vec<_>) = topology
             .messages
             .iter()
@@ -81,10 +81,10 @@ async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> 
     let subscription = topic_and_name(&declared.entity);
     let sent_to = servicebus.queue(subscription.map_or(&*declared.entity, |(topic, _)| topic));
     let Some((reason, description)) = &declared.dead_letter else {
-        return sent_to.send_declared(declared.message.clone()).await;
+        return sent_to.send(declared.message.clone()).result().await;
     };
-    let session = declared.message.session();
-    sent_to.send_declared(declared.message.clone()).await?;
+    let session = declared.message.session_id.as_deref();
+    sent_to.send(declared.message.clone()).result().await?;
     let locked = match subscription {
         None => received(&sent_to, session).await?,
         Some((topic, name)) => {

@@ -21,7 +21,7 @@ pub(crate) const NAMESPACE: &str = "sbemulatorns";
 
 /// What was set for the whole namespace; what was not is not written, so that the emulator's default holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     values: NamespaceSettings,
     /// Names of those that were set.
     set: BTreeSet<&'static str>,
@@ -29,13 +29,13 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Sets the setting of this name.
-    pub(super) fn set(&mut self, name: &'static str, change: impl FnOnce(&mut NamespaceSettings)) {
+    pub(crate) fn set(&mut self, name: &'static str, change: impl FnOnce(&mut NamespaceSettings)) {
         change(&mut self.values);
         self.set.insert(name);
     }
 
     /// The `Emulator` block of the namespace; empty when nothing was set.
-    pub(super) fn document(&self) -> Map<String, Value> {
+    pub(crate) fn document(&self) -> Map<String, Value> {
         let set = setting_names(&self.values).filter(|(name, _)| self.set.contains(name));
         set.map(|(name, value)| (name.to_owned(), value.into()))
             .collect()
@@ -43,7 +43,7 @@ impl Settings {
 }
 
 /// Writes the topology as a configuration file.
-pub(super) fn text(topology: &Topology) -> String {
+pub(crate) fn text(topology: &Topology) -> String {
     let queues: Vec<Value> = topology.queues.iter().map(Queue::document).collect();
     let topics: Vec<Value> = topology.topics.iter().map(Topic::document).collect();
     let mut namespace = json!({ "Name": NAMESPACE, "Queues": queues, "Topics": topics });
@@ -55,7 +55,7 @@ pub(super) fn text(topology: &Topology) -> String {
 }
 
 /// Writes a configuration file with these namespaces.
-pub(super) fn of(namespaces: Vec<Value>) -> String {
+pub(crate) fn of(namespaces: Vec<Value>) -> String {
     let document = json!({
         "UserConfig": { "Namespaces": namespaces, "Logging": { "Type": "Console" } }
     });
@@ -66,7 +66,7 @@ pub(super) fn of(namespaces: Vec<Value>) -> String {
 const MOST_NAMES: usize = 10;
 
 /// Returns where the file was found, and its text.
-pub(super) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
+pub(crate) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
     let tried = candidates(path, env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
     for path in &tried {
         let path = path.clone();

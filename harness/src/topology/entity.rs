@@ -48,7 +48,7 @@ impl Queue {
         None
     }
 
-    pub(super) fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         json!({ "Name": self.name, "Properties": self.properties })
     }
 }
@@ -78,7 +78,7 @@ impl Topic {
         (!self.subscriptions.is_empty()).then_some("subscriptions")
     }
 
-    pub(super) fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         let subscriptions = Vec::from_iter(self.subscriptions.iter().map(Subscription::document));
         json!({ "Name": self.name, "Properties": self.properties, "Subscriptions": subscriptions })
     }

@@ -41,7 +41,7 @@ impl Rule {
         self.with("Action", json!({ "SqlExpression": statements.into() }))
     }
 
-    pub(super) fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         json!({ "Name": self.name, "Properties": self.properties })
     }
 

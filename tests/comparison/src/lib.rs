@@ -31,13 +31,11 @@ mod changes;
 mod difference;
 mod ledger;
 mod normal;
-mod observation;
 mod outcome;
 mod recorder;
 mod report;
 mod suite;
 mod target;
-mod trust;
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -46,7 +44,7 @@ pub use servicebus_harness::observe;
 pub use difference::{Compared, Comparison, Difference};
 pub use ledger::{Known, Ledger, LedgerError};
 pub use normal::normalised;
-pub use observation::Observation;
+pub use outcome::Observation;
 pub use outcome::{CaseRun, Outcome};
 pub use suite::{Run, Suite, SuiteError};
 pub use target::Target;

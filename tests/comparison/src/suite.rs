@@ -16,9 +16,9 @@ use servicebus_harness::observer::{OBSERVATIONS_VARIABLE, RECORDER_VARIABLE};
 use tokio::runtime::{self, Runtime};
 
 use crate::{
-    CaseRun, Outcome, Target, observation, random_number,
+    CaseRun, Outcome, Target, outcome, random_number,
     recorder::{CaseRecorder, Terms},
-    trust::{self, AUTHORITIES_VARIABLE},
+    target::{self, AUTHORITIES_VARIABLE},
 };
 
 /// How long a case may take, which may really wait.
@@ -209,7 +209,7 @@ impl Suite {
             authorities: None,
         };
         if let Some(said) = target.authorities() {
-            trust::write(&dir.authorities(), said).map_err(failed)?;
+            target::write(&dir.authorities(), said).map_err(failed)?;
             terms.authorities = Some(dir.authorities());
         }
         let recorder = CaseRecorder::start(recording, terms).map_err(failed)?;
@@ -220,8 +220,8 @@ impl Suite {
             Some(status) => Outcome::read(status.success(), &output),
             None => Outcome::Failed(format!("did not end within {} s", CASE_WITHIN.as_secs())),
         };
-        let mut observations = observation::read(&dir.observations()).map_err(failed)?;
-        observations.extend(heard.into_iter().take(observation::MOST));
+        let mut observations = outcome::read(&dir.observations()).map_err(failed)?;
+        observations.extend(heard.into_iter().take(outcome::MOST));
         Ok(CaseRun {
             case: case.to_owned(),
             outcome,

@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
 use servicebus_harness::prelude::*;
+use servicebus_test_support::client::part;
 use tokio::net::TcpStream;
 
 /// Sends every request to one address.
@@ -90,11 +91,7 @@ pub(crate) fn topic(servicebus: &ServiceBus, name: &str) -> TopicClient {
 
 /// The name and value of the key in the connection string.
 fn key(servicebus: &ServiceBus) -> (&str, String) {
-    let part = |name: &str| {
-        let mut parts = servicebus.connection_string().split(';');
-        parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-    };
-    let (name, key) = (part("SharedAccessKeyName"), part("SharedAccessKey"));
-    let key = key.map(str::to_owned);
-    name.zip(key).expect("the connection string has a key")
+    let string = servicebus.connection_string();
+    let key = part(string, "SharedAccessKey").to_owned();
+    (part(string, "SharedAccessKeyName"), key)
 }

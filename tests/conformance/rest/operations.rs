@@ -130,10 +130,10 @@ async fn a_topic_is_sent_to_and_its_subscription_received_from() {
 #[tokio::test]
 async fn an_entity_that_is_not_there_is_gone() {
     let servicebus = bus().await;
-    let nobody = queue(&servicebus, "nobody");
-    let refused = nobody.send_message("hello", None).await.unwrap_err();
+    let unknown = queue(&servicebus, "nobody");
+    let refused = unknown.send_message("hello", None).await.unwrap_err();
     assert_eq!(status(&refused), Some(StatusCode::Gone));
-    let refused = nobody.receive_and_delete_message().await.unwrap_err();
+    let refused = unknown.receive_and_delete_message().await.unwrap_err();
     assert_eq!(status(&refused), Some(StatusCode::Gone));
 }
 

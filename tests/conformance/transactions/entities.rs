@@ -9,10 +9,11 @@ use fe2o3_amqp::types::messaging::{Data, Message, Properties};
 use fe2o3_amqp::types::primitives::{Symbol, Value};
 use fe2o3_amqp::types::transaction::TransactionError;
 use servicebus_harness::prelude::*;
+use servicebus_test_support::client::{Client, message};
 
 use super::bus_with;
 use super::peer::{
-    Peer, body, commit, commit_in_vain, complete, letter, post, post_in_vain, receive, refusals,
+    self, body, commit, commit_in_vain, complete, post, post_in_vain, receive, refusals,
 };
 use crate::conformance::client::start;
 
@@ -22,14 +23,14 @@ async fn a_second_top_level_entity_is_refused_on_other_sessions_than_the_coordin
     let (orders, limited) = (servicebus.queue("orders"), servicebus.queue("limited"));
     let mut first = peer.sender("orders").await;
     let mut second = peer.sender("limited").await;
-    peer.begin().await;
+    peer.begin().await.unwrap();
     let transaction = peer.declare().await;
-    post(&transaction, &mut first, letter("a")).await;
-    post_in_vain(&transaction, &mut second, letter("b")).await;
+    post(&transaction, &mut first, message("a")).await;
+    post_in_vain(&transaction, &mut second, message("b")).await;
     let refused = refusals(&servicebus, &limited).await;
     let why = "amqp:not-allowed: Local transactions cannot span multiple top-level entities such as queue or topic.";
     assert!(refused[0].starts_with(why), "{refused:?}");
-    post(&transaction, &mut first, letter("c")).await;
+    post(&transaction, &mut first, message("c")).await;
     commit(transaction).await;
     assert_message_count!(orders, active = 2).await;
     assert_empty!(limited).await;
@@ -44,11 +45,11 @@ async fn a_link_by_way_of_another_entity_takes_part_wherever_it_is() {
     let name = Symbol::from("com.microsoft:transfer-destination-address");
     properties.insert(name, Value::from("limited"));
     let mut sender = peer.sender_with("orders", properties).await;
-    peer.begin().await;
+    peer.begin().await.unwrap();
     let transaction = peer.declare().await;
     let order = receive(&mut receiver).await;
     complete(&transaction, &mut receiver, &order).await;
-    post(&transaction, &mut sender, letter("b")).await;
+    post(&transaction, &mut sender, message("b")).await;
     assert_empty!(limited).await;
     commit(transaction).await;
     assert_empty!(orders).await;
@@ -63,14 +64,14 @@ async fn a_topic_and_its_subscriptions_are_one_entity() {
     let servicebus = start(Topology::new().topic(topic)).await;
     let news = servicebus.topic("news");
     news.send("a").await;
-    let mut peer = Peer::connect(&servicebus).await;
+    let mut peer = peer::connect(&servicebus).await;
     let mut sender = peer.sender("news").await;
     let mut receiver = peer.receiver("news/Subscriptions/one").await;
-    peer.begin().await;
+    peer.begin().await.unwrap();
     let transaction = peer.declare().await;
     let old = receive(&mut receiver).await;
     complete(&transaction, &mut receiver, &old).await;
-    post(&transaction, &mut sender, letter("b")).await;
+    post(&transaction, &mut sender, message("b")).await;
     let (one, two) = (news.subscription("one"), news.subscription("two"));
     assert_message_count!(one, active = 1, locked = 1).await;
     assert_message_count!(two, active = 1).await;
@@ -81,17 +82,17 @@ async fn a_topic_and_its_subscriptions_are_one_entity() {
 }
 
 /// A bus with a queue "carts" that requires sessions, and a client.
-async fn bus_with_carts() -> (ServiceBus, Peer) {
+async fn bus_with_carts() -> (ServiceBus, Client) {
     let carts = Queue::new("carts").requires_session(true);
     let servicebus = start(Topology::new().queue(carts)).await;
-    let peer = Peer::connect(&servicebus).await;
+    let peer = peer::connect(&servicebus).await;
     (servicebus, peer)
 }
 
 fn of_session(session: &str, body: &str) -> Message<Data> {
     Message {
         properties: Some(Properties::builder().group_id(session.to_owned()).build()),
-        ..letter(body)
+        ..message(body)
     }
 }
 

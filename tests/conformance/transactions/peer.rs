@@ -1,144 +1,37 @@
-//! A plain AMQP client that works in transactions: `fe2o3-amqp`, logged in with the key of the connection string.
-//!
-//! All links of a peer are on one AMQP session, unless a test begins another, so that what it does arrives in the order
-//! in which it is done.
+//! What a raw client does in transactions.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use fe2o3_amqp::connection::{Connection, ConnectionHandle};
-use fe2o3_amqp::link::receiver::CreditMode;
 use fe2o3_amqp::link::{DispositionError, delivery::Delivery};
-use fe2o3_amqp::sasl_profile::SaslProfile;
-use fe2o3_amqp::session::SessionHandle;
 use fe2o3_amqp::transaction::{
     ControllerSendError, OwnedDischargeError, OwnedTransaction, TransactionBase,
     TransactionDischarge, TransactionPosting, TransactionRetirement,
 };
-use fe2o3_amqp::types::definitions::{ErrorCondition, Fields, ReceiverSettleMode};
-use fe2o3_amqp::types::messaging::{Data, Message, Outcome, Source, Target};
-use fe2o3_amqp::types::primitives::{Binary, Value};
+use fe2o3_amqp::types::definitions::ErrorCondition;
+use fe2o3_amqp::types::messaging::{Data, Message, Outcome};
 use fe2o3_amqp::types::transaction::{TransactionError, TransactionId};
-use fe2o3_amqp::{Receiver, Sender, Session};
+use fe2o3_amqp::{Receiver, Sender};
 use servicebus_harness::{Event, EventKind, prelude::*};
-use tokio::net::TcpStream;
+use servicebus_test_support::client::{Client, within};
 
-use crate::conformance::client::within;
-
-/// What makes a receiver one of sessions.
-const SESSION_FILTER: &str = "com.microsoft:session-filter";
-
-/// A connection with its AMQP sessions; links are made on the last of them.
-pub(super) struct Peer {
-    sessions: Vec<SessionHandle<()>>,
-    connection: ConnectionHandle<()>,
-    links: AtomicU32,
-}
+use crate::conformance::client::assert_plain;
 
 /// A transaction of which nothing is known but its id.
 pub(super) struct Named(pub(super) TransactionId);
 
 /// A message as this peer receives it.
-pub(super) type Letter = Delivery<Data>;
+pub(super) type Received = Delivery<Data>;
 
-impl Peer {
-    pub(super) async fn connect(servicebus: &ServiceBus) -> Self {
-        crate::conformance::client::assert_plain(servicebus);
-        let address = servicebus.endpoints().amqp;
-        let stream = TcpStream::connect(address).await.expect("the bus listens");
-        stream.set_nodelay(true).expect("the socket is open");
-        let host = part(servicebus, "Endpoint").trim_start_matches("sb://");
-        let opening = Connection::builder()
-            .container_id("the peer")
-            .hostname(host.trim_end_matches('/'))
-            .sasl_profile(SaslProfile::Plain {
-                username: part(servicebus, "SharedAccessKeyName").to_owned(),
-                password: part(servicebus, "SharedAccessKey").to_owned(),
-            })
-            .open_with_stream(stream);
-        let connection = within("the connection", opening).await;
-        let mut peer = Self {
-            sessions: Vec::new(),
-            connection: connection.expect("it opens"),
-            links: AtomicU32::new(0),
-        };
-        peer.begin().await;
-        peer
-    }
+/// A client of this namespace.
+pub(super) async fn connect(servicebus: &ServiceBus) -> Client {
+    assert_plain(servicebus);
+    let string = servicebus.connection_string();
+    let connecting = Client::connect(servicebus.endpoints().amqp, string, "the peer");
+    connecting.await.expect("the connection opens")
+}
 
-    /// Begins another AMQP session, on which the links are made that follow.
-    pub(super) async fn begin(&mut self) {
-        let session = within("the session", Session::begin(&mut self.connection)).await;
-        self.sessions.push(session.expect("it begins"));
-    }
-
-    pub(super) async fn sender(&mut self, address: &str) -> Sender {
-        self.sender_with(address, Fields::new()).await
-    }
-
-    /// A sender whose link has properties.
-    pub(super) async fn sender_with(&mut self, address: &str, properties: Fields) -> Sender {
-        let name = self.link_name();
-        let attaching = Sender::builder()
-            .name(name)
-            .target(address)
-            .properties(properties)
-            .attach(self.session());
-        let sender = within("the sender", attaching).await;
-        sender.expect("it attaches")
-    }
-
-    pub(super) async fn receiver(&mut self, address: &str) -> Receiver {
-        let source = Source::builder().address(address).build();
-        self.receiver_between(source, Target::default()).await
-    }
-
-    pub(super) async fn session_receiver(&mut self, address: &str, session: &str) -> Receiver {
-        let source = Source::builder()
-            .address(address)
-            .add_to_filter_using_legacy_format(SESSION_FILTER, Value::from(session))
-            .build();
-        self.receiver_between(source, Target::default()).await
-    }
-
-    /// Why a receiver is refused.
-    pub(super) async fn receiver_in_vain(&mut self, address: &str) -> String {
-        let attaching = Receiver::builder()
-            .name(self.link_name())
-            .source(Source::builder().address(address).build())
-            .attach(self.session());
-        let refused = within("the refusal", attaching).await;
-        format!("{:?}", refused.expect_err("it is refused"))
-    }
-
-    /// A receiver that names where it is itself, as those of replies do.
-    pub(super) async fn receiver_between(&mut self, source: Source, target: Target) -> Receiver {
-        let name = self.link_name();
-        let attaching = Receiver::builder()
-            .name(name)
-            .source(source)
-            .target(target)
-            .receiver_settle_mode(ReceiverSettleMode::Second)
-            .credit_mode(CreditMode::Manual)
-            .attach(self.session());
-        let receiver = within("the receiver", attaching).await;
-        receiver.expect("it attaches")
-    }
-
-    /// Declares a transaction, on a coordinator link of its own.
-    pub(super) async fn declare(&mut self) -> OwnedTransaction {
-        let name = self.link_name();
-        let declaring = OwnedTransaction::declare(self.session(), name, None);
-        let transaction = within("the transaction", declaring).await;
-        transaction.expect("it is declared")
-    }
-
-    fn session(&mut self) -> &mut SessionHandle<()> {
-        self.sessions.last_mut().expect("one has begun")
-    }
-
-    fn link_name(&self) -> String {
-        format!("link-{}", self.links.fetch_add(1, Ordering::Relaxed))
-    }
+/// Why a receiver is refused.
+pub(super) async fn receiver_in_vain(peer: &mut Client, address: &str) -> String {
+    let refused = peer.try_receiver(address).await;
+    format!("{:?}", refused.expect_err("it is refused"))
 }
 
 impl TransactionBase for Named {
@@ -153,15 +46,8 @@ impl TransactionRetirement for Named {
     type RetireError = DispositionError;
 }
 
-/// A message with this body.
-pub(super) fn letter(body: &str) -> Message<Data> {
-    Message::builder()
-        .data(Binary::from(body.as_bytes()))
-        .build()
-}
-
-pub(super) fn body(letter: &Letter) -> String {
-    String::from_utf8_lossy(&letter.body().0).into_owned()
+pub(super) fn body(message: &Received) -> String {
+    String::from_utf8_lossy(&message.body().0).into_owned()
 }
 
 /// Sends in a transaction, and the broker says that it will take it.
@@ -186,7 +72,7 @@ pub(super) async fn post_in_vain(
 }
 
 /// Receives one message, that is locked from then on.
-pub(super) async fn receive(receiver: &mut Receiver) -> Letter {
+pub(super) async fn receive(receiver: &mut Receiver) -> Received {
     within("the credit", receiver.set_credit(1))
         .await
         .expect("the link is open");
@@ -198,9 +84,9 @@ pub(super) async fn receive(receiver: &mut Receiver) -> Letter {
 pub(super) async fn complete(
     transaction: &(impl TransactionRetirement<RetireError = DispositionError> + Sync),
     receiver: &mut Receiver,
-    letter: &Letter,
+    message: &Received,
 ) {
-    let settling = transaction.accept(receiver, letter);
+    let settling = transaction.accept(receiver, message);
     within("the settlement", settling)
         .await
         .expect("the link is open");
@@ -236,7 +122,7 @@ pub(super) async fn commit_in_vain(
     (condition, words.to_owned())
 }
 
-/// Waits until a transaction was rolled back that had work in a queue, though nobody is told.
+/// Waits until a transaction was rolled back that had work in a queue, though no client is told.
 pub(super) async fn rolled_back(queue: &QueueClient) {
     let waiting = async {
         loop {
@@ -260,10 +146,4 @@ pub(super) async fn refusals(servicebus: &ServiceBus, queue: &QueueClient) -> Ve
         format!("{reason}: {}", event.detail.as_deref().unwrap_or_default())
     };
     refused.map(words).collect()
-}
-
-fn part<'a>(servicebus: &'a ServiceBus, name: &str) -> &'a str {
-    let mut parts = servicebus.connection_string().split(';');
-    let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
-    part.unwrap_or_else(|| panic!("the connection string has no {name}"))
 }

@@ -6,10 +6,11 @@ use fe2o3_amqp::transaction::TransactionBase;
 use fe2o3_amqp::types::primitives::Binary;
 use fe2o3_amqp::types::transaction::TransactionError;
 use servicebus_harness::prelude::*;
+use servicebus_test_support::client::message;
 
 use super::bus_with;
 use super::peer::{
-    Named, Peer, commit, commit_in_vain, complete, letter, post, post_in_vain, receive, refusals,
+    self, Named, commit, commit_in_vain, complete, post, post_in_vain, receive, refusals,
     rolled_back,
 };
 
@@ -25,7 +26,7 @@ async fn a_lock_lost_before_the_discharge_fails_it_and_nothing_happens() {
     let lost = receive(&mut receiver).await;
     complete(&transaction, &mut receiver, &lost).await;
     // Its answer shows that the settlement has arrived.
-    post(&transaction, &mut sender, letter("c")).await;
+    post(&transaction, &mut sender, message("c")).await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let held = receive(&mut receiver).await;
     complete(&transaction, &mut receiver, &held).await;
@@ -49,7 +50,7 @@ async fn a_lock_lost_before_its_settlement_is_refused_and_the_transaction_goes_o
     let lost = receive(&mut receiver).await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     complete(&transaction, &mut receiver, &lost).await;
-    post(&transaction, &mut sender, letter("b")).await;
+    post(&transaction, &mut sender, message("b")).await;
     commit(transaction).await;
     assert_message_count!(orders, active = 2, locked = 0).await;
     let refused = refusals(&servicebus, &orders).await;
@@ -64,7 +65,7 @@ async fn a_lock_lost_before_its_settlement_is_refused_and_the_transaction_goes_o
 async fn unknown_discharged_and_foreign_ids_are_refused() {
     let (servicebus, mut peer) = bus_with(&["a", "b", "c"]).await;
     let orders = servicebus.queue("orders");
-    let mut stranger = Peer::connect(&servicebus).await;
+    let mut stranger = peer::connect(&servicebus).await;
     let foreign = stranger.declare().await;
     let over = peer.declare().await;
     let discharged = over.txn_id().clone();
@@ -79,7 +80,7 @@ async fn unknown_discharged_and_foreign_ids_are_refused() {
     for id in ids.map(Named) {
         let locked = receive(&mut receiver).await;
         complete(&id, &mut receiver, &locked).await;
-        post_in_vain(&id, &mut sender, letter("d")).await;
+        post_in_vain(&id, &mut sender, message("d")).await;
     }
     let refused = refusals(&servicebus, &orders).await;
     assert_eq!(refused.len(), 6, "{refused:?}");
@@ -97,9 +98,9 @@ async fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
     let mut sender = peer.sender("orders").await;
     let transaction = peer.declare().await;
     for number in 1..=100 {
-        post(&transaction, &mut sender, letter(&number.to_string())).await;
+        post(&transaction, &mut sender, message(&number.to_string())).await;
     }
-    post_in_vain(&transaction, &mut sender, letter("101")).await;
+    post_in_vain(&transaction, &mut sender, message("101")).await;
     let refused = refusals(&servicebus, &orders).await;
     let why =
         "amqp:resource-limit-exceeded: Can't send more than 100 messages in a single transaction";
@@ -115,9 +116,9 @@ async fn a_transaction_ends_two_minutes_after_its_first_operation() {
     let mut sender = peer.sender("orders").await;
     let (patient, mut late) = (peer.declare().await, peer.declare().await);
     servicebus.clock().advance(Duration::from_secs(3600)).await;
-    post(&late, &mut sender, letter("late")).await;
+    post(&late, &mut sender, message("late")).await;
     servicebus.clock().advance(Duration::from_secs(60)).await;
-    post(&patient, &mut sender, letter("in time")).await;
+    post(&patient, &mut sender, message("in time")).await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let (condition, words) = commit_in_vain(&mut late).await;
     assert_eq!(condition, TransactionError::Timeout, "{words}");
@@ -132,7 +133,7 @@ async fn a_transaction_that_is_forgotten_is_rolled_back_with_its_coordinator() {
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
     let forgotten = peer.declare().await;
-    post(&forgotten, &mut sender, letter("a")).await;
+    post(&forgotten, &mut sender, message("a")).await;
     drop(forgotten);
     rolled_back(&orders).await;
     assert_empty!(orders).await;

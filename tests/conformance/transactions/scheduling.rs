@@ -12,10 +12,10 @@ use fe2o3_amqp::types::messaging::{
 use fe2o3_amqp::types::primitives::{Binary, OrderedMap, Timestamp, Value};
 use fe2o3_amqp::{Receiver, Sender};
 use servicebus_harness::prelude::*;
+use servicebus_test_support::client::{Client, message, within};
 
 use super::bus_with;
-use super::peer::{Peer, commit, letter, roll_back};
-use crate::conformance::client::within;
+use super::peer::{commit, roll_back};
 
 /// Where replies go, in this client.
 const REPLY_TO: &str = "answers";
@@ -27,12 +27,12 @@ struct Node {
 }
 
 impl Node {
-    async fn open(peer: &mut Peer) -> Self {
+    async fn open(peer: &mut Client) -> Self {
         let address = "orders/$management";
         let source = Source::builder().address(address).build();
         let target = Target::builder().address(REPLY_TO).build();
         Self {
-            replies: peer.receiver_between(source, target).await,
+            replies: peer.receiver_between(source, target).await.unwrap(),
             requests: peer.sender(address).await,
         }
     }
@@ -91,7 +91,7 @@ fn scheduled() -> Message<Data> {
     annotations.insert(name, Value::Timestamp(due));
     Message {
         message_annotations: Some(MessageAnnotations(annotations)),
-        ..letter("later")
+        ..message("later")
     }
 }
 

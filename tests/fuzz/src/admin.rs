@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use servicebus_broker::{EntityKind, Tier};
 use servicebus_emulator::fuzz::{read_entity_again, read_rule_again};
 
-use crate::{Input, altered, seeds};
+use crate::{Input, altered, input};
 
 struct Seeds {
     entities: Vec<Vec<u8>>,
@@ -13,7 +13,7 @@ struct Seeds {
 }
 
 static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
-    let texts = seeds::files("admin", ".txt");
+    let texts = input::files("admin", ".txt");
     let texts: Vec<_> = texts
         .iter()
         .map(|bytes| String::from_utf8_lossy(bytes))

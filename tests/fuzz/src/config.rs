@@ -7,14 +7,14 @@ use servicebus_emulator::broker::Tier;
 use servicebus_emulator::config::NamespaceConfig;
 use servicebus_emulator::fuzz::namespace_of_request;
 
-use crate::{Input, altered_text, seeds};
+use crate::{Input, altered_text, input};
 
 /// Most problems that are told of one text, with the remark that there are more.
 const PROBLEMS: usize = 101;
 
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let valid = seeds::files("config", ".json");
-    let invalid = seeds::files("config/invalid", ".json");
+    let valid = input::files("config", ".json");
+    let invalid = input::files("config/invalid", ".json");
     valid.into_iter().chain(invalid).collect()
 });
 

@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
 
 use crate::amqp::frames;
-use crate::{Input, altered, seeds};
+use crate::{Input, altered, input};
 
 /// Most connections of an input at the same time.
 const CONNECTIONS: usize = 4;
@@ -74,7 +74,7 @@ static REQUESTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     ]
     .map(|(line, headers, body)| request(line, "localhost", headers, body))
     .into();
-    for entry in seeds::files("admin", "python.txt") {
+    for entry in input::files("admin", "python.txt") {
         let text = String::from_utf8_lossy(&entry);
         let bodies = text
             .lines()

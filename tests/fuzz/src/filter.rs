@@ -10,9 +10,9 @@ use servicebus_broker::filter::{
 use servicebus_codec::Writer;
 
 use crate::world::Ids;
-use crate::{Input, altered_text, seeds, value};
+use crate::{Input, altered_text, input, value};
 
-static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| seeds::cases("filters"));
+static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| input::cases("filters"));
 
 /// A filter or action, parameters and a message.
 pub fn check(input: &[u8]) {

@@ -8,7 +8,6 @@ use bolero as _;
 
 mod input;
 mod run;
-mod seeds;
 pub mod value;
 mod world;
 

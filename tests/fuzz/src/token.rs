@@ -7,7 +7,7 @@ use servicebus_emulator::auth::{
     verify_plain,
 };
 
-use crate::{Input, altered, altered_text, seeds};
+use crate::{Input, altered, altered_text, input};
 
 /// Before any token of the fixtures ends, in seconds since the Unix epoch.
 const NOW: i64 = 1_000;
@@ -21,10 +21,10 @@ struct Seeds {
 }
 
 static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
-    let mut tokens = seeds::files("tokens", ".jwt");
+    let mut tokens = input::files("tokens", ".jwt");
     tokens.push(sas::sign("sb://localhost/q", &Key::well_known(), 2_000).into_bytes());
     tokens.push(b"eyJhbGciOiJub25lIn0.eyJleHAiOjk5OTl9.".to_vec());
-    let key_sets = seeds::files("tokens", ".json");
+    let key_sets = input::files("tokens", ".json");
     let own = KeySet::parse(&String::from_utf8_lossy(&key_sets[0]), None)
         .expect("the keys of the fixtures");
     let text = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();

@@ -45,7 +45,7 @@ async fn the_same_seed_spoils_the_same_operations() {
 }
 
 #[tokio::test]
-async fn chance_that_never_strikes_fails_no_test() {
+async fn chance_that_never_takes_effect_fails_no_test() {
     let servicebus = bus().await;
     servicebus.faults().random(1).start().await;
     servicebus.stop().await;

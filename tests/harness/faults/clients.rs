@@ -13,10 +13,8 @@ use azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use super::{
-    bus,
-    raw::{Client, within},
-};
+use super::{bus, raw::Client};
+use crate::harness::within;
 
 #[tokio::test]
 async fn a_send_that_is_rejected_says_why() {

@@ -1,6 +1,6 @@
 //! What clients send, take back, and do in transactions.
 
-use super::{Copy, Fate, Group, Ledger, Letter, Records, Sent};
+use super::{Copy, Fate, Group, Ledger, Outgoing, Records, Sent};
 use crate::places::{FIFTH, STUCK, destinations};
 
 /// How long what a client has sent may still take when the client gives up.
@@ -8,21 +8,21 @@ const UNDER_WAY: i64 = 1_000;
 
 impl Ledger {
     /// A message is about to be sent, and gets a key.
-    pub(crate) fn send(&self, letter: Letter) -> usize {
+    pub(crate) fn send(&self, outgoing: Outgoing) -> usize {
         let begun = self.now();
         let mut records = self.records();
         let key = records.messages.len();
-        for place in destinations(letter.address, letter.colour) {
+        for place in destinations(outgoing.address, outgoing.colour) {
             records.copies.insert((key, place), Copy::default());
         }
-        let Letter {
+        let Outgoing {
             address,
             order,
             session,
             colour,
             due,
             group,
-        } = letter;
+        } = outgoing;
         self.say(|| format!("m{key} sends to {address} {session:?} due {due:?} in {group:?}"));
         records.messages.push(Sent {
             address,

@@ -105,7 +105,7 @@ impl Records {
         }
     }
 
-    /// Transactions of which nobody knows how they ended have done all of it or nothing.
+    /// Transactions of which it is unknown how they ended have done all of it or nothing.
     fn judge_groups(&self) -> Vec<String> {
         let mut findings = Vec::new();
         for group in 0..self.groups.len() {

@@ -2,14 +2,14 @@
 //!
 //! A plain `cargo test` has built them before any test runs; a run of one test target has not. So cargo is
 //! asked once after each build of the tests, and a test never meets a program older than itself.
+//!
+//! A test that needs a process of its own starts itself again, in another role.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Mutex,
-    time::SystemTime,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::SystemTime;
+use std::{env, fs};
 
 /// Returns the emulator's binary.
 pub fn emulator() -> PathBuf {
@@ -71,4 +71,25 @@ fn build() {
 
 fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
+}
+
+const ROLE: &str = "SERVICEBUS_HARNESS_TEST_CHILD";
+
+/// Whether this process was started by [`again`].
+pub fn is_child() -> bool {
+    env::var_os(ROLE).is_some()
+}
+
+/// The test of this name in a process of its own, where [`is_child`].
+pub fn again(test: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env(ROLE, "1");
+    command
+}
+
+/// Runs what the child has to do.
+pub fn play(part: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().unwrap().block_on(part);
 }

@@ -1,4 +1,4 @@
-//! What several test programs of this workspace share: AMQP values, frames and messages, the programs that tests start,
+//! What several test programs of this workspace share: AMQP values, frames and messages, a raw client, the programs that tests start,
 //! tests in a process of their own, failure texts without what differs between runs, and the matrix of messages that must
 //! arrive bit for bit.
 
@@ -8,10 +8,13 @@
 )]
 
 pub mod built;
-pub mod child;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod comparison;
 pub mod frame;
 pub mod matrix;
 pub mod message;
 pub mod normalised;
+#[cfg(feature = "stream")]
+pub mod stream;
 pub mod value;

@@ -1,7 +1,9 @@
 //! Links come (AMQP 1.0 §2.6.3). The owner decides, now or later; until then the peer's transfers and
 //! flows are taken but nothing is written on the link.
+//!
+//! Links go (AMQP 1.0 §2.6.4 to §2.6.6).
 
-use super::state::{Connection, announce};
+use super::{Connection, announce};
 use crate::attach::{AttachReply, AttachRequest};
 use crate::error::{Error, Fault, condition};
 use crate::event::Event;
@@ -9,7 +11,7 @@ use crate::ids::{LinkId, LinkRole};
 use crate::link::{Echo, Incoming, Link, LinkState, Outgoing, Side};
 use crate::session::Session;
 use crate::wire::flow::LinkPart;
-use crate::wire::{cold, flow, reply, source};
+use crate::wire::{cold, flow, reply};
 
 /// Links on all sessions of a connection. Above what any client has, below what hurts.
 const LINKS_PER_CONNECTION: usize = 20_000;
@@ -89,7 +91,7 @@ impl Connection {
         found.is_some_and(|found| matches!(found.stage, LinkState::Attaching(_)))
     }
 
-    /// Takes the link away from whoever has the same name in the same direction (spec/wire.md §10.20).
+    /// Takes the link away from an older one of the same name and direction (spec/wire.md §10.20).
     fn steal(&mut self, channel: u16, request: &AttachRequest) {
         let Some(session) = self.sessions.on(channel) else {
             return;
@@ -155,7 +157,7 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachRep
     };
     let rewritten = match attach.source {
         Some(encoded) if !answer.filter.is_empty() => {
-            source::with_filter(encoded, &answer.filter).ok()
+            cold::with_filter(encoded, &answer.filter).ok()
         }
         _ => None,
     };
@@ -230,4 +232,73 @@ impl Link {
             attach_size,
         }
     }
+}
+
+impl Connection {
+    /// Closes a link from our side. There is no [`Event::Detached`] for it.
+    pub fn detach(&mut self, link: LinkId, error: Option<Error>) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        let Some(found) = session.link_by_id(link) else {
+            return;
+        };
+        if found.is_detaching() {
+            return;
+        }
+        self.reassembly -= found.drop_partial();
+        let out = self.outbox.buffer();
+        answer_before_detach(out, found);
+        found.stage = LinkState::Detaching;
+        session.discard_backlog(link);
+        reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
+    }
+
+    pub(crate) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+        let (handle, closed, _error) = cold::detach(body)?;
+        // What is not there needs no detach (spec/observed.md 70): fe2o3-amqp detaches a refused link twice.
+        let Some(session) = self.sessions.on(channel) else {
+            return Ok(());
+        };
+        let Some(link) = session.remove(handle) else {
+            return Ok(());
+        };
+        self.link_count -= 1;
+        self.reassembly -= link.reassembling();
+        session.forget(link.id);
+        if link.is_detaching() {
+            return Ok(());
+        }
+        let out = self.outbox.buffer();
+        answer_before_detach(out, &link);
+        reply::detach(out, channel, handle, closed, None);
+        self.events.push_back(Event::Detached { link: link.id });
+        Ok(())
+    }
+
+    /// Closes a link because of what its peer did.
+    pub(crate) fn drop_link(&mut self, channel: u16, handle: u32, error: Error) {
+        let link = self.sessions.on(channel).and_then(|s| s.link(handle));
+        let Some(id) = link.filter(|link| !link.is_detaching()).map(|link| link.id) else {
+            return;
+        };
+        self.detach(id, Some(error));
+        self.events.push_back(Event::Detached { link: id });
+    }
+}
+
+/// Answers the attach of a link that goes before the owner has decided. A detach alone would name a
+/// handle that the peer has not heard from us.
+fn answer_before_detach(out: &mut Vec<u8>, link: &Link) {
+    if let LinkState::Attaching(echo) = &link.stage {
+        answer_without_termini(out, link, echo);
+    }
+}
+
+/// A handle that no link has, in the words of the service (spec/observed.md 70).
+pub(crate) fn unattached(channel: u16, handle: u32) -> Fault {
+    Fault::session(
+        condition::UNATTACHED_HANDLE,
+        format!("The link handle '{handle}' cannot be found in session '{channel}'."),
+    )
 }

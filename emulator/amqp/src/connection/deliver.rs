@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use super::Connection;
 use super::outbox::Outbox;
-use super::state::Connection;
 use crate::ids::{DeliveryNumber, LinkId};
 use crate::session::{Backlog, Session};
 use crate::unsettled::Entry;

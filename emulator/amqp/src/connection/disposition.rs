@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 
+use super::Connection;
 use super::close::track;
 use super::outbox::Outbox;
-use super::state::Connection;
 use crate::error::{Error, Fault, condition};
 use crate::event::{Event, Settlement};
+use crate::ids;
 use crate::ids::{DeliveryNumber, LinkId};
-use crate::outcome::{DeliveryState, Outcome};
-use crate::serial;
 use crate::session::Session;
+use crate::unsettled::{DeliveryState, Outcome};
 use crate::wire::disposition::{self, Disposition};
 use crate::wire::state::{self, State};
 
@@ -94,7 +94,7 @@ impl Connection {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
         };
-        let id = serial::widen(delivery.0, session.next_delivery);
+        let id = ids::widen(delivery.0, session.next_delivery);
         let entry = session.unsettled.get_mut(id);
         if entry.is_some_and(|entry| entry.link == link) {
             session.unsettled.remove(id);
@@ -115,7 +115,7 @@ impl Connection {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
         };
-        let id = serial::widen(delivery.0, session.next_delivery);
+        let id = ids::widen(delivery.0, session.next_delivery);
         if let Some(entry) = session.unsettled.get_mut(id)
             && entry.link == link
         {
@@ -144,7 +144,7 @@ fn apply(
     outbox: &mut Outbox,
     tracking_id: &str,
 ) {
-    let mut cursor = serial::widen(disposition.first, session.next_delivery);
+    let mut cursor = ids::widen(disposition.first, session.next_delivery);
     let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
     // Only who waits for an answer gets one (spec/wire.md §4.4).
     let mut gaps = match &state.outcome {

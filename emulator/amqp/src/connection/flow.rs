@@ -2,12 +2,12 @@
 
 use std::mem;
 
-use super::detach::unattached;
-use super::state::{Connection, PendingFlow, announce};
+use super::attach::unattached;
+use super::{Connection, PendingFlow, announce};
 use crate::error::Fault;
+use crate::ids;
 use crate::ids::LinkId;
 use crate::link::{Incoming, Link, Outgoing, Side};
-use crate::serial;
 use crate::session::Session;
 use crate::wire::flow::{self, Flow, LinkPart};
 
@@ -191,7 +191,7 @@ fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
             outgoing.credit = credit;
         } else {
             outgoing.drained_credit = 0;
-            outgoing.credit = serial::remaining(base, credit, outgoing.delivery_count);
+            outgoing.credit = ids::remaining(base, credit, outgoing.delivery_count);
         }
     }
     outgoing.drain = flow.drain;
@@ -202,7 +202,7 @@ fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
 /// writes numbers of its own there (spec/wire.md §3.1).
 fn sender_says(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
     if let Some(count) = flow.delivery_count {
-        incoming.credit = serial::remaining(incoming.delivery_count, incoming.credit, count);
+        incoming.credit = ids::remaining(incoming.delivery_count, incoming.credit, count);
         incoming.delivery_count = count;
     }
     flow.echo || incoming.credit <= half

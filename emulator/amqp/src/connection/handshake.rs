@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::state::{Connection, ConnectionState, Heartbeat};
+use super::{Connection, ConnectionState, Heartbeat};
 use crate::error::{Error, Fault, condition};
 use crate::event::Event;
 use crate::wire::{code, cold, reply};

@@ -4,8 +4,8 @@
 //! owner's calls, and Rust's management client depends on that (spec/wire.md §10.3).
 
 use crate::ids::LinkId;
-use crate::outcome::DeliveryState;
 use crate::output::Output;
+use crate::unsettled::DeliveryState;
 use crate::wire::disposition;
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use super::state::{Connection, ConnectionState};
+use super::{Connection, ConnectionState};
 use crate::error::{Fault, condition};
 use crate::wire::frame::Frame;
 use crate::wire::{code, frame};

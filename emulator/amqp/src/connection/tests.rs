@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::connection::{Connection, Delivery};
 use crate::event::Event;
 use crate::ids::{DeliveryNumber, LinkId};
-use crate::outcome::Outcome;
+use crate::unsettled::Outcome;
 use crate::wire::{disposition, frame};
 
 const BEFORE_WRAP: u32 = u32::MAX - 1;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::detach::unattached;
+use super::attach::unattached;
 use super::flow::{pend_link_flow, pend_session_flow};
-use super::state::{Connection, PendingFlow};
+use super::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
 use crate::event::{Event, Transfer};
 use crate::ids::{DeliveryNumber, LinkId};
@@ -179,7 +179,7 @@ fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
 }
 
 /// Takes one delivery off the link's credit and refills it at half. Python exceeds its credit
-/// (spec/wire.md §10.8), so nobody is held to it.
+/// (spec/wire.md §10.8), so no peer is held to it.
 fn count(link: &mut Link, pending_flows: &mut Vec<PendingFlow>, credit: u32) {
     let attached = link.is_attached();
     let Some(incoming) = link.incoming() else {

@@ -6,6 +6,11 @@
 //! library cannot decode (a string key, an odd terminus field) must cost that entry and not the link;
 //! single property and filter values do go through `serde_amqp`. Detach, end and close are a handle, a
 //! flag and an error, and have to be understood even if the error is odd.
+//!
+//! Rewrites the filter set of an encoded source and leaves every other byte as the peer wrote it.
+//!
+//! Needed for session receivers: the granted session id goes where the request for it was
+//! (spec/wire.md §0.5), while the address must stay exactly what was sent.
 
 use std::time::Duration;
 
@@ -15,9 +20,9 @@ use fe2o3_amqp_types::sasl::SaslInit;
 use serde_amqp::Value;
 use serde_amqp::primitives::Symbol;
 use serde_amqp::serde::Deserialize;
-use servicebus_codec::{DecodeError, Descriptor, Reader};
+use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 
-use super::state;
+use super::{code, state, value};
 use crate::error::{Error, Fault, condition};
 
 /// The peer's `open` (AMQP 1.0 §2.7.1).
@@ -84,7 +89,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         hostname: open.hostname,
         idle_timeout: idle.map(|milliseconds| Duration::from_millis(milliseconds.into())),
         channel_max: open.channel_max.0,
-        // Nobody may announce less (AMQP 1.0 §2.7.1); who does gets frames that everyone must take.
+        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
         max_frame_size: open.max_frame_size.0.max(512),
         is_jms: open.properties.as_ref().is_some_and(is_jms),
         has_properties: open.properties.is_some_and(|map| !map.is_empty()),
@@ -222,4 +227,68 @@ fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
     reader.validate()?;
     serde_amqp::from_slice(&body[..reader.position()])
         .map_err(|error| Fault::connection(condition::DECODE_ERROR, error.to_string()))
+}
+
+/// Fields of a source (AMQP 1.0 §3.5.3).
+const FIELDS: usize = 11;
+const FILTER: usize = 7;
+
+/// The source with the values of `filter` in place of those that have the same keys, or added.
+pub(crate) fn with_filter(
+    source: &[u8],
+    filter: &[(String, Value)],
+) -> Result<Vec<u8>, DecodeError> {
+    let mut reader = Reader::new(source);
+    reader.descriptor()?;
+    let mut fields = reader.fields()?;
+    let mut raw = [None; FIELDS];
+    for field in &mut raw {
+        *field = fields.raw()?;
+    }
+    let mut out = Vec::with_capacity(source.len() + 64);
+    let mut writer = Writer::new(&mut out);
+    writer.descriptor(code::SOURCE);
+    let list = writer.begin_list();
+    for (index, field) in raw.into_iter().enumerate() {
+        match field {
+            _ if index == FILTER => merged(&mut writer, field, filter)?,
+            Some(encoded) => writer.raw(encoded),
+            None => writer.null(),
+        }
+    }
+    writer.end(list, FIELDS as u32);
+    Ok(out)
+}
+
+fn merged(
+    writer: &mut Writer<'_>,
+    asked: Option<&[u8]>,
+    filter: &[(String, Value)],
+) -> Result<(), DecodeError> {
+    let map = writer.begin_map();
+    let mut count = 0;
+    if let Some(asked) = asked {
+        let asked = Reader::new(asked).map()?;
+        let mut items = asked.items;
+        for _ in 0..asked.count / 2 {
+            let (key, value) = (items.skip()?, items.skip()?);
+            let name = Reader::new(key).value()?.as_text();
+            if filter
+                .iter()
+                .any(|(replaced, _)| Some(replaced.as_str()) == name)
+            {
+                continue;
+            }
+            writer.raw(key);
+            writer.raw(value);
+            count += 2;
+        }
+    }
+    for (key, granted) in filter {
+        writer.symbol(key);
+        value::write(writer, granted);
+        count += 2;
+    }
+    writer.end(map, count);
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use servicebus_codec::{DecodeError, Reader};
 
 use super::{code, frame, state};
-use crate::outcome::{DeliveryState, Outcome};
+use crate::unsettled::{DeliveryState, Outcome};
 
 /// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

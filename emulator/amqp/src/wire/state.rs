@@ -4,7 +4,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 
 use super::code;
 use crate::error::Error;
-use crate::outcome::{DeliveryState, Outcome};
+use crate::unsettled::{DeliveryState, Outcome};
 
 /// What a peer's delivery state says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

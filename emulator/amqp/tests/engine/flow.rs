@@ -60,7 +60,7 @@ fn drain_sends_what_there_is_and_uses_up_the_rest() {
     let mut peer = Peer::new();
     let link = peer.receiver(10);
     peer.connection.drained(link);
-    assert!(peer.frames().is_empty(), "nobody asked");
+    assert!(peer.frames().is_empty(), "no flow was asked for");
     peer.frame(0, FLOW, &drain_flow(0, 0, 10));
     assert!(matches!(
         peer.event(),

@@ -71,7 +71,7 @@ fn what_comes_in_many_frames_keeps_no_block() {
     });
     let received = received(&mut peer).payload;
     assert!(received == sent);
-    let memory = received.try_into_mut().expect("nobody else holds it");
+    let memory = received.try_into_mut().expect("the only reference");
     assert!(memory.capacity() <= 2 * SIZE, "{}", memory.capacity());
 }
 
@@ -82,7 +82,7 @@ fn a_small_message_of_many_frames_has_memory_of_its_size() {
     send(&mut peer, &sent, |_, _| ());
     let received = received(&mut peer).payload;
     assert!(received == sent);
-    let memory = received.try_into_mut().expect("nobody else holds it");
+    let memory = received.try_into_mut().expect("the only reference");
     assert_eq!(memory.capacity(), 1_000_000, "not a byte too many");
 }
 

@@ -242,7 +242,7 @@ fn a_settle_mode_without_meaning_ends_the_session() {
 }
 
 #[test]
-fn a_performative_that_nobody_knows_closes() {
+fn an_unknown_performative_closes() {
     let mut peer = Peer::new();
     peer.frame(0, 0x77, &[]);
     peer.assert_closed_with("amqp:not-implemented");

@@ -192,7 +192,7 @@ fn the_session_window_is_announced_again_at_half() {
 }
 
 #[test]
-fn nobody_is_held_to_credit_window_or_ids() {
+fn no_peer_is_held_to_credit_window_or_ids() {
     let config = Config {
         session_window: 2,
         incoming_credit: 2,

@@ -5,17 +5,13 @@
 
 pub(crate) mod accept_session;
 pub(crate) mod dead_letter;
-mod end;
+pub(crate) mod end;
 mod expire;
 pub(crate) mod forward;
-pub(crate) mod idle;
 pub(crate) mod peek;
 pub(crate) mod publish;
 pub(crate) mod receive;
-pub(crate) mod receive_deferred;
-pub(crate) mod renew;
 pub(crate) mod rules;
-pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod session_lock;
 pub(crate) mod session_state;

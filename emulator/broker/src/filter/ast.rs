@@ -2,11 +2,17 @@
 //! resolved, parameters filled in and constant patterns taken apart.
 //!
 //! The grammar's two sorts are two types: a condition has a truth, an expression a value.
+//!
+//! Writes conditions, expressions and statements in the language, so that reading them again gives the same.
 
-use super::like;
+use std::fmt;
+use std::fmt::{Display, Formatter};
+
 use super::properties::Name;
 use super::system::SystemProperty;
+use super::token::Keyword;
 use super::value::Value;
+use super::{like, token};
 
 /// What is true, false or unknown of a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,6 +187,167 @@ impl Arithmetic {
         match self {
             Self::Add | Self::Subtract => 1,
             Self::Multiply | Self::Divide | Self::Remainder => 2,
+        }
+    }
+}
+
+impl Display for Condition {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let not = |negated: bool| if negated { " NOT" } else { "" };
+        match self {
+            Self::And(operands) => write_joined(formatter, operands, " AND "),
+            Self::Or(operands) => write_joined(formatter, operands, " OR "),
+            Self::Not(operand) => {
+                formatter.write_str("NOT ")?;
+                write_operand(formatter, operand)
+            }
+            Self::Compare {
+                operator,
+                left,
+                right,
+            } => {
+                write!(formatter, "{left} {} {right}", operator.symbol())
+            }
+            Self::IsNull { property, negated } => {
+                write!(formatter, "{property} IS{} NULL", not(*negated))
+            }
+            Self::In {
+                left,
+                items,
+                negated,
+            } => {
+                write!(formatter, "{left}{} IN (", not(*negated))?;
+                for (place, item) in items.iter().enumerate() {
+                    let comma = if place > 0 { ", " } else { "" };
+                    write!(formatter, "{comma}{item}")?;
+                }
+                formatter.write_str(")")
+            }
+            Self::Like(like) => like.fmt(formatter),
+            Self::Exists(property) => write!(formatter, "EXISTS ({property})"),
+        }
+    }
+}
+
+fn write_joined(formatter: &mut Formatter<'_>, operands: &[Condition], joint: &str) -> fmt::Result {
+    for (place, operand) in operands.iter().enumerate() {
+        if place > 0 {
+            formatter.write_str(joint)?;
+        }
+        write_operand(formatter, operand)?;
+    }
+    Ok(())
+}
+
+/// Brackets around what is joined keep it together, needed or not.
+fn write_operand(formatter: &mut Formatter<'_>, operand: &Condition) -> fmt::Result {
+    match operand {
+        Condition::And(_) | Condition::Or(_) => write!(formatter, "({operand})"),
+        Condition::Not(_)
+        | Condition::Compare { .. }
+        | Condition::IsNull { .. }
+        | Condition::In { .. }
+        | Condition::Like(_)
+        | Condition::Exists(_) => operand.fmt(formatter),
+    }
+}
+
+impl Display for Like {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let not = if self.negated { " NOT" } else { "" };
+        write!(formatter, "{}{not} LIKE {}", self.left, self.pattern)?;
+        match &self.escape {
+            Some(escape) => write!(formatter, " ESCAPE {escape}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Display for Expression {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(value) => write_literal(formatter, value),
+            Self::Parameter { name, .. } => write!(formatter, "@{name}"),
+            Self::Property(property) => property.fmt(formatter),
+            Self::NewId => formatter.write_str("newid()"),
+            Self::Named(name) => write!(formatter, "property({name})"),
+            Self::Sign { sign, operand } => match **operand {
+                Self::Constant(_) | Self::Sign { .. } | Self::Arithmetic { .. } => {
+                    write!(formatter, "{}({operand})", sign.symbol())
+                }
+                Self::Parameter { .. } | Self::Property(_) | Self::NewId | Self::Named(_) => {
+                    write!(formatter, "{}{operand}", sign.symbol())
+                }
+            },
+            Self::Arithmetic {
+                operator,
+                left,
+                right,
+            } => {
+                let power = operator.power();
+                write_side(formatter, left, power)?;
+                write!(formatter, " {} ", operator.symbol())?;
+                write_side(formatter, right, power + 1)
+            }
+        }
+    }
+}
+
+/// An operand of arithmetic, in brackets when its own operator binds less tightly than `power`.
+fn write_side(formatter: &mut Formatter<'_>, side: &Expression, power: u8) -> fmt::Result {
+    match side {
+        Expression::Arithmetic { operator, .. } if operator.power() < power => {
+            write!(formatter, "({side})")
+        }
+        Expression::Arithmetic { .. }
+        | Expression::Constant(_)
+        | Expression::Parameter { .. }
+        | Expression::Property(_)
+        | Expression::NewId
+        | Expression::Named(_)
+        | Expression::Sign { .. } => side.fmt(formatter),
+    }
+}
+
+/// A constant; other kinds than these have no literals and do not occur.
+fn write_literal(formatter: &mut Formatter<'_>, value: &Value<'_>) -> fmt::Result {
+    match value {
+        Value::Null => formatter.write_str("NULL"),
+        Value::Bool(true) => formatter.write_str("TRUE"),
+        Value::Bool(false) => formatter.write_str("FALSE"),
+        Value::Signed(number) => write!(formatter, "{number}"),
+        Value::Unsigned(number) => write!(formatter, "{number}"),
+        Value::Float(number) => write!(formatter, "{number:?}"),
+        Value::Text(text) => write!(formatter, "'{}'", text.replace('\'', "''")),
+        Value::Instant(_)
+        | Value::Span(_)
+        | Value::Guid(_)
+        | Value::Binary(_)
+        | Value::Other(_) => formatter.write_str(&value.described()),
+    }
+}
+
+impl Display for Property {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(property) => write!(formatter, "sys.{}", property.name()),
+            Self::User(name) => {
+                let name = name.as_str();
+                if token::is_regular(name) && Keyword::from_name(name).is_none() {
+                    formatter.write_str(name)
+                } else {
+                    write!(formatter, "[{}]", name.replace(']', "]]"))
+                }
+            }
+        }
+    }
+}
+
+impl Display for Statement {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set { property, value } => write!(formatter, "SET {property} = {value}"),
+            Self::Remove(property) => write!(formatter, "REMOVE {property}"),
         }
     }
 }

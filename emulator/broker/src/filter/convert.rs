@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use servicebus_codec::Writer;
 
 use super::error::Fault;
-use super::operators::typed;
+use super::operators::{Number, typed};
 use super::system::{SystemProperty, SystemType};
 use super::text;
 use super::value::{Encoded, Value};
@@ -15,22 +15,8 @@ const ID: usize = 128;
 
 /// A number as the AMQP type of this constructor, if it is one of numbers and holds it without loss.
 pub(crate) fn encode_as(code: u8, value: &Value<'_>) -> Option<Encoded> {
-    let whole = match value {
-        Value::Signed(number) => Some(i128::from(*number)),
-        Value::Unsigned(number) => Some(i128::from(*number)),
-        Value::Float(number) if number.fract() == 0.0 && number.abs() < 2e19 => {
-            Some(*number as i128)
-        }
-        Value::Float(_) => None,
-        Value::Null
-        | Value::Bool(_)
-        | Value::Text(_)
-        | Value::Instant(_)
-        | Value::Span(_)
-        | Value::Guid(_)
-        | Value::Binary(_)
-        | Value::Other(_) => return None,
-    };
+    let number = Number::of(value)?;
+    let (whole, float) = (number.whole(), number.as_float());
     let mut encoded = Vec::with_capacity(9);
     let mut out = Writer::new(&mut encoded);
     match code {
@@ -46,34 +32,17 @@ pub(crate) fn encode_as(code: u8, value: &Value<'_>) -> Option<Encoded> {
         0x71 | 0x54 => out.int(whole?.try_into().ok()?),
         0x81 | 0x55 => out.long(whole?.try_into().ok()?),
         0x72 => {
-            let number = as_float(value)?;
-            let narrow = number as f32;
-            if f64::from(narrow) != number {
+            let narrow = float as f32;
+            if f64::from(narrow) != float {
                 return None;
             }
             out.raw(&[0x72]);
             out.raw(&narrow.to_be_bytes());
         }
-        0x82 => Value::Float(as_float(value)?).encode(&mut encoded),
+        0x82 => Value::Float(float).encode(&mut encoded),
         _ => return None,
     }
     Encoded::from_amqp(&encoded).ok()
-}
-
-fn as_float(value: &Value<'_>) -> Option<f64> {
-    match value {
-        Value::Signed(number) => Some(*number as f64),
-        Value::Unsigned(number) => Some(*number as f64),
-        Value::Float(number) => Some(*number),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Text(_)
-        | Value::Instant(_)
-        | Value::Span(_)
-        | Value::Guid(_)
-        | Value::Binary(_)
-        | Value::Other(_) => None,
-    }
 }
 
 /// A value as the type of a system property; null stays null.

@@ -4,6 +4,7 @@
 //! (decision D11), and whole numbers are compared exactly.
 
 use super::ast::Property;
+use super::operators::Number;
 use super::properties::{Fnv, Name, Properties};
 use super::system::SystemProperty;
 use super::value::{Encoded, Value};
@@ -121,24 +122,10 @@ enum Exact {
 }
 
 fn exact(value: &Value<'_>) -> Option<Exact> {
-    match value {
-        Value::Signed(number) => Some(Exact::Whole((*number).into())),
-        Value::Unsigned(number) => Some(Exact::Whole((*number).into())),
-        // Larger floats are whole, but equal to no integer that a property can hold.
-        Value::Float(number) if number.fract() == 0.0 && number.abs() < 2e19 => {
-            Some(Exact::Whole(*number as i128))
-        }
-        Value::Float(number) if !number.is_nan() => Some(Exact::Float(number.to_bits())),
-        Value::Float(_)
-        | Value::Null
-        | Value::Bool(_)
-        | Value::Text(_)
-        | Value::Instant(_)
-        | Value::Span(_)
-        | Value::Guid(_)
-        | Value::Binary(_)
-        | Value::Other(_) => None,
-    }
+    let number = Number::of(value)?;
+    let float = number.as_float();
+    let bits = || (!float.is_nan()).then(|| Exact::Float(float.to_bits()));
+    number.whole().map(Exact::Whole).or_else(bits)
 }
 
 /// Whether a property has the value of a filter. Null equals nothing.

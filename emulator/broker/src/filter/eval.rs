@@ -7,11 +7,11 @@
 use uuid::Uuid;
 
 use super::ast::{Comparison, Condition, Expression, Like, Property};
-use super::edits::Edits;
 use super::error::{EvaluationError, Fault};
 use super::like;
 use super::operators::{self, Truth, typed};
 use super::properties::Properties;
+use super::rule::Edits;
 use super::system::SystemProperty;
 use super::value::Value;
 use crate::ids::IdSource;

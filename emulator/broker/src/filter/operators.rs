@@ -49,13 +49,13 @@ impl From<bool> for Truth {
 
 /// A number in the type that two operands are promoted to.
 #[derive(Debug, Clone, Copy)]
-enum Number {
+pub(crate) enum Number {
     Whole(i128),
     Float(f64),
 }
 
 impl Number {
-    fn of(value: &Value<'_>) -> Option<Self> {
+    pub(crate) fn of(value: &Value<'_>) -> Option<Self> {
         match value {
             Value::Signed(number) => Some(Self::Whole((*number).into())),
             Value::Unsigned(number) => Some(Self::Whole((*number).into())),
@@ -71,7 +71,17 @@ impl Number {
         }
     }
 
-    fn as_float(self) -> f64 {
+    /// The whole number that it is, if it is one. Larger floats are whole, but no integer that a property can hold.
+    pub(crate) fn whole(self) -> Option<i128> {
+        match self {
+            Self::Whole(number) => Some(number),
+            Self::Float(number) => {
+                (number.fract() == 0.0 && number.abs() < 2e19).then_some(number as i128)
+            }
+        }
+    }
+
+    pub(crate) fn as_float(self) -> f64 {
         match self {
             Self::Whole(number) => number as f64,
             Self::Float(number) => number,

@@ -5,12 +5,12 @@
 
 use super::ast::{Condition, Property, Statement};
 use super::convert;
-use super::edits::Edits;
 use super::error::{EvaluationError, SyntaxError};
 use super::eval::{self, Evaluator};
 use super::operators::Truth;
 use super::parser::{self, Parameters};
 use super::properties::Properties;
+use super::rule::Edits;
 use super::value::Value;
 use crate::ids::IdSource;
 

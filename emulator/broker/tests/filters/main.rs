@@ -1,8 +1,6 @@
 //! The filter language from outside: tables, bounds, look-ups, explanations, fuzzing.
 
 mod actions;
-mod bounds;
-mod correlation;
 mod explain;
 mod fuzz;
 mod message;

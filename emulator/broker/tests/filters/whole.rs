@@ -29,7 +29,7 @@ fn changed(notation: &str, action: &str) -> Message {
 
 /// What a receiver gets.
 fn delivered(message: &Message) -> Vec<u8> {
-    let broker_properties = BrokerProperties {
+    let properties = BrokerProperties {
         delivery_count: 0,
         time_to_live: message.time_to_live(),
         sequence_number: SequenceNumber(1),
@@ -40,7 +40,7 @@ fn delivered(message: &Message) -> Vec<u8> {
         state: None,
     };
     let mut bytes = Vec::new();
-    let rest = message.encode(&broker_properties, 0, &mut bytes).unwrap();
+    let rest = message.encode(&properties, 0, &mut bytes).unwrap();
     bytes.extend_from_slice(&rest);
     bytes
 }

@@ -11,7 +11,6 @@
 //! * `MODEL_FIRST=1000000` begins with other ones.
 
 mod compare;
-mod density;
 mod determinism;
 mod draw;
 mod event;

@@ -105,6 +105,18 @@ impl Bus {
         self.post_all(&messages).unwrap()
     }
 
+    /// This queue with these messages.
+    pub(crate) fn with(mut self, ids: &[&str]) -> Self {
+        self.send_all(ids);
+        self
+    }
+
+    /// This queue with a message that lives so long.
+    pub(crate) fn with_ttl(mut self, id: &str, time_to_live: Duration) -> Self {
+        self.send_with_ttl(id, time_to_live);
+        self
+    }
+
     pub(crate) fn send_with_ttl(&mut self, id: &str, time_to_live: Duration) -> SequenceNumber {
         self.post(&message(id).time_to_live(time_to_live)).unwrap()
     }
@@ -185,6 +197,12 @@ impl Bus {
         self.receive(receiver, 1).pop().expect("a message is ready")
     }
 
+    /// A new receiver of the queue, and the message that it locks.
+    pub(crate) fn receive_first(&mut self) -> (Receiver, Delivery) {
+        let receiver = self.receiver();
+        (receiver, self.receive_one(receiver))
+    }
+
     /// Lets time pass and fires the timer that a shell would have set, once, at the end.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.pass(by);
@@ -244,12 +262,12 @@ impl Bus {
     /// The only dead letter, with its reason and description.
     pub(crate) fn the_dead_letter(&mut self) -> (BrokerProperties, Option<String>, Option<String>) {
         let mut seen = self.peek(SubQueue::DeadLetter);
-        let (broker_properties, message) = seen.pop().expect("a dead letter");
+        let (properties, message) = seen.pop().expect("a dead letter");
         assert!(seen.is_empty(), "more than one dead letter");
         let texts =
             ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name));
         let [reason, description] = texts;
-        (broker_properties, reason, description)
+        (properties, reason, description)
     }
 
     /// When, and what, since the beginning.

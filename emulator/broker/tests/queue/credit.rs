@@ -91,8 +91,7 @@ fn lowering_credit_gives_up_what_came_last() {
 
 #[test]
 fn lowering_credit_returns_what_is_assigned() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let first = bus.receiver_with_credit(3);
     let second = bus.receiver_with_credit(5);
     assert_eq!((bus.reserved(first), bus.reserved(second)), (3, 0));
@@ -106,8 +105,7 @@ fn lowering_credit_returns_what_is_assigned() {
 
 #[test]
 fn raising_the_credit_of_a_receiver_with_assigned_messages_counts_them() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver_with_credit(2);
     bus.credit(receiver, 3);
     bus.send_all(&["c", "d"]);
@@ -116,8 +114,7 @@ fn raising_the_credit_of_a_receiver_with_assigned_messages_counts_them() {
 
 #[test]
 fn a_message_that_comes_back_is_taken_in_its_old_place() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let (first, second) = (bus.receiver(), bus.receiver());
     let delivery = bus.receive_one(first);
     bus.credit(second, 5);
@@ -143,10 +140,8 @@ fn a_receiver_whose_message_expired_has_the_last_turn() {
 
 #[test]
 fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
-    let slow = bus.receiver();
-    let first_taken = bus.receive_one(slow);
+    let mut bus = bus().with(&["a", "b"]);
+    let (slow, first_taken) = bus.receive_first();
     bus.advance(millis(500));
     bus.receive_one(slow);
     bus.advance(millis(500));
@@ -160,8 +155,7 @@ fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
 
 #[test]
 fn taking_stops_behind_the_message_that_goes_beyond_the_bytes() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver_with_credit(3);
     assert_eq!(
         ids(&bus.take_bytes(receiver, 3, 0)),
@@ -201,8 +195,7 @@ fn a_receiver_that_was_told_in_vain_is_told_again() {
 
 #[test]
 fn a_receiver_that_took_its_credit_back_is_told_again() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.woken(), [receiver.id]);
     bus.credit(receiver, 0);
@@ -231,8 +224,7 @@ fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
 
 #[test]
 fn credit_of_an_unknown_receiver_is_nothing() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     bus.close(receiver);
     bus.credit(receiver, 5);

@@ -30,16 +30,13 @@ fn they_arrive_as_messages_with_their_reason_and_their_source() {
     world.receive("orders").unwrap();
     bury(&mut world, "1");
     assert!(world.dead_letters("orders").is_empty());
-    let (broker_properties, message) = world.the_only("graveyard", ACTIVE);
+    let (properties, message) = world.the_only("graveyard", ACTIVE);
     assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("bad"));
-    let source = annotation(&message, &broker_properties, SOURCE);
+    let source = annotation(&message, &properties, SOURCE);
     assert_eq!(source.as_deref(), Some("orders"));
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(2))
-    );
-    assert_eq!(broker_properties.delivery_count, 0);
+    assert_eq!(properties.sequence_number, SequenceNumber(1));
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(2)));
+    assert_eq!(properties.delivery_count, 0);
 }
 
 #[test]
@@ -47,8 +44,8 @@ fn what_is_not_forwarded_has_no_source() {
     let mut world = World::new();
     world.declare("orders", rules());
     bury(&mut world, "1");
-    let (broker_properties, message) = world.the_only("orders", DEAD);
-    assert_eq!(annotation(&message, &broker_properties, SOURCE), None);
+    let (properties, message) = world.the_only("orders", DEAD);
+    assert_eq!(annotation(&message, &properties, SOURCE), None);
 }
 
 #[test]

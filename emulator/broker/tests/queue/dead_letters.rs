@@ -11,15 +11,13 @@ const DEAD: SubQueue = SubQueue::DeadLetter;
 /// A queue whose only message was dead-lettered by a client.
 fn with_dead_letter(bus: &mut Bus) {
     bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
 }
 
 #[test]
 fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
-    let mut bus = rules().max_delivery_count(3).bus();
-    bus.send("a");
+    let mut bus = rules().max_delivery_count(3).bus().with(&["a"]);
     let receiver = bus.receiver();
     for _ in 0..3 {
         assert_eq!(bus.counts().dead_letter, 0);
@@ -27,9 +25,9 @@ fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
         bus.abandon(&delivery).unwrap();
     }
     assert!(bus.receive(receiver, 1).is_empty());
-    let (broker_properties, reason, description) = bus.the_dead_letter();
+    let (properties, reason, description) = bus.the_dead_letter();
     assert_eq!(
-        broker_properties.delivery_count, 3,
+        properties.delivery_count, 3,
         "kept, and as many as are allowed"
     );
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
@@ -39,22 +37,19 @@ fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
 
 #[test]
 fn so_does_the_lock_that_runs_out_at_the_limit() {
-    let mut bus = rules().max_delivery_count(2).bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = rules().max_delivery_count(2).bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
     bus.receive_one(receiver);
     bus.advance(secs(60));
-    let (broker_properties, reason, _) = bus.the_dead_letter();
-    assert_eq!(broker_properties.delivery_count, 2);
+    let (properties, reason, _) = bus.the_dead_letter();
+    assert_eq!(properties.delivery_count, 2);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
 }
 
 #[test]
 fn a_client_gives_reason_description_and_properties_of_its_own() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver();
     let delivery = bus.receive(receiver, 2).pop().unwrap();
     let mut changes = PropertyChanges::new();
@@ -66,14 +61,14 @@ fn a_client_gives_reason_description_and_properties_of_its_own() {
     };
     bus.settle(SubQueue::Active, delivery.token, outcome)
         .unwrap();
-    let (broker_properties, reason, description) = bus.the_dead_letter();
+    let (properties, reason, description) = bus.the_dead_letter();
     assert_eq!(
         (reason.as_deref(), description.as_deref()),
         (Some("bad"), Some("very bad"))
     );
     assert_eq!(text(&bus.peek(DEAD)[0].1, "node").as_deref(), Some("x"));
     assert_eq!(
-        broker_properties.delivery_count, 0,
+        properties.delivery_count, 0,
         "dead-lettering is not a failed delivery"
     );
 }
@@ -88,19 +83,15 @@ fn what_the_client_does_not_give_is_absent() {
 
 #[test]
 fn a_dead_letter_has_a_new_number_and_remembers_where_it_was_enqueued() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
     bus.advance(secs(5));
     bus.dead_letter(&taken[2]).unwrap();
-    let (broker_properties, ..) = bus.the_dead_letter();
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(3))
-    );
-    assert_eq!(broker_properties.enqueued_at, START);
+    let (properties, ..) = bus.the_dead_letter();
+    assert_eq!(properties.sequence_number, SequenceNumber(1));
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(3)));
+    assert_eq!(properties.enqueued_at, START);
 }
 
 #[test]
@@ -115,20 +106,17 @@ fn dead_letters_go_to_a_waiting_receiver() {
 
 #[test]
 fn dead_letters_do_not_expire() {
-    let mut bus = rules().default_time_to_live(secs(100)).bus();
-    bus.send_with_ttl("a", secs(10));
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = rules()
+        .default_time_to_live(secs(100))
+        .bus()
+        .with_ttl("a", secs(10));
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     bus.advance(secs(1_000_000));
     assert_eq!(bus.dead_letters(), ["a"]);
     let dead_letters = bus.dead_letter_receiver();
-    let broker_properties = bus.receive_one(dead_letters).broker_properties;
-    assert_eq!(
-        broker_properties.time_to_live,
-        Some(10_000),
-        "as it was sent"
-    );
+    let properties = bus.receive_one(dead_letters).broker_properties;
+    assert_eq!(properties.time_to_live, Some(10_000), "as it was sent");
 }
 
 #[test]
@@ -200,8 +188,7 @@ fn counts_tell_the_stores_apart() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     bus.send_all(&["b", "c"]);
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    bus.receive_first();
     let counts = bus.counts();
     assert_eq!(
         (counts.active, counts.locked, counts.dead_letter),

@@ -12,19 +12,18 @@ const DEAD: SubQueue = SubQueue::DeadLetter;
 
 #[test]
 fn a_deferred_message_is_passed_over_and_keeps_its_number() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let number = bus.defer_next();
     assert_eq!(number, SequenceNumber(1));
     let receiver = bus.receiver();
     assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
-    let (broker_properties, message) = bus.peek(SubQueue::Active).swap_remove(0);
+    let (properties, message) = bus.peek(SubQueue::Active).swap_remove(0);
     assert_eq!(message.id(), "a");
     assert_eq!(
-        (broker_properties.sequence_number, broker_properties.state),
+        (properties.sequence_number, properties.state),
         (number, Some(1))
     );
-    assert_eq!(broker_properties.delivery_count, 1, "observed 10");
+    assert_eq!(properties.delivery_count, 1, "observed 10");
     let counts = bus.counts();
     assert_eq!((counts.active, counts.deferred), (2, 1));
 }
@@ -151,8 +150,8 @@ fn its_deliveries_are_limited() {
     bus.abandon(&delivery).unwrap();
     bus.receive_deferred(&[number]).unwrap();
     bus.advance(secs(60));
-    let (broker_properties, reason, _) = bus.the_dead_letter();
-    assert_eq!(broker_properties.delivery_count, 3);
+    let (properties, reason, _) = bus.the_dead_letter();
+    assert_eq!(properties.delivery_count, 3);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
 }
@@ -162,21 +161,16 @@ fn its_deliveries_are_limited() {
 fn to_defer_at_the_limit_dead_letters() {
     let mut bus = rules().max_delivery_count(1).bus();
     let number = bus.send_deferred("a");
-    let (broker_properties, reason, _) = bus.the_dead_letter();
-    assert_eq!(
-        (broker_properties.delivery_count, broker_properties.state),
-        (1, Some(0))
-    );
+    let (properties, reason, _) = bus.the_dead_letter();
+    assert_eq!((properties.delivery_count, properties.state), (1, Some(0)));
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
 }
 
 #[test]
 fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     let mut changes = PropertyChanges::new();
     changes.set_text("step", "2");
     let outcome = Outcome::Defer { changes };
@@ -231,8 +225,7 @@ fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
 fn deferring_after_the_time_is_over_is_allowed() {
     let mut bus = bus();
     bus.post(&message("a").time_to_live(secs(10))).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     bus.advance(secs(20));
     bus.defer(&delivery).unwrap();
     assert_eq!(bus.counts().deferred, 1);
@@ -242,8 +235,7 @@ fn deferring_after_the_time_is_over_is_allowed() {
 fn dead_letters_can_be_deferred_too_and_never_expire() {
     let mut bus = bus();
     bus.post(&message("a").time_to_live(secs(100))).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     let dead_letters = bus.dead_letter_receiver();
     let delivery = bus.receive_one(dead_letters);
@@ -267,8 +259,7 @@ fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
     let mut bus = rules().release_on_detach().bus();
     let kept = bus.send_deferred("kept");
     bus.send("b");
-    let gone = bus.receiver();
-    let delivery = bus.receive_one(gone);
+    let (gone, delivery) = bus.receive_first();
     bus.defer(&delivery).unwrap();
     let held = bus.receive_deferred(&[kept]).unwrap().remove(0);
     bus.close(gone);

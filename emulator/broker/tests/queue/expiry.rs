@@ -1,6 +1,8 @@
 //! Time to live, where expiry is eager (semantics §4; decisions D1, D5, D7, D24).
+//!
+//! Expiry that waits for an active receiver (decision D1, `Expiry: on-receive`).
 
-use servicebus_broker::{EventKind, SettleError, SubQueue};
+use servicebus_broker::{EventKind, SettleError, SubQueue, Timestamp};
 
 use crate::bus::{Bus, START, bus, ids, millis, rules, secs};
 
@@ -12,8 +14,7 @@ fn expiries(bus: &Bus) -> Vec<u64> {
 
 #[test]
 fn a_message_expires_at_its_instant() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     assert_eq!(bus.next_deadline(), Some(START + secs(10)));
     bus.advance(secs(10) - millis(1));
     assert_eq!(bus.queued(), ["a"]);
@@ -25,8 +26,7 @@ fn a_message_expires_at_its_instant() {
 
 #[test]
 fn a_late_timer_does_not_move_the_instant() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(20));
     bus.pass(secs(500));
     let receiver = bus.receiver();
@@ -36,16 +36,17 @@ fn a_late_timer_does_not_move_the_instant() {
 
 #[test]
 fn messages_without_time_to_live_stay_for_ever() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     bus.advance(secs(1_000_000_000));
     assert_eq!(bus.queued(), ["a"]);
 }
 
 #[test]
 fn the_default_applies_to_messages_that_bring_none_and_is_the_ceiling_for_the_others() {
-    let mut bus = rules().default_time_to_live(secs(20)).bus();
-    bus.send("default");
+    let mut bus = rules()
+        .default_time_to_live(secs(20))
+        .bus()
+        .with(&["default"]);
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
     bus.advance(secs(10));
@@ -56,27 +57,27 @@ fn the_default_applies_to_messages_that_bring_none_and_is_the_ceiling_for_the_ot
 
 #[test]
 fn what_expires_is_dead_lettered_where_the_queue_says_so() {
-    let mut bus = rules().dead_lettering_on_expiration().bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = rules()
+        .dead_lettering_on_expiration()
+        .bus()
+        .with_ttl("a", secs(10));
     bus.advance(secs(10));
     assert!(bus.queued().is_empty());
-    let (broker_properties, reason, description) = bus.the_dead_letter();
+    let (properties, reason, description) = bus.the_dead_letter();
     assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
     let text = "The message expired and was dead lettered.";
     assert_eq!(description.as_deref(), Some(text));
-    assert_eq!(broker_properties.delivery_count, 0);
+    assert_eq!(properties.delivery_count, 0);
     assert_eq!(
-        broker_properties.enqueued_at, START,
+        properties.enqueued_at, START,
         "when it was sent, not when it died"
     );
 }
 
 #[test]
 fn a_lock_protects_from_expiry() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with_ttl("a", secs(10));
+    let (_, delivery) = bus.receive_first();
     assert_eq!(
         bus.next_deadline(),
         Some(START + secs(60)),
@@ -94,10 +95,8 @@ fn a_lock_protects_from_expiry() {
 
 #[test]
 fn a_renewed_lock_goes_on_protecting() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with_ttl("a", secs(10));
+    let (_, delivery) = bus.receive_first();
     for _ in 0..5 {
         bus.advance(secs(50));
         bus.renew(&[delivery.token]).unwrap();
@@ -120,10 +119,8 @@ fn a_message_that_outlived_its_time_under_a_lock_leaves_when_the_lock_ends() {
         ),
     ];
     for (end, at) in ends {
-        let mut bus = bus();
-        bus.send_with_ttl("a", secs(10));
-        let receiver = bus.receiver();
-        let delivery = bus.receive_one(receiver);
+        let mut bus = bus().with_ttl("a", secs(10));
+        let (receiver, delivery) = bus.receive_first();
         bus.credit(receiver, 1);
         bus.advance(secs(30));
         end(&mut bus, &delivery).unwrap();
@@ -134,10 +131,8 @@ fn a_message_that_outlived_its_time_under_a_lock_leaves_when_the_lock_ends() {
 
 #[test]
 fn a_message_whose_lock_ends_in_time_expires_later() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with_ttl("a", secs(10));
+    let (_, delivery) = bus.receive_first();
     bus.advance(secs(5));
     bus.abandon(&delivery).unwrap();
     assert_eq!(bus.next_deadline(), Some(START + secs(10)));
@@ -153,26 +148,23 @@ fn expiry_wins_over_the_delivery_limit() {
             .dead_lettering_on_expiration()
             .bus();
         bus.send_with_ttl("a", secs(10));
-        let receiver = bus.receiver();
-        let delivery = bus.receive_one(receiver);
+        let (_, delivery) = bus.receive_first();
         bus.advance(secs(20));
         if abandoned {
             bus.abandon(&delivery).unwrap();
         } else {
             bus.advance(secs(40));
         }
-        let (broker_properties, reason, _) = bus.the_dead_letter();
+        let (properties, reason, _) = bus.the_dead_letter();
         assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
-        assert_eq!(broker_properties.delivery_count, 1);
+        assert_eq!(properties.delivery_count, 1);
     }
 }
 
 #[test]
 fn expiry_and_the_end_of_the_lock_at_one_instant() {
-    let mut bus = rules().max_delivery_count(1).bus();
-    bus.send_with_ttl("a", secs(60));
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    let mut bus = rules().max_delivery_count(1).bus().with_ttl("a", secs(60));
+    bus.receive_first();
     bus.advance(secs(60));
     assert_eq!(expiries(&bus), [60]);
     assert_eq!(bus.counts().dead_letter, 0);
@@ -180,8 +172,7 @@ fn expiry_and_the_end_of_the_lock_at_one_instant() {
 
 #[test]
 fn what_is_assigned_but_not_taken_expires_and_its_credit_stays() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.reserved(receiver), 1);
     bus.advance(secs(10));
@@ -192,8 +183,7 @@ fn what_is_assigned_but_not_taken_expires_and_its_credit_stays() {
 
 #[test]
 fn a_received_message_shows_what_applies() {
-    let mut bus = rules().default_time_to_live(secs(20)).bus();
-    bus.send("none");
+    let mut bus = rules().default_time_to_live(secs(20)).bus().with(&["none"]);
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
     let receiver = bus.receiver();
@@ -207,23 +197,162 @@ fn a_received_message_shows_what_applies() {
 
 #[test]
 fn a_peeked_message_shows_a_time_to_live_only_if_it_brought_one() {
-    let mut bus = rules().default_time_to_live(secs(20)).bus();
-    bus.send("none");
+    let mut bus = rules().default_time_to_live(secs(20)).bus().with(&["none"]);
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
     let seen = bus.peek(SubQueue::Active);
     let shown: Vec<_> = seen
         .iter()
-        .map(|(broker_properties, _)| broker_properties.time_to_live)
+        .map(|(properties, _)| properties.time_to_live)
         .collect();
     assert_eq!(shown, [None, Some(10_000), Some(20_000)]);
 }
 
 #[test]
 fn where_nothing_applies_nothing_is_shown() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
-    let broker_properties = bus.receive_one(receiver).broker_properties;
-    assert_eq!(broker_properties.time_to_live, None);
+    let properties = bus.receive_one(receiver).broker_properties;
+    assert_eq!(properties.time_to_live, None);
+}
+
+fn on_receive() -> Bus {
+    rules()
+        .expiry_on_receive()
+        .dead_lettering_on_expiration()
+        .bus()
+}
+
+fn expired_at(bus: &Bus) -> Vec<Timestamp> {
+    let history = bus.history().into_iter();
+    let moved = history.filter(|(_, kind)| matches!(kind, EventKind::DeadLettered { .. }));
+    moved.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn without_a_receiver_an_expired_message_stays_and_is_counted() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    bus.advance(secs(1_000));
+    assert_eq!(
+        bus.next_deadline(),
+        None,
+        "no receiver needs to be woken for it"
+    );
+    assert_eq!(bus.queued(), ["a"], "peeking is not receiving");
+    assert_eq!(bus.counts().active, 1);
+}
+
+#[test]
+fn a_link_without_credit_is_not_a_receiver() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    let receiver = bus.receiver();
+    bus.credit(receiver, 0);
+    bus.advance(secs(10));
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn it_leaves_when_credit_comes_and_is_not_delivered() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    bus.send("b");
+    let receiver = bus.receiver();
+    bus.advance(secs(30));
+    bus.credit(receiver, 1);
+    assert_eq!(ids(&bus.take(receiver)), ["b"]);
+    assert_eq!(
+        expired_at(&bus),
+        [START + secs(30)],
+        "then, not in the past"
+    );
+    assert_eq!(bus.dead_letters(), ["a"]);
+}
+
+#[test]
+fn with_an_active_receiver_it_leaves_at_its_instant() {
+    let mut bus = on_receive();
+    bus.receiver_with_credit(5);
+    bus.send_with_ttl("a", secs(10));
+    assert_eq!(
+        bus.next_deadline(),
+        Some(START + secs(10)),
+        "the timer is set"
+    );
+    bus.advance(secs(10) - millis(1));
+    assert!(expired_at(&bus).is_empty());
+    bus.advance(millis(1));
+    assert_eq!(expired_at(&bus), [START + secs(10)]);
+}
+
+#[test]
+fn a_late_timer_does_not_move_the_instant_while_a_receiver_is_active() {
+    let mut bus = on_receive();
+    bus.receiver_with_credit(5);
+    bus.send_with_ttl("a", secs(10));
+    bus.pass(secs(30));
+    assert!(bus.queued().is_empty());
+    assert_eq!(expired_at(&bus), [START + secs(10)]);
+}
+
+#[test]
+fn what_is_due_before_the_credit_goes_happens_before_it_goes() {
+    let mut bus = on_receive();
+    let receiver = bus.receiver_with_credit(5);
+    bus.send_with_ttl("a", secs(10));
+    bus.pass(secs(30));
+    bus.credit(receiver, 0);
+    assert_eq!(expired_at(&bus), [START + secs(10)]);
+}
+
+#[test]
+fn the_receiver_who_got_everything_it_asked_for_is_active_no_longer() {
+    let mut bus = on_receive().with(&["b"]);
+    bus.send_with_ttl("a", secs(10));
+    let receiver = bus.receiver_with_credit(1);
+    assert!(bus.next_deadline().is_some(), "reserved, and not taken yet");
+    assert_eq!(ids(&bus.take(receiver)), ["b"]);
+    assert_eq!(bus.next_deadline(), Some(START + secs(60)), "the lock of b");
+    bus.advance(secs(20));
+    assert_eq!(bus.queued(), ["b", "a"]);
+}
+
+#[test]
+fn a_closed_receiver_is_not_active() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    let receiver = bus.receiver_with_credit(5);
+    bus.close(receiver);
+    bus.advance(secs(10));
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn a_message_found_expired_when_its_lock_ends_leaves_at_once() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    bus.send_with_ttl("b", secs(10));
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    bus.advance(secs(20));
+    bus.abandon(&taken[0]).unwrap();
+    assert_eq!(bus.dead_letters(), ["a"]);
+    bus.advance(secs(40));
+    assert_eq!(bus.dead_letters(), ["a", "b"]);
+    assert_eq!(expired_at(&bus), [START + secs(20), START + secs(60)]);
+}
+
+#[test]
+fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    let receiver = bus.dead_letter_receiver();
+    bus.credit(receiver, 5);
+    bus.advance(secs(10));
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn a_queue_that_begins_to_forward_lets_them_go_then_and_not_in_the_past() {
+    let mut bus = on_receive().with_ttl("a", secs(10));
+    bus.advance(secs(30));
+    assert_eq!(bus.queued(), ["a"]);
+    bus.update(|queue| queue.forward_to = Some("elsewhere".parse().unwrap()));
+    assert_eq!(bus.dead_letters(), ["a"]);
+    assert_eq!(expired_at(&bus), [START + secs(30)]);
 }

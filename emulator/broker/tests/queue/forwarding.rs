@@ -37,13 +37,10 @@ fn a_forwarded_message_remembers_where_it_entered_and_nothing_else() {
     world.advance(secs(5));
     let number = world.post("a", &message("x").text("kept")).unwrap();
     assert_eq!(number, SequenceNumber(2));
-    let (broker_properties, message) = world.peek("c", SubQueue::Active).pop().unwrap();
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(3));
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(2))
-    );
-    assert_eq!(broker_properties.enqueued_at, START + secs(5));
+    let (properties, message) = world.peek("c", SubQueue::Active).pop().unwrap();
+    assert_eq!(properties.sequence_number, SequenceNumber(3));
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(2)));
+    assert_eq!(properties.enqueued_at, START + secs(5));
     assert_eq!(text(&message, "text 0").as_deref(), Some("kept"));
 }
 
@@ -58,8 +55,8 @@ fn deliveries_begin_again_behind_a_forward() {
         world.settle_next("a", Outcome::Abandon { changes });
     }
     world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
-    let (broker_properties, _) = world.the_only("b", SubQueue::Active);
-    assert_eq!(broker_properties.delivery_count, 0);
+    let (properties, _) = world.the_only("b", SubQueue::Active);
+    assert_eq!(properties.delivery_count, 0);
 }
 
 #[test]
@@ -75,14 +72,14 @@ fn the_fifth_ends_in_the_transfer_dead_letters_of_the_fifth_queue() {
     world.send("q1", "1");
     world.send("q2", "2");
     assert_eq!(world.queued("q6"), ["2"]);
-    let (broker_properties, message) = world.the_only("q5", TRANSFER);
+    let (properties, message) = world.the_only("q5", TRANSFER);
     let reason = text(&message, "DeadLetterReason");
     assert_eq!(reason.as_deref(), Some("MaxTransferHopCountExceeded"));
     let description = text(&message, "DeadLetterErrorDescription");
     let expected =
         "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
     assert_eq!(description.as_deref(), Some(expected));
-    assert_eq!(broker_properties.delivery_count, 0);
+    assert_eq!(properties.delivery_count, 0);
 }
 
 #[test]
@@ -266,9 +263,9 @@ fn a_scheduled_message_is_forwarded_when_it_becomes_active() {
     assert_eq!(world.queued("a"), ["later"]);
     world.advance(secs(60));
     assert_eq!(world.queued("b"), ["now", "later"]);
-    let (broker_properties, _) = world.peek("b", SubQueue::Active).pop().unwrap();
-    assert_eq!(broker_properties.enqueued_at, START + secs(60));
-    let number = broker_properties.enqueued_sequence_number;
+    let (properties, _) = world.peek("b", SubQueue::Active).pop().unwrap();
+    assert_eq!(properties.enqueued_at, START + secs(60));
+    let number = properties.enqueued_sequence_number;
     assert_eq!(number, Some(SequenceNumber(3)), "that of its activation");
 }
 
@@ -295,11 +292,8 @@ fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
     let hops = "MaxTransferHopCountExceeded".to_owned();
     assert_eq!(world.reasons("a", TRANSFER), [hops.clone(), hops]);
     // Each hop has a number: sent as 1, carried as 2 to 5, dead-lettered under the next.
-    let (broker_properties, _) = world.peek("a", TRANSFER).remove(0);
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(1))
-    );
+    let (properties, _) = world.peek("a", TRANSFER).remove(0);
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(1)));
 }
 
 #[test]

@@ -94,8 +94,7 @@ fn every_use_counts() {
 
 #[test]
 fn what_time_brings_about_is_no_use() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(200));
+    let mut bus = bus().with_ttl("a", secs(200));
     bus.send("b");
     let receiver = bus.receiver();
     bus.receive(receiver, 2);

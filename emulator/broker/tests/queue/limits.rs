@@ -1,10 +1,16 @@
 //! How much a queue may hold (semantics §1, §20.2), and clearing it away (§17.3).
 //!
 //! Many of everything: what costs more than its share would not end here in a lifetime.
+//!
+//! Ids that were seen of late (semantics §9).
 
-use servicebus_broker::{EntityDescription, EntityStatus, LockToken, SendError, SubQueue};
+use servicebus_broker::{
+    EntityDescription, EntityStatus, EventKind, LockToken, SendError, SequenceNumber, SubQueue,
+};
 
-use crate::bus::{Bus, MessageBuilder, Rules, START, bus, ids, message, rules, secs};
+use crate::bus::{
+    Bus, DROPPED, MessageBuilder, Rules, START, bus, ids, message, millis, rules, secs,
+};
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -54,8 +60,7 @@ fn scheduled_and_dead_lettered_messages_count() {
     let scheduled = large("scheduled").scheduled_at(START + secs(60));
     bus.post(&scheduled).unwrap();
     bus.post(&large("dead")).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     assert!(bus.post(&large("a")).is_err());
     let deleting = bus.open(
@@ -72,8 +77,7 @@ fn a_full_queue_still_dead_letters() {
     let room = MEGABYTE as usize - 400_100;
     bus.post(&large("a")).unwrap();
     bus.post(&message("b").body(room)).unwrap();
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     let outcome = crate::bus::dead_letter(Some("bad"), Some(&"x".repeat(1_000)));
     bus.settle(SubQueue::Active, delivery.token, outcome)
         .unwrap();
@@ -116,8 +120,7 @@ fn an_update_gives_room() {
 
 #[test]
 fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
-    let mut bus = bus();
-    bus.send_all(&["1", "2", "3"]);
+    let mut bus = bus().with(&["1", "2", "3"]);
     bus.advance(secs(10));
     bus.send_all(&["4", "5"]);
     assert_eq!(bus.delete_messages(2, START + secs(10)), 2);
@@ -131,12 +134,10 @@ fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
 
 #[test]
 fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
-    let mut bus = bus();
-    bus.send_all(&["deferred", "locked", "reserved", "ready"]);
+    let mut bus = bus().with(&["deferred", "locked", "reserved", "ready"]);
     bus.schedule("scheduled", START + secs(60));
     bus.defer_next();
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    bus.receive_first();
     let waiting = bus.receiver_with_credit(1);
     assert_eq!(bus.delete_messages(10, START + secs(1_000)), 1);
     assert_eq!(
@@ -148,8 +149,7 @@ fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
 
 #[test]
 fn dead_letters_are_deleted_by_when_they_were_enqueued() {
-    let mut bus = bus();
-    bus.send("old");
+    let mut bus = bus().with(&["old"]);
     bus.advance(secs(10));
     bus.send("young");
     let receiver = bus.receiver();
@@ -264,4 +264,150 @@ fn locks_that_are_renewed_together() {
     assert_eq!(bus.renew(&tokens).unwrap().len(), MANY);
     bus.advance(secs(60));
     assert_eq!(bus.counts().locked, 0);
+}
+
+/// A queue that remembers ids for a minute.
+fn detecting() -> Bus {
+    rules().duplicate_detection(secs(60)).bus()
+}
+
+#[test]
+fn a_duplicate_is_accepted_and_dropped() {
+    let mut bus = detecting();
+    assert_eq!(bus.send("a"), SequenceNumber(1));
+    assert_eq!(bus.send("a"), DROPPED);
+    assert_eq!(bus.send("b"), SequenceNumber(2), "it has used no number");
+    assert_eq!(bus.queued(), ["a", "b"]);
+    let EventKind::DuplicateDropped { message_id } = bus.history()[1].1 else {
+        panic!("dropped: {:?}", bus.history());
+    };
+    assert_eq!(bus.events.read(message_id), "a");
+}
+
+#[test]
+fn where_nothing_is_detected_nothing_is_dropped() {
+    let mut bus = bus().with(&["a", "a"]);
+    assert_eq!(bus.queued(), ["a", "a"]);
+}
+
+#[test]
+fn an_id_is_remembered_when_its_message_is_gone() {
+    let mut bus = detecting().with(&["a"]);
+    let receiver = bus.deleting_receiver();
+    bus.receive_one(receiver);
+    assert_eq!(bus.send("a"), DROPPED);
+}
+
+#[test]
+fn the_window_ends_at_its_instant_and_is_not_renewed_by_duplicates() {
+    let mut bus = detecting().with(&["a"]);
+    bus.advance(secs(30));
+    assert_eq!(bus.send("a"), DROPPED);
+    bus.advance(secs(30) - millis(1));
+    assert_eq!(bus.send("a"), DROPPED);
+    bus.advance(millis(1));
+    assert_eq!(bus.send("a"), SequenceNumber(2));
+}
+
+#[test]
+fn ids_are_compared_exactly() {
+    let mut bus = detecting().with(&["a", "A", "a ", ""]);
+    assert_eq!(bus.queued(), ["a", "A", "a ", ""]);
+}
+
+#[test]
+fn a_batch_is_searched_for_duplicates_of_its_own() {
+    let mut bus = detecting().with(&["a"]);
+    let numbers = bus.send_all(&["b", "a", "b", "c"]);
+    assert_eq!(numbers, [2, 0, 0, 3].map(SequenceNumber));
+    assert_eq!(bus.queued(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_refused_batch_leaves_no_trace() {
+    let mut bus = rules()
+        .duplicate_detection(secs(60))
+        .of_one_megabyte()
+        .bus();
+    let messages = ["a", "b"].map(|id| message(id).body(600_000));
+    bus.post_all(&messages).unwrap_err();
+    assert_eq!(bus.post(&messages[0]), Ok(SequenceNumber(1)));
+}
+
+#[test]
+fn scheduled_messages_take_part_in_both_directions() {
+    let mut bus = detecting();
+    bus.schedule("scheduled", START + secs(500));
+    assert_eq!(bus.send("scheduled"), DROPPED);
+    bus.send("active");
+    assert_eq!(bus.schedule("active", START + secs(50)), DROPPED);
+    assert_eq!(bus.queued(), ["scheduled", "active"]);
+}
+
+#[test]
+fn the_window_of_a_scheduled_message_counts_from_its_activation() {
+    let mut bus = detecting();
+    bus.schedule("a", START + secs(500));
+    bus.advance(secs(499));
+    assert_eq!(bus.send("a"), DROPPED, "before");
+    bus.advance(secs(60));
+    assert_eq!(bus.send("a"), DROPPED, "after");
+    bus.advance(secs(1));
+    assert_eq!(bus.send("a"), SequenceNumber(3));
+}
+
+#[test]
+fn the_window_of_a_cancelled_message_counts_from_its_arrival() {
+    let mut bus = detecting();
+    let number = bus.schedule("a", START + secs(500));
+    bus.advance(secs(59));
+    bus.cancel(&[number]).unwrap();
+    assert_eq!(bus.send("a"), DROPPED);
+    bus.advance(secs(1));
+    assert_eq!(bus.send("a"), SequenceNumber(2));
+}
+
+#[test]
+fn a_changed_window_holds_for_what_was_seen_before() {
+    let mut bus = detecting().with(&["a", "b"]);
+    bus.update(|queue| queue.duplicate_detection_history_time_window = secs(120));
+    bus.advance(secs(119));
+    assert_eq!(bus.send("a"), DROPPED);
+    bus.update(|queue| queue.duplicate_detection_history_time_window = secs(60));
+    assert_eq!(bus.send("a"), SequenceNumber(3));
+}
+
+#[test]
+fn other_updates_leave_the_memory_alone() {
+    let mut bus = detecting().with(&["a"]);
+    bus.update(|queue| queue.max_delivery_count = 3);
+    assert_eq!(bus.send("a"), DROPPED);
+}
+
+#[test]
+fn a_reset_forgets() {
+    let mut bus = detecting().with(&["a"]);
+    bus.reset();
+    assert_eq!(bus.send("a"), SequenceNumber(2));
+}
+
+#[test]
+fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
+    let mut bus = rules().duplicate_detection(secs(60)).partitioned().bus();
+    for message in [
+        message("a").partition_key("x"),
+        message("a").partition_key("y"),
+        message("a").session("z"),
+        message("a"),
+    ] {
+        assert_ne!(bus.post(&message), Ok(DROPPED));
+        assert_eq!(bus.post(&message), Ok(DROPPED));
+    }
+}
+
+#[test]
+fn elsewhere_it_is_not() {
+    let mut bus = detecting().with(&["a"]);
+    let other = message("a").session("z").partition_key("y");
+    assert_eq!(bus.post(&other), Ok(DROPPED));
 }

@@ -1,14 +1,15 @@
 //! Locks: when they begin, how long they last, what their end means (semantics §2.4).
+//!
+//! What a receiver leaves behind (semantics §2.4, decision D2), and what a reset does.
 
-use servicebus_broker::{LockToken, RenewError, SettleError, SubQueue};
+use servicebus_broker::{EventKind, LockToken, RenewError, SettleError, SubQueue};
 use uuid::Uuid;
 
-use crate::bus::{START, bus, ids, millis, secs};
+use crate::bus::{Bus, START, bus, ids, millis, rules, secs};
 
 #[test]
 fn a_lock_begins_when_the_message_is_taken() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     bus.advance(secs(10));
     assert_eq!(bus.counts().locked, 0, "reserved is not locked");
@@ -21,19 +22,15 @@ fn a_lock_begins_when_the_message_is_taken() {
 
 #[test]
 fn a_locked_message_is_not_delivered() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, _) = bus.receive_first();
     assert!(bus.receive(receiver, 5).is_empty());
 }
 
 #[test]
 fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, first) = bus.receive_first();
     assert_eq!(first.broker_properties.delivery_count, 0);
     bus.advance(secs(60) - millis(1));
     assert!(bus.receive(receiver, 1).is_empty(), "the lock is held");
@@ -45,10 +42,8 @@ fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
 
 #[test]
 fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     bus.pass(secs(60));
     assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
     assert_eq!(bus.queued(), ["a"]);
@@ -61,8 +56,7 @@ fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
 
 #[test]
 fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let (slow, waiting) = (bus.receiver(), bus.receiver());
     bus.receive_one(slow);
     bus.credit(waiting, 1);
@@ -74,10 +68,8 @@ fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
 
 #[test]
 fn a_renewed_lock_lasts_from_now() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.advance(secs(59));
     assert_eq!(bus.renew(&[delivery.token]), Ok(vec![START + secs(119)]));
     bus.advance(secs(59));
@@ -88,8 +80,7 @@ fn a_renewed_lock_lasts_from_now() {
 
 #[test]
 fn a_renewed_lock_ends_later_however_soon() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     let ends = [1, 2].map(|later| START + secs(60) + millis(later));
@@ -100,8 +91,7 @@ fn a_renewed_lock_ends_later_however_soon() {
 
 #[test]
 fn all_locks_are_renewed_or_none() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
     let tokens: Vec<_> = taken.iter().map(|delivery| delivery.token).collect();
@@ -114,8 +104,7 @@ fn all_locks_are_renewed_or_none() {
 
 #[test]
 fn a_lock_that_is_over_cannot_be_renewed() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     bus.pass(secs(60));
@@ -124,10 +113,8 @@ fn a_lock_that_is_over_cannot_be_renewed() {
 
 #[test]
 fn a_token_of_another_store_locks_nothing_here() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a", "b"]);
+    let (receiver, first) = bus.receive_first();
     bus.dead_letter(&first).unwrap();
     let second = bus.receive_one(receiver);
     let dead_letters = bus.dead_letter_receiver();
@@ -151,8 +138,7 @@ fn a_token_of_another_store_locks_nothing_here() {
 
 #[test]
 fn every_bit_of_a_token_counts() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
     for bit in 0..128 {
@@ -164,4 +150,164 @@ fn every_bit_of_a_token_counts() {
         );
     }
     assert!(bus.renew(&[token]).is_ok());
+}
+
+#[test]
+fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
+    let mut bus = bus().with(&["a", "b"]);
+    let gone = bus.receiver_with_credit(2);
+    let events = bus.events.len();
+    bus.close(gone);
+    assert_eq!(bus.events.len(), events, "nothing happened");
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    assert_eq!(ids(&taken), ["a", "b"]);
+    assert!(
+        taken
+            .iter()
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
+    );
+}
+
+#[test]
+fn credit_goes_with_its_receiver() {
+    let mut bus = bus();
+    let gone = bus.receiver_with_credit(5);
+    let receiver = bus.receiver_with_credit(1);
+    bus.close(gone);
+    bus.send("a");
+    assert_eq!(ids(&bus.take(receiver)), ["a"]);
+}
+
+#[test]
+fn locks_outlive_their_receiver() {
+    let mut bus = bus().with(&["a", "b"]);
+    let gone = bus.receiver();
+    let taken = bus.receive(gone, 2);
+    bus.close(gone);
+    let receiver = bus.receiver();
+    assert!(bus.receive(receiver, 2).is_empty());
+    assert_eq!(bus.complete(&taken[0]), Ok(()), "its token still settles");
+    assert!(bus.renew(&[taken[1].token]).is_ok(), "and renews");
+    bus.advance(secs(61));
+    let again = bus.receive_one(receiver);
+    assert_eq!(again.broker_properties.delivery_count, 1, "then it counts");
+}
+
+#[test]
+fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
+    let mut bus = rules()
+        .release_on_detach()
+        .max_delivery_count(1)
+        .bus()
+        .with(&["a", "b", "c"]);
+    let (gone, stays) = (bus.receiver(), bus.receiver());
+    let taken = bus.receive(gone, 2);
+    let kept = bus.receive_one(stays);
+    bus.close(gone);
+    assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
+    assert_eq!(bus.complete(&kept), Ok(()), "those of others stay");
+    let again = bus.receive(stays, 5);
+    assert_eq!(ids(&again), ["a", "b"], "at their old places");
+    assert!(
+        again
+            .iter()
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
+    );
+}
+
+#[test]
+fn only_locks_that_are_still_held_are_released() {
+    let mut bus =
+        rules()
+            .release_on_detach()
+            .bus()
+            .with(&["completed", "abandoned", "expired", "renewed"]);
+    let gone = bus.receiver();
+    let taken = bus.receive(gone, 4);
+    bus.complete(&taken[0]).unwrap();
+    bus.abandon(&taken[1]).unwrap();
+    bus.advance(secs(30));
+    bus.renew(&[taken[3].token]).unwrap();
+    bus.advance(secs(30));
+    let other = bus.receiver();
+    let theirs = bus.receive(other, 2);
+    assert_eq!(ids(&theirs), ["abandoned", "expired"]);
+    bus.close(gone);
+    let released = bus.history().into_iter();
+    let released = released.filter(|(_, kind)| *kind == EventKind::Released);
+    assert_eq!(released.count(), 1);
+    assert_eq!(bus.counts().locked, 2);
+    assert_eq!(ids(&bus.receive(other, 5)), ["renewed"]);
+}
+
+#[test]
+fn a_released_lock_on_an_expired_message_lets_it_expire() {
+    let mut bus = rules()
+        .release_on_detach()
+        .dead_lettering_on_expiration()
+        .bus();
+    bus.send_with_ttl("a", secs(10));
+    let (gone, _) = bus.receive_first();
+    bus.advance(secs(20));
+    bus.close(gone);
+    assert_eq!(bus.dead_letters(), ["a"]);
+}
+
+#[test]
+fn a_lock_that_has_ended_is_not_released_but_counts() {
+    let mut bus = rules().release_on_detach().bus().with(&["a"]);
+    let (gone, _) = bus.receive_first();
+    bus.pass(secs(60));
+    bus.close(gone);
+    let (properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+    assert_eq!(properties.delivery_count, 1);
+}
+
+#[test]
+fn a_reset_removes_everything_and_keeps_the_receivers() {
+    let mut bus = bus().with(&["locked", "dead", "reserved", "ready"]);
+    let busy = bus.receiver();
+    let taken = bus.receive(busy, 2);
+    bus.dead_letter(&taken[1]).unwrap();
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(2);
+    bus.reset();
+    assert!(bus.queued().is_empty());
+    assert!(bus.dead_letters().is_empty());
+    assert_eq!(bus.counts(), servicebus_broker::Counts::default());
+    assert_eq!(bus.next_deadline(), None);
+    assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
+    bus.send_all(&["a", "b", "c"]);
+    assert_eq!(ids(&bus.take(second)), ["a", "c"], "it still had credit");
+    assert_eq!(ids(&bus.take(first)), ["b"]);
+}
+
+#[test]
+fn a_consumer_that_is_dismissed_gives_back_what_it_did_not_take_and_leaves_its_locks() {
+    for mut bus in [bus(), rules().release_on_detach().bus()] {
+        bus.send_all(&["a", "b"]);
+        let gone = bus.receiver_with_credit(1);
+        let taken = bus.take(gone);
+        bus.credit(gone, 1);
+        bus.dismiss(gone);
+        let receiver = bus.receiver();
+        assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
+        assert_eq!(bus.complete(&taken[0]), Ok(()), "its token still settles");
+    }
+}
+
+#[test]
+fn a_token_leads_to_its_message_while_it_locks() {
+    let mut bus = bus().with(&["a", "b"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    let token = taken[1].token;
+    let found = |bus: &Bus| {
+        let locked = bus.entity().locked_message(SubQueue::Active, token);
+        locked.map(|(number, message)| (number.0, message.id().into_owned()))
+    };
+    assert_eq!(found(&bus), Some((2, "b".to_owned())));
+    assert_eq!(bus.complete(&taken[1]), Ok(()));
+    assert_eq!(found(&bus), None);
 }

@@ -5,22 +5,34 @@ mod credit;
 mod dead_letter_forwarding;
 mod dead_letters;
 mod deferral;
-mod detaching;
-mod duplicates;
 mod expiry;
 mod forwarding;
 mod idle;
 mod limits;
 mod locks;
 mod nothing_lost;
-mod on_receive;
 mod partitions;
-mod peeking;
 mod scheduling;
-mod sessions;
+/// Message sessions (semantics §6; decisions D2, D10, D17, D27).
+mod sessions {
+    mod accepting;
+    mod deferred;
+    mod listing;
+    mod losing;
+    mod order;
+}
 mod settling;
 mod status;
 mod topics;
-mod transactions;
+/// Work that happens as a whole or not at all (semantics §12; decision D3).
+mod transactions {
+    mod atomic;
+    mod entities;
+    mod limits;
+    mod locks;
+    mod sending;
+    mod settling;
+    mod via;
+}
 mod updating;
 mod world;

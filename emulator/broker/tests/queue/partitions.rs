@@ -104,16 +104,12 @@ fn messages_show_their_numbers_wherever_they_are_seen() {
     let (peeked, _) = bus.peek(SubQueue::Active).remove(0);
     assert_eq!(peeked.sequence_number, number);
     assert_eq!(peeked.enqueued_sequence_number, None);
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     assert_eq!(delivery.broker_properties.sequence_number, number);
     bus.dead_letter(&delivery).unwrap();
-    let (broker_properties, ..) = bus.the_dead_letter();
-    assert_eq!(
-        partition(broker_properties.sequence_number),
-        partition(number)
-    );
-    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
+    let (properties, ..) = bus.the_dead_letter();
+    assert_eq!(partition(properties.sequence_number), partition(number));
+    assert_eq!(properties.enqueued_sequence_number, Some(number));
 }
 
 #[test]
@@ -154,12 +150,9 @@ fn a_scheduled_message_stays_in_its_partition() {
         .post(&message("a").partition_key("key").scheduled_at(at))
         .unwrap();
     bus.advance(secs(60));
-    let (broker_properties, _) = bus.peek(SubQueue::Active).remove(0);
-    assert_ne!(broker_properties.sequence_number, number);
-    assert_eq!(
-        partition(broker_properties.sequence_number),
-        partition(number)
-    );
+    let (properties, _) = bus.peek(SubQueue::Active).remove(0);
+    assert_ne!(properties.sequence_number, number);
+    assert_eq!(partition(properties.sequence_number), partition(number));
 }
 
 #[test]
@@ -170,9 +163,9 @@ fn peeking_goes_on_behind_the_last_number_seen() {
     }
     let mut seen = Vec::new();
     let mut from = 0;
-    while let Some((broker_properties, message)) = bus.peek_from(SubQueue::Active, from, 1).pop() {
+    while let Some((properties, message)) = bus.peek_from(SubQueue::Active, from, 1).pop() {
         seen.push(message.id().into_owned());
-        from = broker_properties.sequence_number.0 + 1;
+        from = properties.sequence_number.0 + 1;
     }
     assert_eq!(seen, ["a", "b", "c"]);
 }
@@ -185,7 +178,7 @@ fn a_forwarded_message_gets_a_partition_of_its_target() {
     let keyed = message("1").partition_key("key");
     let number = world.post("a", &keyed).unwrap();
     assert_eq!(partition(number), 0);
-    let (broker_properties, _) = world.the_only("b", SubQueue::Active);
-    assert_ne!(partition(broker_properties.sequence_number), 0);
-    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
+    let (properties, _) = world.the_only("b", SubQueue::Active);
+    assert_ne!(partition(properties.sequence_number), 0);
+    assert_eq!(properties.enqueued_sequence_number, Some(number));
 }

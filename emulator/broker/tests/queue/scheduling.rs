@@ -8,13 +8,9 @@ use crate::bus::{Bus, START, bus, ids, message, millis, rules, secs};
 fn the_only(bus: &mut Bus) -> (u64, Option<i32>, u64) {
     let seen = bus.peek(SubQueue::Active);
     assert_eq!(seen.len(), 1);
-    let broker_properties = &seen[0].0;
-    let enqueued = broker_properties.enqueued_at.since(START).as_secs();
-    (
-        broker_properties.sequence_number.0,
-        broker_properties.state,
-        enqueued,
-    )
+    let properties = &seen[0].0;
+    let enqueued = properties.enqueued_at.since(START).as_secs();
+    (properties.sequence_number.0, properties.state, enqueued)
 }
 
 #[test]
@@ -59,11 +55,11 @@ fn it_becomes_active_under_a_new_number() {
     let receiver = bus.receiver();
     assert_eq!(ids(&bus.receive(receiver, 2)), ["b", "a"]);
     let seen = bus.peek(SubQueue::Active);
-    let broker_properties = &seen[1].0;
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(3));
-    assert_eq!(broker_properties.enqueued_sequence_number, None);
-    assert_eq!(broker_properties.enqueued_at, START + secs(60));
-    assert_eq!(broker_properties.state, Some(0));
+    let properties = &seen[1].0;
+    assert_eq!(properties.sequence_number, SequenceNumber(3));
+    assert_eq!(properties.enqueued_sequence_number, None);
+    assert_eq!(properties.enqueued_at, START + secs(60));
+    assert_eq!(properties.state, Some(0));
     let counts = bus.counts();
     assert_eq!((counts.active, counts.scheduled), (2, 0));
 }
@@ -88,8 +84,7 @@ fn its_time_to_live_begins_when_it_becomes_active() {
     bus.advance(secs(300));
     assert_eq!(the_only(&mut bus).2, 300);
     bus.advance(secs(600) - millis(1));
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let (_, delivery) = bus.receive_first();
     assert_eq!(delivery.broker_properties.time_to_live, Some(600_000));
     bus.release(&delivery).unwrap();
     bus.advance(millis(1));
@@ -134,7 +129,7 @@ fn a_time_that_is_past_or_now_means_at_once() {
     let seen = bus.peek(SubQueue::Active);
     assert!(
         seen.iter()
-            .all(|(broker_properties, _)| broker_properties.enqueued_at == START)
+            .all(|(properties, _)| properties.enqueued_at == START)
     );
 }
 

@@ -14,10 +14,8 @@ use crate::world::World;
 
 #[test]
 fn completed_messages_are_gone() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     assert_eq!(bus.complete(&delivery), Ok(()));
     assert!(bus.queued().is_empty());
     assert_eq!(bus.counts(), servicebus_broker::Counts::default());
@@ -26,10 +24,8 @@ fn completed_messages_are_gone() {
 
 #[test]
 fn settling_twice_means_that_the_lock_is_lost() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.complete(&delivery).unwrap();
     assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
     assert_eq!(bus.abandon(&delivery), Err(SettleError::LockLost));
@@ -37,10 +33,8 @@ fn settling_twice_means_that_the_lock_is_lost() {
 
 #[test]
 fn an_old_token_does_not_settle_a_new_delivery() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, first) = bus.receive_first();
     bus.abandon(&first).unwrap();
     bus.receive_one(receiver);
     assert_eq!(bus.complete(&first), Err(SettleError::LockLost));
@@ -49,8 +43,7 @@ fn an_old_token_does_not_settle_a_new_delivery() {
 
 #[test]
 fn tokens_out_of_the_blue_settle_nothing() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     for bits in [0, u128::MAX, 1, 0x1234_5678 << 64] {
         let token = LockToken::from(Uuid::from_u128(bits));
         let settled = bus.settle(SubQueue::Active, token, Outcome::Complete);
@@ -60,10 +53,8 @@ fn tokens_out_of_the_blue_settle_nothing() {
 
 #[test]
 fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a", "b"]);
+    let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
     let taken = bus.receive(receiver, 2);
     assert_eq!(ids(&taken), ["a", "b"]);
@@ -73,8 +64,7 @@ fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
 
 #[test]
 fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "c"]);
+    let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
     bus.release(&taken[1]).unwrap();
@@ -90,8 +80,7 @@ fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
 
 #[test]
 fn releasing_never_ends_in_the_dead_letters() {
-    let mut bus = rules().max_delivery_count(1).bus();
-    bus.send("a");
+    let mut bus = rules().max_delivery_count(1).bus().with(&["a"]);
     let receiver = bus.receiver();
     for _ in 0..5 {
         let delivery = bus.receive_one(receiver);
@@ -102,8 +91,7 @@ fn releasing_never_ends_in_the_dead_letters() {
 
 #[test]
 fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
-    let mut bus = bus();
-    bus.send("a");
+    let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     for (name, value) in [("attempt", "1"), ("node", "x"), ("attempt", "2")] {
         let delivery = bus.receive_one(receiver);
@@ -120,8 +108,7 @@ fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
 
 #[test]
 fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.deleting_receiver();
     let delivery = bus.receive_one(receiver);
     assert_eq!(delivery.broker_properties.lock, None);
@@ -135,8 +122,7 @@ fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
 
 #[test]
 fn every_delivery_has_a_token_of_its_own() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let (locking, deleting) = (bus.receiver(), bus.deleting_receiver());
     let taken = [bus.receive_one(deleting), bus.receive_one(locking)];
     assert_ne!(taken[0].token, taken[1].token);
@@ -144,10 +130,8 @@ fn every_delivery_has_a_token_of_its_own() {
 
 #[test]
 fn what_happens_to_a_message_is_recorded_in_order() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let first = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, first) = bus.receive_first();
     bus.abandon(&first).unwrap();
     bus.receive_one(receiver);
     bus.advance(secs(60));

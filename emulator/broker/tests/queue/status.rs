@@ -1,4 +1,6 @@
 //! What can be done with an entity that is not active (semantics §14, decision D27).
+//!
+//! Looking without taking (semantics §10), and the numbers of messages (§8).
 
 use servicebus_broker::{
     EntityStatus, ReceiveDeferredError, RenewError, SendError, SettleError, SubQueue,
@@ -21,8 +23,7 @@ fn each_status_allows_what_its_name_says() {
         (EntityStatus::ReceiveDisabled, true, false),
         (EntityStatus::Disabled, false, false),
     ] {
-        let mut bus = bus();
-        bus.send("before");
+        let mut bus = bus().with(&["before"]);
         set(&mut bus, status);
         let sent = bus.post(&crate::bus::message("a"));
         assert_eq!(sent.is_ok(), sends, "{status:?}");
@@ -39,16 +40,17 @@ fn each_status_allows_what_its_name_says() {
 
 #[test]
 fn a_status_holds_from_the_declaration() {
-    let mut bus = rules().status(EntityStatus::ReceiveDisabled).bus();
-    bus.send("a");
+    let mut bus = rules()
+        .status(EntityStatus::ReceiveDisabled)
+        .bus()
+        .with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.reserved(receiver), 0);
 }
 
 #[test]
 fn what_is_assigned_is_taken_back_and_credit_waits() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
     set(&mut bus, EntityStatus::Disabled);
@@ -64,10 +66,8 @@ fn what_is_assigned_is_taken_back_and_credit_waits() {
 #[test]
 fn locks_run_on_and_cannot_be_settled_meanwhile() {
     for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
-        let mut bus = bus();
-        bus.send("a");
-        let receiver = bus.receiver();
-        let delivery = bus.receive_one(receiver);
+        let mut bus = bus().with(&["a"]);
+        let (_, delivery) = bus.receive_first();
         set(&mut bus, status);
         assert_eq!(bus.complete(&delivery), Err(SettleError::Disabled));
         assert_eq!(bus.renew(&[delivery.token]), Err(RenewError::Disabled));
@@ -80,10 +80,8 @@ fn locks_run_on_and_cannot_be_settled_meanwhile() {
 
 #[test]
 fn a_lock_ends_as_it_would_have() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::Disabled);
     bus.advance(secs(60));
     assert_eq!(bus.counts().locked, 0);
@@ -97,10 +95,8 @@ fn a_lock_ends_as_it_would_have() {
 
 #[test]
 fn where_only_sending_is_disabled_deliveries_are_settled() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::SendDisabled);
     assert!(bus.renew(&[delivery.token]).is_ok());
     assert_eq!(bus.complete(&delivery), Ok(()));
@@ -119,10 +115,8 @@ fn deferred_messages_are_not_handed_out() {
 
 #[test]
 fn dead_letters_share_the_status() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
     set(&mut bus, EntityStatus::ReceiveDisabled);
     let dead_letters = bus.dead_letter_receiver();
@@ -144,4 +138,74 @@ fn time_goes_on_in_a_disabled_queue() {
         bus.peek(SubQueue::Active)[0].0.enqueued_at,
         START + secs(10)
     );
+}
+
+fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
+    let seen = bus.peek_from(SubQueue::Active, from, max);
+    seen.iter()
+        .map(|(properties, _)| properties.sequence_number.0)
+        .collect()
+}
+
+#[test]
+fn peeking_shows_messages_in_order_locked_ones_included() {
+    let mut bus = bus().with(&["locked", "reserved", "ready"]);
+    bus.receive_first();
+    bus.receiver_with_credit(1);
+    assert_eq!(bus.queued(), ["locked", "reserved", "ready"]);
+}
+
+#[test]
+fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
+    let mut bus = bus();
+    for _ in 0..200 {
+        bus.send("a");
+    }
+    let receiver = bus.deleting_receiver();
+    bus.receive(receiver, 70);
+    assert_eq!(numbers(&mut bus, 0, 2), [71, 72]);
+    assert_eq!(numbers(&mut bus, 100, 3), [100, 101, 102]);
+    assert_eq!(numbers(&mut bus, 199, 10), [199, 200]);
+    assert!(numbers(&mut bus, 201, 10).is_empty());
+    assert!(numbers(&mut bus, u64::MAX, 10).is_empty());
+    assert!(numbers(&mut bus, 1, 0).is_empty());
+}
+
+#[test]
+fn peeking_changes_nothing() {
+    let mut bus = bus().with(&["a"]);
+    let before = bus.events.len();
+    for _ in 0..3 {
+        let (properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+        assert_eq!(properties.delivery_count, 0);
+        assert_eq!(properties.lock, None);
+        assert_eq!(properties.state, Some(0));
+    }
+    assert_eq!(bus.events.len(), before);
+}
+
+#[test]
+fn a_received_message_has_no_state() {
+    let mut bus = bus().with(&["a"]);
+    let receiver = bus.receiver();
+    assert_eq!(bus.receive_one(receiver).broker_properties.state, None);
+}
+
+#[test]
+fn what_is_over_is_not_shown_even_when_no_timer_has_fired() {
+    let mut bus = bus().with_ttl("a", secs(1));
+    bus.pass(secs(1));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn numbers_are_never_given_twice() {
+    let mut bus = bus();
+    let receiver = bus.deleting_receiver();
+    for number in 1..=130 {
+        assert_eq!(bus.send("a").0, number);
+        bus.receive_one(receiver);
+    }
+    bus.reset();
+    assert_eq!(bus.send("a").0, 131);
 }

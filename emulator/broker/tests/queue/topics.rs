@@ -1,7 +1,6 @@
 //! Topics and subscriptions (semantics §4, §5, §8, §11, §13, §14).
 
 mod actions;
-mod expiry;
 mod failures;
 mod fan_out;
 mod forwarding;

@@ -6,8 +6,7 @@ use crate::bus::{START, bus, ids, message, rules, secs};
 
 #[test]
 fn all_locks_are_lost_and_the_deliveries_count() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b", "dead"]);
+    let mut bus = bus().with(&["a", "b", "dead"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
     bus.dead_letter(&taken[2]).unwrap();
@@ -35,20 +34,16 @@ fn all_locks_are_lost_and_the_deliveries_count() {
 
 #[test]
 fn an_update_that_changes_nothing_leaves_them_alone() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    let (_, delivery) = bus.receive_first();
     bus.update(|_| ());
     assert_eq!(bus.complete(&delivery), Ok(()));
 }
 
 #[test]
 fn a_status_that_changes_with_something_else_does_not_save_them() {
-    let mut bus = bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    let mut bus = bus().with(&["a"]);
+    bus.receive_first();
     bus.update(|queue| {
         queue.status = servicebus_broker::EntityStatus::SendDisabled;
         queue.lock_duration = secs(30);
@@ -58,10 +53,8 @@ fn a_status_that_changes_with_something_else_does_not_save_them() {
 
 #[test]
 fn a_lost_lock_at_the_limit_dead_letters() {
-    let mut bus = rules().max_delivery_count(1).bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    bus.receive_one(receiver);
+    let mut bus = rules().max_delivery_count(1).bus().with(&["a"]);
+    bus.receive_first();
     bus.update(|queue| queue.lock_duration = secs(30));
     let (_, reason, _) = bus.the_dead_letter();
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
@@ -79,8 +72,7 @@ fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
 
 #[test]
 fn what_was_assigned_stays_with_those_who_wait() {
-    let mut bus = bus();
-    bus.send_all(&["a", "b"]);
+    let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
     bus.update(|queue| queue.lock_duration = secs(30));
@@ -90,8 +82,7 @@ fn what_was_assigned_stays_with_those_who_wait() {
 
 #[test]
 fn a_lowered_limit_holds_for_failures_of_the_past() {
-    let mut bus = bus();
-    bus.send_all(&["twice", "once", "never"]);
+    let mut bus = bus().with(&["twice", "once", "never"]);
     let receiver = bus.receiver();
     for count in [2, 1] {
         for delivery in bus.receive(receiver, count) {
@@ -101,9 +92,9 @@ fn a_lowered_limit_holds_for_failures_of_the_past() {
     let deferred = bus.defer_next();
     bus.update(|queue| queue.max_delivery_count = 2);
     assert_eq!(bus.queued(), ["once", "never"]);
-    let (broker_properties, reason, description) = bus.the_dead_letter();
-    assert_eq!(broker_properties.enqueued_sequence_number, Some(deferred));
-    assert_eq!(broker_properties.delivery_count, 3);
+    let (properties, reason, description) = bus.the_dead_letter();
+    assert_eq!(properties.enqueued_sequence_number, Some(deferred));
+    assert_eq!(properties.delivery_count, 3);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     let text = "Message could not be consumed after 2 delivery attempts.";
     assert_eq!(description.as_deref(), Some(text));
@@ -111,10 +102,8 @@ fn a_lowered_limit_holds_for_failures_of_the_past() {
 
 #[test]
 fn a_raised_limit_allows_more() {
-    let mut bus = rules().max_delivery_count(2).bus();
-    bus.send("a");
-    let receiver = bus.receiver();
-    let delivery = bus.receive_one(receiver);
+    let mut bus = rules().max_delivery_count(2).bus().with(&["a"]);
+    let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
     bus.update(|queue| queue.max_delivery_count = 3);
     let delivery = bus.receive_one(receiver);
@@ -124,8 +113,7 @@ fn a_raised_limit_allows_more() {
 
 #[test]
 fn a_new_default_holds_at_once_for_messages_that_brought_no_time_to_live() {
-    let mut bus = bus();
-    bus.send("none");
+    let mut bus = bus().with(&["none"]);
     bus.send_with_ttl("own", secs(100));
     assert_eq!(bus.next_deadline(), Some(START + secs(100)));
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
@@ -137,8 +125,7 @@ fn a_new_default_holds_at_once_for_messages_that_brought_no_time_to_live() {
 
 #[test]
 fn a_default_that_goes_away_lets_them_live() {
-    let mut bus = rules().default_time_to_live(secs(50)).bus();
-    bus.send("none");
+    let mut bus = rules().default_time_to_live(secs(50)).bus().with(&["none"]);
     bus.send_with_ttl("own", secs(100));
     bus.update(|queue| queue.default_message_time_to_live = None);
     bus.advance(secs(49));
@@ -149,8 +136,7 @@ fn a_default_that_goes_away_lets_them_live() {
 
 #[test]
 fn what_is_over_by_the_new_default_leaves_with_the_update() {
-    let mut bus = rules().dead_lettering_on_expiration().bus();
-    bus.send("a");
+    let mut bus = rules().dead_lettering_on_expiration().bus().with(&["a"]);
     bus.advance(secs(100));
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
     assert_eq!(bus.dead_letters(), ["a"]);
@@ -183,8 +169,7 @@ fn a_deferred_message_keeps_to_it_too() {
 
 #[test]
 fn dead_lettering_on_expiration_holds_from_the_update() {
-    let mut bus = bus();
-    bus.send_with_ttl("a", secs(10));
+    let mut bus = bus().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(20));
     bus.advance(secs(10));
     bus.update(|queue| queue.dead_lettering_on_message_expiration = true);

@@ -259,7 +259,7 @@ impl World {
     pub(crate) fn peek(&self, name: &str, store: SubQueue) -> Vec<(BrokerProperties, Message)> {
         let entity = self.entity(name);
         let seen = entity.snapshot(store, SequenceNumber(1));
-        seen.map(|(broker_properties, message)| (broker_properties, message.clone()))
+        seen.map(|(properties, message)| (properties, message.clone()))
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! What can be struck, and which effects make sense for it.
+//! What a fault can be applied to, and which effects make sense for it.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -8,29 +8,37 @@ use crate::ErrorAnswer;
 
 const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
 
-/// An operation that is being described.
+/// An operation of the document that is being described.
 pub(crate) struct Operation<'a> {
     description: &'a mut Description,
-    value: Value,
+    path: String,
+    method: String,
 }
 
 impl<'a> Operation<'a> {
     pub(crate) fn new(
         description: &'a mut Description,
         path: &str,
+        method: String,
         id: &str,
         summary: &str,
-        tag: Option<Value>,
     ) -> Self {
-        let value = json!({
+        let tag = description.tags.last().map(|tag| tag["name"].clone());
+        let methods = description.paths.entry(path).or_insert_with(|| json!({}));
+        methods[&method] = json!({
             "operationId": id,
             "summary": summary,
             "tags": Vec::from_iter(tag),
             "parameters": [],
             "responses": {},
         });
-        let operation = Self { description, value };
-        if !path.contains("{namespace}") {
+        let path = path.to_owned();
+        let operation = Self {
+            description,
+            path,
+            method,
+        };
+        if !operation.path.contains("{namespace}") {
             return operation;
         }
         let namespace = json!({ "$ref": "#/components/parameters/Namespace" });
@@ -39,9 +47,13 @@ impl<'a> Operation<'a> {
             .refuses(404, "There is none of this name.")
     }
 
+    fn value(&mut self) -> &mut Value {
+        &mut self.description.paths[&self.path][&self.method]
+    }
+
     /// Says more than the summary.
     pub(crate) fn more(mut self, text: &str) -> Self {
-        self.value["description"] = text.into();
+        self.value()["description"] = text.into();
         self
     }
 
@@ -83,7 +95,7 @@ impl<'a> Operation<'a> {
 
     /// Has a body of another kind.
     pub(crate) fn body(mut self, is_required: bool, media_type: &str, schema: Value) -> Self {
-        self.value["requestBody"] = json!({
+        self.value()["requestBody"] = json!({
             "required": is_required,
             "content": { media_type: { "schema": schema } },
         });
@@ -105,7 +117,7 @@ impl<'a> Operation<'a> {
         media_type: &str,
         schema: Value,
     ) -> Self {
-        self.value["responses"][status.to_string()] = json!({
+        self.value()["responses"][status.to_string()] = json!({
             "description": description,
             "content": { media_type: { "schema": schema } },
         });
@@ -114,7 +126,7 @@ impl<'a> Operation<'a> {
 
     /// Answers with nothing.
     pub(crate) fn done(mut self, status: u16, description: &str) -> Self {
-        self.value["responses"][status.to_string()] = json!({ "description": description });
+        self.value()["responses"][status.to_string()] = json!({ "description": description });
         self
     }
 
@@ -125,18 +137,14 @@ impl<'a> Operation<'a> {
 
     /// Does not give an answer that others like it give.
     pub(crate) fn never(mut self, status: u16) -> Self {
-        if let Some(responses) = self.value["responses"].as_object_mut() {
+        if let Some(responses) = self.value()["responses"].as_object_mut() {
             responses.remove(&status.to_string());
         }
         self
     }
 
-    pub(crate) fn finish(self) -> Value {
-        self.value
-    }
-
     fn parameter(mut self, parameter: Value) -> Self {
-        if let Some(parameters) = self.value["parameters"].as_array_mut() {
+        if let Some(parameters) = self.value()["parameters"].as_array_mut() {
             parameters.push(parameter);
         }
         self

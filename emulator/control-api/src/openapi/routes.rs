@@ -11,8 +11,8 @@ use crate::{
     Topic, Topics,
 };
 
-const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one of their \
-                       dead-letter queues such as `orders/$DeadLetterQueue`.";
+const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one \
+         of their dead-letter queues such as `orders/$DeadLetterQueue`.";
 
 pub(crate) fn describe(d: &mut Description) {
     process(d);
@@ -36,48 +36,47 @@ fn process(d: &mut Description) {
         ("GET /health", "health"),
         ("GET /$emulator/v1/health", "controlHealth"),
     ] {
-        d.route(line, id, "Says whether everything serves.", |route| {
-            route.answers::<Health>(200, "It does.").answers::<Health>(
+        d.route(line, id, "Says whether everything serves.")
+            .answers::<Health>(200, "It does.")
+            .answers::<Health>(
                 503,
-                "Something failed inside, by a mistake of the emulator. Entities that are broken by it answer 500 until \
-                 they are deleted or the namespace is reset.",
-            )
-        });
+                "Something failed inside, by a mistake of the emulator. Entities that are broken by it \
+                 answer 500 until they are deleted or the namespace is reset.",
+            );
     }
+    let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
     d.route(
         "GET /$emulator/v1/openapi.json",
         "describe",
         "Answers with this description.",
-        |route| {
-            let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
-            route.answers_with(200, "An OpenAPI document.", "application/json", schema)
-        },
-    );
+    )
+    .answers_with(200, "An OpenAPI document.", "application/json", schema);
     d.route(
         "GET /$emulator/v1/hold",
         "hold",
         "Keeps the emulator for as long as the answer is read.",
-        |route| {
-            route.done(200, "It is held from now on.").more(
-                "An emulator that was started with `--exit-when-idle` ends when it has no connection for a while. This \
-                 one counts, and is never closed for silence. The body is empty and ends when the emulator stops.",
-            )
-        },
+    )
+    .done(200, "It is held from now on.")
+    .more(
+        "An emulator that was started with `--exit-when-idle` ends when it has no connection \
+         for a while. This one counts, and is never closed for silence. The body is empty and \
+         ends when the emulator stops.",
     );
+    let described = "The certificates in PEM: of the user's authority, which is constrained to loopback, \
+         localhost and servicebus.windows.net, then of that of this run, which vouches for all \
+         other names.";
+    let text = json!({ "type": "string" });
     d.route(
         "GET /$emulator/v1/ca.pem",
         "caCertificate",
         "Answers with the certificates that clients of TLS must trust.",
-        |route| {
-            let described = "The certificates in PEM: of the user's authority, which is constrained to loopback, localhost \
-                             and servicebus.windows.net, then of that of this run, which vouches for all other names.";
-            let text = json!({ "type": "string" });
-            route
-                .answers_with(200, described, "application/pem-certificate-chain", text)
-                .refuses(404, "The emulator was given its certificate: trust its issuer.")
-                .refuses(500, "There is no TLS, for the reason that is told.")
-        },
-    );
+    )
+    .answers_with(200, described, "application/pem-certificate-chain", text)
+    .refuses(
+        404,
+        "The emulator was given its certificate: trust its issuer.",
+    )
+    .refuses(500, "There is no TLS, for the reason that is told.");
 }
 
 fn namespaces(d: &mut Description) {
@@ -86,58 +85,50 @@ fn namespaces(d: &mut Description) {
         "GET /$emulator/v1/namespaces",
         "listNamespaces",
         "Lists the namespaces, oldest first.",
-        |route| route.answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line."),
-    );
+    )
+    .answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line.");
+    let topology = json!({ "$ref": "#/components/schemas/Topology" });
     d.route(
         "PUT /$emulator/v1/namespaces/{namespace}",
         "createNamespace",
         "Makes a namespace.",
-        |route| {
-            let topology = json!({ "$ref": "#/components/schemas/Topology" });
-            route
-                .more(
-                    "The body is what it holds, nothing unless sent; it declares one namespace, whose name is that of the \
-                     path. A connection belongs to the namespace whose address it came to, else whose host name it asked \
-                     for, else whose key it names first. A namespace without keys of its own gets one under a name that \
-                     no other namespace has.",
-                )
-                .body(false, "application/json", topology)
-                .never(404)
-                .answers::<NamespaceInfo>(201, "The namespace.")
-                .refuses(403, "There are as many as there may be.")
-                .refuses(
-                    409,
-                    "Its name, the name of a key or its address belongs to another namespace, or the address cannot be \
-                     listened at.",
-                )
-        },
+    )
+    .more(
+        "The body is what it holds, nothing unless sent; it declares one namespace, whose name \
+         is that of the path. A connection belongs to the namespace whose address it came to, \
+         else whose host name it asked for, else whose key it names first. A namespace without \
+         keys of its own gets one under a name that no other namespace has.",
+    )
+    .body(false, "application/json", topology)
+    .never(404)
+    .answers::<NamespaceInfo>(201, "The namespace.")
+    .refuses(403, "There are as many as there may be.")
+    .refuses(
+        409,
+        "Its name, the name of a key or its address belongs to another namespace, or the \
+         address cannot be listened at.",
     );
     d.route(
         "DELETE /$emulator/v1/namespaces/{namespace}",
         "removeNamespace",
         "Removes a namespace with everything in it.",
-        |route| {
-            route
-                .done(204, "It is gone; its connections are closed with a reason.")
-                .refuses(409, "It is the last one.")
-        },
-    );
+    )
+    .done(204, "It is gone; its connections are closed with a reason.")
+    .refuses(409, "It is the last one.");
+    let topology = json!({ "$ref": "#/components/schemas/Topology" });
+    let described = "A configuration that declares the same.";
     d.route(
         "GET /$emulator/v1/namespaces/{namespace}/topology",
         "exportTopology",
         "Writes what a namespace holds now as it can be declared again.",
-        |route| {
-            let topology = json!({ "$ref": "#/components/schemas/Topology" });
-            let described = "A configuration that declares the same.";
-            route.answers_with(200, described, "application/json", topology)
-        },
-    );
+    )
+    .answers_with(200, described, "application/json", topology);
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/reset",
         "resetNamespace",
         "Removes all messages, sessions and records; entities are as they were declared.",
-        |route| route.done(204, "It is empty."),
-    );
+    )
+    .done(204, "It is empty.");
 }
 
 fn clocks(d: &mut Description) {
@@ -150,20 +141,20 @@ fn clocks(d: &mut Description) {
             &format!("GET {root}/clock"),
             &format!("clock{of}"),
             &format!("Reads the clock of {whose}."),
-            |route| route.answers::<Clock>(200, "The clock."),
-        );
+        )
+        .answers::<Clock>(200, "The clock.");
+        let described =
+            "The clock, after everything due on the way has happened and the namespace is idle.";
+        let stopped = "It was stopped after as many deadlines as were allowed; the message says how far it \
+         came.";
         d.route(
             &format!("POST {root}/clock/advance"),
             &format!("advanceClock{of}"),
             &format!("Moves the time of {whose} forward."),
-            |route| {
-                let described =
-                    "The clock, after everything due on the way has happened and the namespace is idle.";
-                let stopped = "It was stopped after as many deadlines as were allowed; the message says how far it came.";
-                let route = route.takes::<Advance>().answers::<Clock>(200, described);
-                route.refuses(408, stopped)
-            },
-        );
+        )
+        .takes::<Advance>()
+        .answers::<Clock>(200, described)
+        .refuses(408, stopped);
         for (verb, what) in [
             ("freeze", "Stops the time of"),
             ("resume", "Lets run on the time of"),
@@ -172,22 +163,19 @@ fn clocks(d: &mut Description) {
                 &format!("POST {root}/clock/{verb}"),
                 &format!("{verb}Clock{of}"),
                 &format!("{what} {whose}."),
-                |route| route.answers::<Clock>(200, "The clock."),
-            );
+            )
+            .answers::<Clock>(200, "The clock.");
         }
     }
+    let busy = "It did not become idle in time; the problems are what is busy.";
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/settled",
         "waitIdle",
         "Waits until nothing is due or on its way and no message is locked.",
-        |route| {
-            let busy = "It did not become idle in time; the problems are what is busy.";
-            let route = route
-                .takes::<Settle>()
-                .answers::<Settled>(200, "It is idle.");
-            route.refuses(408, busy)
-        },
-    );
+    )
+    .takes::<Settle>()
+    .answers::<Settled>(200, "It is idle.")
+    .refuses(408, busy);
 }
 
 fn automatic_clock(d: &mut Description) {
@@ -196,36 +184,29 @@ fn automatic_clock(d: &mut Description) {
         &format!("POST {root}/auto"),
         "automateClock",
         "Lets the clock stand, and step to the next deadline when nothing moves.",
-        |route| {
-            route
-                .more(
-                    "A step is taken when the namespace is idle, no connection has had a turn for 25 ms and nothing holds the \
-                     clock; it waits for a second where the lock of a receiver that is attached would end. Messages that \
-                     expire and entities that are deleted when idle are no reason for a step. `freeze` and `resume` end it.",
-                )
-                .answers::<Clock>(200, "The clock.")
-        },
-    );
+    )
+    .more(
+        "A step is taken when the namespace is idle, no connection has had a turn for 25 ms and \
+         nothing holds the clock; it waits for a second where the lock of a receiver that is \
+         attached would end. Messages that expire and entities that are deleted when idle are \
+         no reason for a step. `freeze` and `resume` end it.",
+    )
+    .answers::<Clock>(200, "The clock.");
     d.route(
         &format!("POST {root}/hold"),
         "holdClock",
         "Keeps an automatic clock from stepping until it is released.",
-        |route| {
-            let route = route.takes::<HoldClock>();
-            let route = route.refuses(409, "There are 1,000 holds already.");
-            route.answers::<ClockHold>(201, "The hold.")
-        },
-    );
+    )
+    .takes::<HoldClock>()
+    .refuses(409, "There are 1,000 holds already.")
+    .answers::<ClockHold>(201, "The hold.");
     d.route(
         &format!("DELETE {root}/hold/{{id}}"),
         "releaseClock",
         "Ends a hold.",
-        |route| {
-            route
-                .named("id", "The number of the hold.")
-                .done(204, "It is over.")
-        },
-    );
+    )
+    .named("id", "The number of the hold.")
+    .done(204, "It is over.");
 }
 
 fn messages(d: &mut Description) {
@@ -235,118 +216,96 @@ fn messages(d: &mut Description) {
         "GET /$emulator/v1/namespaces/{namespace}/counts",
         "countMessages",
         "Counts the messages of an entity.",
-        |route| {
-            let route = route.query("entity", true, text(), ADDRESS);
-            route.answers::<Counts>(200, "The counts.")
-        },
-    );
+    )
+    .query("entity", true, text(), ADDRESS)
+    .answers::<Counts>(200, "The counts.");
+    let described = "Those that have asked for messages since they attached, and those that wait for a \
+         session.";
     d.route(
         "GET /$emulator/v1/namespaces/{namespace}/receivers",
         "listReceivers",
         "Lists the receivers of an entity.",
-        |route| {
-            let route = route.query("entity", true, text(), ADDRESS);
-            let described = "Those that have asked for messages since they attached, and those that wait for a session.";
-            route.answers::<Receivers>(200, described)
-        },
-    );
+    )
+    .query("entity", true, text(), ADDRESS)
+    .answers::<Receivers>(200, described);
+    let of_entity = format!("Of which entity; of all unless set. {ADDRESS}");
+    let number = json!({ "type": "integer", "minimum": 1 });
+    let flag = json!({ "type": "boolean", "default": false });
     d.route(
         "GET /$emulator/v1/namespaces/{namespace}/timeline",
         "readTimeline",
         "Tells what happened.",
-        |route| {
-            let of_entity = format!("Of which entity; of all unless set. {ADDRESS}");
-            let number = json!({ "type": "integer", "minimum": 1 });
-            let flag = json!({ "type": "boolean", "default": false });
-            route
-                .query("entity", false, text(), &of_entity)
-                .query("message_id", false, text(), "Of which message; of all unless set.")
-                .query(
-                    "sequence_number",
-                    false,
-                    number,
-                    "Of the message with this number, and of nothing else; of all unless set. Each entity and each of its \
-                     dead-letter queues counts its own.",
-                )
-                .query(
-                    "messages",
-                    false,
-                    flag,
-                    "Whether the messages are told that the events are about; only an emulator that was started with \
-                     `--record-messages` keeps them.",
-                )
-                .answers::<Timeline>(200, "The record.")
-        },
-    );
+    )
+    .query("entity", false, text(), &of_entity)
+    .query(
+        "message_id",
+        false,
+        text(),
+        "Of which message; of all unless set.",
+    )
+    .query(
+        "sequence_number",
+        false,
+        number,
+        "Of the message with this number, and of nothing else; of all unless set. Each entity \
+         and each of its dead-letter queues counts its own.",
+    )
+    .query(
+        "messages",
+        false,
+        flag,
+        "Whether the messages are told that the events are about; only an emulator that was \
+         started with `--record-messages` keeps them.",
+    )
+    .answers::<Timeline>(200, "The record.");
+    let of = "`{topic}/Subscriptions/{name}`.";
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/explain",
         "explainRules",
         "Tells what each rule of a subscription says of a message; nothing is sent.",
-        |route| {
-            let of = "`{topic}/Subscriptions/{name}`.";
-            route
-                .more("The body is a message as AMQP encodes it; with `application/json` a batch of one, as REST takes it.")
-                .query("subscription", true, text(), of)
-                .body(true, "application/octet-stream", json!({}))
-                .answers::<Explanation>(200, "What the rules say.")
-        },
-    );
+    )
+    .more("The body is a message as AMQP encodes it; with `application/json` a batch of one, as REST takes it.")
+    .query("subscription", true, text(), of)
+    .body(true, "application/octet-stream", json!({}))
+    .answers::<Explanation>(200, "What the rules say.");
 }
 
 fn faults(d: &mut Description) {
     d.group("faults", "What goes wrong on purpose.");
     let all = "/$emulator/v1/namespaces/{namespace}/faults";
-    d.route(
-        &format!("GET {all}"),
-        "listFaults",
-        "Lists the faults.",
-        |route| route.answers::<Faults>(200, "All that are set."),
-    );
-    d.route(
-        &format!("POST {all}"),
-        "setFault",
-        "Scripts a fault.",
-        |route| {
-            route
-                .more("Of two that match the same operation the older takes effect.")
-                .takes::<FaultRequest>()
-                .answers::<ScriptedFault>(201, "The fault with its id.")
-                .refuses(409, "There are 1,000 already.")
-        },
-    );
+    d.route(&format!("GET {all}"), "listFaults", "Lists the faults.")
+        .answers::<Faults>(200, "All that are set.");
+    d.route(&format!("POST {all}"), "setFault", "Scripts a fault.")
+        .more("Of two that match the same operation the older takes effect.")
+        .takes::<FaultRequest>()
+        .answers::<ScriptedFault>(201, "The fault with its id.")
+        .refuses(409, "There are 1,000 already.");
     d.route(
         &format!("DELETE {all}"),
         "removeFaults",
         "Removes all faults.",
-        |route| route.done(204, "There are none."),
-    );
+    )
+    .done(204, "There are none.");
     let number = "The number of the fault.";
-    d.route(
-        &format!("GET {all}/{{id}}"),
-        "showFault",
-        "Shows a fault.",
-        |route| {
-            route
-                .named("id", number)
-                .answers::<ScriptedFault>(200, "The fault.")
-        },
-    );
+    d.route(&format!("GET {all}/{{id}}"), "showFault", "Shows a fault.")
+        .named("id", number)
+        .answers::<ScriptedFault>(200, "The fault.");
     d.route(
         &format!("DELETE {all}/{{id}}"),
         "removeFault",
         "Removes a fault.",
-        |route| route.named("id", number).done(204, "It is gone."),
-    );
+    )
+    .named("id", number)
+    .done(204, "It is gone.");
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/service-update",
         "updateService",
         "Does what an update of the service does.",
-        |route| {
-            route.done(204, "It is done.").more(
-                "All locks of messages and sessions are lost, and all links but those to `$cbs` are detached with \
-                 `amqp:link:detach-forced`.",
-            )
-        },
+    )
+    .done(204, "It is done.")
+    .more(
+        "All locks of messages and sessions are lost, and all links but those to `$cbs` are \
+         detached with `amqp:link:detach-forced`.",
     );
 }
 
@@ -357,32 +316,26 @@ fn operations(d: &mut Description) {
         &format!("PUT {path}"),
         "recordOperations",
         "Switches the operation log on or off.",
-        |route| {
-            let route = route.more("It is off unless it was switched on; what it held is dropped.");
-            route
-                .takes::<RecordOperations>()
-                .answers::<Operations>(200, "The log, without its operations.")
-        },
-    );
+    )
+    .more("It is off unless it was switched on; what it held is dropped.")
+    .takes::<RecordOperations>()
+    .answers::<Operations>(200, "The log, without its operations.");
+    let number = json!({ "type": "integer", "minimum": 0 });
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
     d.route(
         &format!("GET {path}"),
         "listOperations",
         "Lists the operations of clients since the log was switched on.",
-        |route| {
-            let number = json!({ "type": "integer", "minimum": 0 });
-            let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
-            route
-                .more("The log keeps the last 16,384 of them.")
-                .query(
-                    "after",
-                    false,
-                    number,
-                    "Those that came after this number; all unless set.",
-                )
-                .query("limit", false, limit, "How many at most; 1,000 unless set.")
-                .answers::<Operations>(200, "Oldest first.")
-        },
-    );
+    )
+    .more("The log keeps the last 16,384 of them.")
+    .query(
+        "after",
+        false,
+        number,
+        "Those that came after this number; all unless set.",
+    )
+    .query("limit", false, limit, "How many at most; 1,000 unless set.")
+    .answers::<Operations>(200, "Oldest first.");
 }
 
 fn postponed(d: &mut Description) {
@@ -390,31 +343,28 @@ fn postponed(d: &mut Description) {
         "POST /$emulator/v1/namespaces/{namespace}/postponed/release",
         "releasePostponed",
         "Lets the oldest operation go on that a fault has postponed.",
-        |route| route.answers::<Released>(200, "Whether there was one, and how many wait still."),
-    );
+    )
+    .answers::<Released>(200, "Whether there was one, and how many wait still.");
 }
 
 fn sessions(d: &mut Description) {
     d.group("sessions", "Which there are, and who holds them.");
+    let of = "A queue or subscription with `RequiresSession`.";
     d.route(
         "GET /$emulator/v1/namespaces/{namespace}/sessions",
         "listSessions",
         "Lists the sessions of an entity.",
-        |route| {
-            let of = "A queue or subscription with `RequiresSession`.";
-            let route = route.query("entity", true, json!({ "type": "string" }), of);
-            route.answers::<Sessions>(200, "The sessions.")
-        },
-    );
+    )
+    .query("entity", true, json!({ "type": "string" }), of)
+    .answers::<Sessions>(200, "The sessions.");
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/sessions/lose",
         "loseSessionLock",
         "Ends the lock of a session as if its time had run out.",
-        |route| {
-            let route = route.takes::<LoseSessionLock>().done(204, "It is over.");
-            route.refuses(404, "There is none of this name, or no client holds it.")
-        },
-    );
+    )
+    .takes::<LoseSessionLock>()
+    .done(204, "It is over.")
+    .refuses(404, "There is none of this name, or no client holds it.");
 }
 
 /// The routes of one kind of entities: `T` is one of them, `All` their list.
@@ -431,43 +381,38 @@ fn entities<T: JsonSchema, All: JsonSchema>(d: &mut Description, kind: &str, tit
         &format!("GET {all}"),
         &format!("list{title}s"),
         &format!("Lists the {kind}s."),
-        |route| route.answers::<All>(200, "Each with its effective settings."),
-    );
+    )
+    .answers::<All>(200, "Each with its effective settings.");
     d.route(
         &format!("GET {one}"),
         &format!("show{title}"),
         &format!("Shows a {kind}."),
-        |route| {
-            let route = route.named(kind, &path).refuses(400, not_allowed);
-            route.answers::<T>(200, &format!("The {kind}."))
-        },
-    );
-    d.route(
-        &format!("PUT {one}"),
-        &format!("put{title}"),
-        &format!("Makes or changes a {kind}."),
-        |route| {
-            let settings = json!({ "$ref": format!("#/components/schemas/{title}Properties") });
-            let route = route
-                .more("The body is the settings; what is left out stays as it is, or has its default.")
-                .named(kind, &path)
-                .body(false, "application/json", settings)
-                .answers::<T>(200, "It was there, and is changed.")
-                .answers::<T>(201, "It is new.")
-                .refuses(403, "There are as many as there may be.");
-            match kind {
-                "subscription" => route,
-                _ => route.refuses(409, "The name is that of another kind of entity."),
-            }
-        },
-    );
+    )
+    .named(kind, &path)
+    .refuses(400, not_allowed)
+    .answers::<T>(200, &format!("The {kind}."));
+    let settings = json!({ "$ref": format!("#/components/schemas/{title}Properties") });
+    let route = d
+        .route(
+            &format!("PUT {one}"),
+            &format!("put{title}"),
+            &format!("Makes or changes a {kind}."),
+        )
+        .more("The body is the settings; what is left out stays as it is, or has its default.")
+        .named(kind, &path)
+        .body(false, "application/json", settings)
+        .answers::<T>(200, "It was there, and is changed.")
+        .answers::<T>(201, "It is new.")
+        .refuses(403, "There are as many as there may be.");
+    if kind != "subscription" {
+        route.refuses(409, "The name is that of another kind of entity.");
+    }
     d.route(
         &format!("DELETE {one}"),
         &format!("delete{title}"),
         &format!("Removes a {kind} with its messages; its links are detached."),
-        |route| {
-            let route = route.named(kind, &path).refuses(400, not_allowed);
-            route.done(204, "It is gone.")
-        },
-    );
+    )
+    .named(kind, &path)
+    .refuses(400, not_allowed)
+    .done(204, "It is gone.");
 }

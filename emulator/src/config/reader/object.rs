@@ -7,7 +7,7 @@ use jsonc_parser::common::{Range, Ranged};
 use serde_json::Value as Json;
 
 use super::{Located, Place, Places, Report};
-use crate::config::{duration, nearest};
+use crate::config::{duration, problem};
 
 /// An object and the keys it was asked for.
 #[derive(Debug)]
@@ -270,7 +270,7 @@ impl<'r, 'a> Object<'r, 'a> {
                 self.report.count();
                 continue;
             }
-            let message = match nearest::probable(key, self.asked.iter().copied()) {
+            let message = match problem::probable(key, self.asked.iter().copied()) {
                 Some(near) => format!("unknown key; did you mean {near:?}?"),
                 None => format!("unknown key; known here: {}", self.asked.join(", ")),
             };
@@ -366,7 +366,7 @@ fn choose<T: Copy>(
     if found.is_none() {
         let names = choices.iter().map(|(name, _)| format!("{name:?}"));
         let mut allowed = names.collect::<Vec<_>>().join(", ");
-        if let Some(near) = nearest::probable(&word.value, choices.iter().map(|(name, _)| *name)) {
+        if let Some(near) = problem::probable(&word.value, choices.iter().map(|(name, _)| *name)) {
             allowed.push_str(&format!("; the nearest is {near:?}"));
         }
         let message = format!("{} is not allowed", report.excerpt(&word.place));

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier};
 
-use super::{check_small_name, report_repeated, rule};
+use super::{check_small_name, report_repeated};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
 use crate::config::reader::{Place, Places, Report};
-use crate::config::{SubscriptionConfig, TopicConfig, nearest};
+use crate::config::resolve;
+use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
 /// Queues with their names.
 type Queues = Vec<(EntityPath, EntityDescription)>;
@@ -121,7 +122,7 @@ fn subscription(
         description: description.clone(),
         places: properties.places,
     });
-    let rules = rule::rules(report, rules);
+    let rules = resolve::rules(report, rules);
     Some(SubscriptionConfig {
         name: name?.value,
         description,
@@ -215,7 +216,7 @@ fn allowed(
     let others = declared.iter().filter(|name| Some(**name) != path);
     let names = others.map(|name| name.as_str());
     let nearest = match declared.len() {
-        0..=nearest::MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
+        0..=problem::MAX_COMPARED if compares => problem::nearest(target.as_str(), names),
         _ => None,
     };
     match nearest {

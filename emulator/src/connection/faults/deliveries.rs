@@ -33,7 +33,7 @@ impl ClientConnection {
             ..MatchContext::default()
         };
         self.name_party(&mut seen);
-        // One that was put off was struck already.
+        // A fault was applied already to one that was delayed.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
         let (find_match, more) =

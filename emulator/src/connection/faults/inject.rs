@@ -6,7 +6,7 @@ use std::time::Duration;
 use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
 use servicebus_broker::LockToken;
 
-use super::state::{End, Muted, link_of};
+use super::later::{End, Muted, link_of};
 use crate::connection::commit::{Work, confirmed};
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;

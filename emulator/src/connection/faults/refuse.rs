@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_amqp::{Error, Event, LinkId, Outcome};
 use servicebus_broker::{SessionName, SubQueue};
 
-use super::state::End;
+use super::later::End;
 use crate::connection::links::{Link, Node};
 use crate::connection::peer::ClientConnection;
 use crate::faults::ErrorText;

@@ -7,7 +7,7 @@ use servicebus_amqp::{AttachRequest, Event, LinkId, Outcome, Settlement, Transfe
 use servicebus_broker::{Entity, LockToken, Message, SessionName, SubQueue};
 use servicebus_control_api::EntityState;
 
-use super::state::{Seen, link_of};
+use super::later::{Seen, link_of};
 use crate::auth::audience_path;
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use servicebus_amqp::Output;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::stream::{Unread, Wire};
+use super::{Unread, Wire};
 
 /// Bytes that may be on their way in one direction, a window of TCP: what is more waits before the line.
 const WINDOW: usize = 4 * 1024 * 1024;

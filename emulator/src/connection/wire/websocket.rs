@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::messages::{CONTROL, Messages};
-use super::stream::{Unread, Wire};
+use super::{Unread, Wire};
 use crate::connection::account::READ_TURN;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.

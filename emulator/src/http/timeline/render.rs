@@ -19,7 +19,7 @@ use servicebus_broker::{
 use servicebus_control_api::{self as api, Timeline};
 
 use super::Wanted;
-use crate::calendar;
+use crate::clock;
 use crate::namespace::{Namespace, Place, RecordedMessages};
 
 /// Bytes of a piece, beyond which no event or message is added to it.
@@ -210,7 +210,7 @@ impl Rendering {
     fn rendered(&self, event: &Event, message_id: Option<String>) -> api::Event {
         let since = event.at.as_millis() - self.namespace.started_at.as_millis();
         let kind = api::EventKind::named(Counter::from(&event.kind).name());
-        let at = calendar::system_time(event.at);
+        let at = clock::system_time(event.at);
         let mut rendered = api::Event::new(at, since as f64 / 1000.0, kind);
         rendered.entity = Some(self.address(event));
         rendered.sequence_number = event.number().map(|number| number.0.cast_signed());
@@ -233,10 +233,10 @@ impl Rendering {
                 locked_until,
             } => {
                 rendered.delivery_count = Some(delivery);
-                rendered.locked_until = Some(calendar::system_time(locked_until));
+                rendered.locked_until = Some(clock::system_time(locked_until));
             }
             EventKind::LockRenewed { locked_until } => {
-                rendered.locked_until = Some(calendar::system_time(locked_until));
+                rendered.locked_until = Some(clock::system_time(locked_until));
             }
             EventKind::Abandoned { delivery_count } | EventKind::LockExpired { delivery_count } => {
                 rendered.delivery_count = Some(delivery_count);
@@ -246,7 +246,7 @@ impl Rendering {
                 activates_at,
                 ..
             } => {
-                let activates_at = calendar::date(activates_at);
+                let activates_at = clock::date(activates_at);
                 rendered.detail = Some(format!("{bytes} bytes, for {activates_at}"));
             }
             EventKind::Activated { moved_to } => {
@@ -301,7 +301,7 @@ impl Rendering {
                 session,
                 locked_until,
             } => {
-                rendered.locked_until = Some(calendar::system_time(locked_until));
+                rendered.locked_until = Some(clock::system_time(locked_until));
                 session
             }
             EventKind::SessionLockExpired { session } | EventKind::SessionReleased { session } => {

@@ -11,7 +11,7 @@ use servicebus_broker::filter::{
 use servicebus_broker::{ChangeRuleError, EntityPath, RuleChange, Timestamp, check_name};
 use servicebus_codec::{Reader, Value, Writer};
 
-use super::call::argument;
+use super::argument;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 /// Descriptors of what `enumerate-rules` returns (wire.md §6.2): rules and actions have one prefix, filters

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_amqp::Value;
 use servicebus_broker::{SessionError, SessionName, SubQueue, Timestamp};
 
-use super::call::{Management, argument};
+use super::{Management, argument};
 use crate::nodes::session::session_name;
 use crate::nodes::{Condition, Reply, ServiceError};
 

@@ -17,8 +17,7 @@ fn a_queue_is_used_as_soon_as_it_is_made() {
         ("1", "1")
     );
     assert_ne!(shown.value("SizeInBytes"), "0");
-    let receiver = peer.receiver("new");
-    peer.credit(&receiver, 1);
+    let receiver = peer.receiver_with_credit("new", 1);
     let delivery = peer.receive(&receiver);
     let shown = admin.get("/new").expect(200);
     assert_eq!(
@@ -33,8 +32,7 @@ fn a_queue_is_used_as_soon_as_it_is_made() {
 #[test]
 fn links_of_a_removed_queue_are_detached() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
     admin.delete("/q").expect(200);
     let detached = peer.detached(&receiver);
@@ -44,8 +42,7 @@ fn links_of_a_removed_queue_are_detached() {
 #[test]
 fn a_status_takes_effect_on_open_links() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
     admin
         .change("/q", &queue("<Status>ReceiveDisabled</Status>"))
@@ -65,8 +62,7 @@ fn a_status_takes_effect_on_open_links() {
 fn a_new_subscription_gets_what_comes_after_it() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     peer.send(&sender, &Message::new("before"));
     admin.create("/t/Subscriptions/s", &subscription(""));
     peer.send(&sender, &Message::new("after"));
@@ -84,7 +80,7 @@ fn a_new_subscription_gets_what_comes_after_it() {
 }
 
 #[test]
-fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
+fn a_new_rule_keeps_a_subscription_without_receivers() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let idle = subscription("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
@@ -97,7 +93,7 @@ fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
         .change(&format!("{rules}/r"), &rule(&sql_filter("a = 2")))
         .expect(200);
     bus.http.advance(200.0);
-    // Whoever only looks keeps nothing.
+    // A client that only peeks keeps nothing.
     admin.get(rules).expect(200);
     bus.http.advance(101.0);
     admin.get("/t/Subscriptions/s").expect(404);
@@ -145,11 +141,9 @@ fn many_clients_administer_at_once() {
 #[test]
 fn a_change_is_answered_when_links_have_been_told_or_do_not_listen() {
     let (bus, mut deaf) = Bus::with_queues(&["q"]).with_client();
-    let receiver = deaf.receiver("q");
-    deaf.credit(&receiver, 5000);
+    let receiver = deaf.receiver_with_credit("q", 5000);
     deaf.settle_down();
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
     // More than sockets hold.
     for _ in 0..300 {

@@ -138,7 +138,7 @@ fn o31_o35_a_rule_of_authorization_has_any_key_and_the_times_that_were_given() {
 }
 
 #[test]
-fn o32_o33_whoever_may_not_manage_reads_the_words_of_the_service() {
+fn o32_o33_a_client_that_may_not_manage_reads_the_words_of_the_service() {
     let keys = r#""Keys":[{"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE","Claims":["Send","Listen","Manage"]},
                   {"Name":"reader","Key":"secret","Claims":["Listen"]}]"#;
     let (bus, admin) = Bus::configured(&queues(keys, &[("q", "")])).with_admin();

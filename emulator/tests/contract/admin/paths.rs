@@ -53,7 +53,7 @@ fn every_spelling_means_the_same_entity() {
 }
 
 #[test]
-fn names_have_their_letters_and_their_length() {
+fn names_have_legal_characters_and_a_length() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let longest = "x".repeat(260);

@@ -95,7 +95,7 @@ impl Made {
     fn control(&self, bus: &Bus, properties: Option<Value>) -> Answer {
         let plural = format!("{}s", self.kind.to_string().to_lowercase());
         let path = self.path.replace('/', "%2F");
-        let path = format!("/$emulator/v1/namespaces/sbemulatorns/{plural}/{path}");
+        let path = format!("~/{plural}/{path}");
         match properties {
             Some(properties) => bus
                 .http
@@ -129,10 +129,7 @@ fn what_is_set_is_shown_and_exported() {
         assert_eq!(shown["properties"][name], value, "{}", made.path);
         let same = made.control(&bus, Some(shown["properties"].clone())).ok();
         assert_eq!(same, shown, "{}", made.path);
-        let exported = bus
-            .http
-            .get("/$emulator/v1/namespaces/sbemulatorns/topology")
-            .ok();
+        let exported = bus.http.get("~/topology").ok();
         let exported = exported.to_string();
         assert!(
             exported.contains(&format!("\"{name}\":{value}")),

@@ -88,7 +88,7 @@ fn every_setting_comes_back() {
         ("ForwardDeadLetteredMessagesTo", "sb://some.where:5300/Q"),
         ("EnableExpress", "true"),
     ];
-    // In no order, and with things that nobody knows.
+    // In no order, and with elements that are unknown.
     let inner: String = settings
         .iter()
         .rev()
@@ -284,12 +284,7 @@ fn what_the_control_api_does_is_seen_here_and_the_reverse() {
         (shown.value("MaxDeliveryCount"), shown.value("UserMetadata")),
         ("4", "m")
     );
-    bus.http
-        .post(
-            "/$emulator/v1/namespaces/sbemulatorns/reset",
-            &serde_json::json!({}),
-        )
-        .ok();
+    bus.http.post("~/reset", &serde_json::json!({})).ok();
     assert!(
         admin.get("/q").expect(200).body.starts_with("<feed"),
         "not declared"

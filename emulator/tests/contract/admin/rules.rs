@@ -179,8 +179,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
     let (bus, admin) = started();
     let cheap = format!("{RULES}/cheap");
     let default = format!("{RULES}/$Default");
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     let send = |peer: &mut Peer, price: i32| {
         let message = Message::new("m").application("price", Value::Int(price));
         peer.send(&sender, &message);
@@ -196,10 +195,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
     send(&mut peer, 50);
     send(&mut peer, 5);
     assert_eq!(bus.http.held("t/Subscriptions/s").0, 2);
-    let rules = bus
-        .http
-        .get("/$emulator/v1/namespaces/sbemulatorns/subscriptions/t/Subscriptions/s")
-        .ok();
+    let rules = bus.http.get("~/subscriptions/t/Subscriptions/s").ok();
     assert_eq!(
         rules["rules"][0]["SqlFilter"]["SqlExpression"],
         "price > 10"

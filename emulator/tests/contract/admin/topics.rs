@@ -201,8 +201,7 @@ fn dead_letters_are_counted_at_the_subscription_and_never_at_the_topic() {
     let inner = "<DefaultMessageTimeToLive>PT1M</DefaultMessageTimeToLive>\
                  <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>";
     admin.create("/topic/Subscriptions/test1", &subscription(inner));
-    let mut peer = bus.client();
-    let sender = peer.sender("topic");
+    let (mut peer, sender) = bus.sender("topic");
     for number in 0..62 {
         peer.send(&sender, &Message::new(&number.to_string()));
     }

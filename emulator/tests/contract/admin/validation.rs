@@ -252,7 +252,7 @@ fn a_namespace_has_room_for_ten_thousand_entities() {
     assert_eq!(reply.refusal(403), text);
     admin.put("/t2", &topic_entry("")).refusal(403);
     for (route, path) in [("queues", "new"), ("topics", "new")] {
-        let path = format!("/$emulator/v1/namespaces/sbemulatorns/{route}/{path}");
+        let path = format!("~/{route}/{path}");
         assert_eq!(
             bus.http.request("PUT", &path, None).error(403).0,
             "limit-reached"

@@ -1,7 +1,9 @@
 //! A test owns time (decisions D19, D20; harness.md §7).
+//!
+//! A clock that steps to the next deadline by itself when nothing moves.
 
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -111,8 +113,7 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
         r#""LockDuration":"PT10S","MaxDeliveryCount":2,"DeadLetteringOnMessageExpiration":true"#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let receiver = peer.receiver("q");
     peer.send(&sender, &Message::new("poison"));
     peer.credit(&receiver, 2);
@@ -148,10 +149,8 @@ fn those_who_wait_are_served_between_two_deadlines() {
         &[("q", r#""LockDuration":"PT10S","MaxDeliveryCount":3"#)],
     ));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 100);
+    let (mut peer, sender) = bus.sender("q");
+    let receiver = peer.receiver_with_credit("q", 100);
     peer.send(&sender, &Message::new("m"));
     peer.receive(&receiver);
     advance(&bus, 60.0);
@@ -172,8 +171,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
     let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT30S""#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     freeze(&bus);
-    let mut peer = bus.client();
-    let dead = peer.receiver("q/$DeadLetterQueue");
+    let (mut peer, dead) = bus.receiver("q/$DeadLetterQueue");
     peer.credit(&dead, 5);
     peer.send_to("q", &Message::new("m").ttl(1000));
     advance(&bus, 10.0);
@@ -190,8 +188,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
 fn advances_at_the_same_time_come_one_after_the_other() {
     let bus = Bus::configured(&queues("", &[("q", "")]));
     let start = now_of(&freeze(&bus));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     for second in 1..50 {
         peer.send(&sender, &Message::new("m").ttl(second * 1000));
     }
@@ -217,8 +214,7 @@ fn advances_at_the_same_time_come_one_after_the_other() {
 fn freezing_during_an_advance_comes_after_it() {
     let bus = Bus::with_queues(&["q"]);
     // A client that does not read makes an advance wait, for long enough to be met on its way.
-    let mut slow = bus.client();
-    let sender = slow.sender("q");
+    let (mut slow, sender) = bus.sender("q");
     let message = Message::new("large").body(vec![b'x'; 200_000]).encode();
     let ids: Vec<u32> = (0..150)
         .map(|_| slow.transfer(&sender, 0, false, &message))
@@ -226,10 +222,9 @@ fn freezing_during_an_advance_comes_after_it() {
     for id in ids {
         assert_eq!(slow.outcome(&sender, id), Ok(()));
     }
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 150);
+    slow.receiver_with_credit("q", 150);
     eventually("a reader that is too slow", || {
-        let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+        let path = "~/settled";
         let answer = bus.http.post(path, &json!({"within": 0.0}));
         answer
             .body
@@ -312,4 +307,104 @@ fn it_ends_with_the_calendar() {
         .find_map(|event| event["locked_until"].as_str());
     let until: Timestamp = until.expect("it is locked").parse().expect("a date");
     assert!(until >= last, "{until}");
+}
+
+const NAMESPACE_CLOCK: &str = "~/clock";
+const FAULTS: &str = "~/faults";
+
+fn automate(bus: &Bus) {
+    let clock = bus
+        .http
+        .post(&format!("{NAMESPACE_CLOCK}/auto"), &Value::Null)
+        .ok();
+    assert_eq!(
+        (&clock["auto"], &clock["frozen"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+fn offset(bus: &Bus) -> f64 {
+    let clock = bus.http.get(NAMESPACE_CLOCK).ok();
+    clock["offset_seconds"].as_f64().expect("a number")
+}
+
+#[test]
+fn a_message_whose_receiver_is_gone_comes_again_at_once() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+    peer.send(&sender, &Message::new("a"));
+    peer.receive_one(&receiver);
+    peer.detach(&receiver);
+    automate(&bus);
+    let again = peer.receiver("q");
+    assert_eq!(peer.receive_one(&again).id(), "a");
+    assert!((50.0..=60.0).contains(&offset(&bus)), "{}", offset(&bus));
+}
+
+#[test]
+fn a_lock_whose_holder_is_attached_waits_for_a_second() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+    peer.send(&sender, &Message::new("a"));
+    automate(&bus);
+    peer.receive_one(&receiver);
+    let begun = Instant::now();
+    assert_eq!(peer.receive_one(&receiver).id(), "a");
+    assert!(
+        begun.elapsed() > Duration::from_millis(900),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn a_hold_keeps_the_clock_and_ends() {
+    let bus = Bus::with_queues(&["q"]);
+    automate(&bus);
+    let hold = bus
+        .http
+        .post(&format!("{NAMESPACE_CLOCK}/hold"), &json!({"seconds": 60}));
+    let id = hold.ok()["id"].clone();
+    let fault = json!({"operation": "send", "effect": {"delay": {"seconds": 3600}}});
+    bus.http.post(FAULTS, &fault).ok();
+    let (mut peer, sender) = bus.sender("q");
+    let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
+    peer.settle_down();
+    assert!(offset(&bus) < 1.0, "it stood");
+    let released = bus
+        .http
+        .request("DELETE", &format!("{NAMESPACE_CLOCK}/hold/{id}"), None);
+    assert_eq!(released.status, 204);
+    peer.outcome(&sender, late).expect("it is accepted");
+    assert!(offset(&bus) > 3500.0);
+    // What was postponed is released when nothing else can happen.
+    bus.http
+        .post(FAULTS, &json!({"operation": "send", "effect": "postpone"}))
+        .ok();
+    peer.send(&sender, &Message::new("b"));
+}
+
+#[test]
+fn messages_do_not_expire_by_themselves() {
+    let bus = Bus::configured(&queues(
+        "",
+        &[("q", r#""DefaultMessageTimeToLive":"PT1M""#)],
+    ));
+    automate(&bus);
+    let (mut peer, sender) = bus.sender("q");
+    peer.send(&sender, &Message::new("a"));
+    let fault = json!({"operation": "send", "effect": {"delay": {"seconds": 30}}});
+    bus.http.post(FAULTS, &fault).ok();
+    // It has stepped to the delay, and not to the expiry behind it.
+    peer.send(&sender, &Message::new("b"));
+    peer.settle_down();
+    assert_eq!(bus.http.counts("q")["active"], 2);
+    bus.http
+        .post(&format!("{NAMESPACE_CLOCK}/freeze"), &Value::Null)
+        .ok();
+    let clock = bus.http.get(NAMESPACE_CLOCK).ok();
+    assert_eq!(
+        (&clock["auto"], &clock["frozen"]),
+        (&json!(false), &json!(true))
+    );
 }

@@ -5,13 +5,12 @@ mod later;
 mod links;
 mod outcomes;
 mod refusals;
-mod requests;
 
 use serde_json::{Value, json};
 
 use crate::support::*;
 
-const FAULTS: &str = "/$emulator/v1/namespaces/sbemulatorns/faults";
+const FAULTS: &str = "~/faults";
 
 /// Scripts a fault and returns its id.
 fn script(bus: &Bus, fault: &Value) -> Value {
@@ -20,7 +19,7 @@ fn script(bus: &Bus, fault: &Value) -> Value {
     answer.ok()["id"].clone()
 }
 
-/// How often a fault struck.
+/// How often a fault took effect.
 fn hits(bus: &Bus, id: &Value) -> u64 {
     let fault = bus.http.get(&format!("{FAULTS}/{id}")).ok();
     fault["hits"].as_u64().expect("a count")
@@ -42,7 +41,7 @@ fn lose_the_reply(bus: &Bus, entity: Option<&str>, nth: u64) -> Value {
     answer.ok()
 }
 
-/// How often a fault matched, was passed by for its entity, and struck.
+/// How often a fault matched, was passed by for its entity, and took effect.
 fn met(bus: &Bus, fault: &Value) -> [Option<u64>; 3] {
     let fault = bus.http.get(&format!("{FAULTS}/{}", fault["id"])).ok();
     ["matched", "elsewhere", "hits"].map(|name| fault[name].as_u64())
@@ -84,11 +83,11 @@ fn a_commit_happens_although_its_answer_is_lost() {
         .map(|event| &event["kind"])
         .collect();
     assert_eq!(last, ["fault", "sent", "transaction-committed"]);
-    let struck = &events[events.len() - 1];
-    assert_eq!(struck["client"], "worker-1");
-    assert_eq!(struck["detail"], "the reply to the discharge was lost");
+    let event = &events[events.len() - 1];
+    assert_eq!(event["client"], "worker-1");
+    assert_eq!(event["detail"], "the reply to the discharge was lost");
 
-    // It strikes once, and the link goes on.
+    // It takes effect once, and the link goes on.
     let next = peer.declare(&coordinator);
     assert_eq!(peer.commit(&coordinator, &next), Ok(()));
     let again = peer.commit(&coordinator, &transaction);

@@ -102,6 +102,26 @@ const REQUESTS: &str = r#"
 200 POST ~/postponed/release
 404 POST !/postponed/release
 404 GET !/operations
+201 POST /$emulator/v1/explorations {"parties":["worker"]}
+400 POST /$emulator/v1/explorations {"parties":[]}
+413 POST /$emulator/v1/explorations large
+422 POST /$emulator/v1/explorations {"unknown":1}
+201 POST /$emulator/v1/explorations/1/runs
+409 POST /$emulator/v1/explorations/1/runs
+400 POST /$emulator/v1/explorations/1/runs/1/result {
+404 POST /$emulator/v1/explorations/1/runs/2/result {"passed":true}
+413 POST /$emulator/v1/explorations/1/runs/1/result large
+422 POST /$emulator/v1/explorations/1/runs/1/result {"unknown":1}
+204 POST /$emulator/v1/explorations/1/runs/1/result {"passed":true}
+409 POST /$emulator/v1/explorations/1/runs/1/result {"passed":true}
+201 POST /$emulator/v1/explorations/1/runs
+204 POST /$emulator/v1/explorations/1/runs/2/result {"passed":true}
+204 POST /$emulator/v1/explorations/1/runs
+200 GET /$emulator/v1/explorations/1
+404 GET /$emulator/v1/explorations/9
+404 POST /$emulator/v1/explorations/9/runs
+204 DELETE /$emulator/v1/explorations/1
+404 DELETE /$emulator/v1/explorations/1
 404 POST !/service-update
 400 GET ~/sessions?entity=q
 404 GET ~/sessions?entity=nobody
@@ -133,6 +153,7 @@ const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
 const LARGEST_BODY: usize = 1024 * 1024;
 const MAX_FAULTS: usize = 1_000;
 const MAX_HOLDS: usize = 1_000;
+const MAX_EXPLORATIONS: usize = 16;
 const MAX_ENTITIES: usize = 10_000;
 const MAX_SUBSCRIPTIONS: usize = 2_000;
 
@@ -355,6 +376,14 @@ impl Tour {
             self.bus.http.request("POST", &path, hold).ok();
         }
         self.ask(r#"409 POST ~/clock/hold {"seconds":600}"#);
+        let exploration = r#"{"parties":["worker"]}"#;
+        for _ in 0..MAX_EXPLORATIONS {
+            let path = "/$emulator/v1/explorations";
+            self.bus.http.request("POST", path, Some(exploration)).ok();
+        }
+        self.ask(&format!(
+            "409 POST /$emulator/v1/explorations {exploration}"
+        ));
         self.ask("204 DELETE ~/faults");
         let full = full_namespace();
         self.ask(&format!("201 PUT /$emulator/v1/namespaces/full {full}"));

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const OPERATIONS: &str = "/$emulator/v1/namespaces/sbemulatorns/operations";
-const FAULTS: &str = "/$emulator/v1/namespaces/sbemulatorns/faults";
+const OPERATIONS: &str = "~/operations";
+const FAULTS: &str = "~/faults";
 const KEY: &str = "RootManageSharedAccessKey";
 
 fn record(bus: &Bus, recording: bool) {
@@ -107,7 +107,7 @@ fn a_log_is_read_in_pages() {
 }
 
 #[test]
-fn a_fault_strikes_the_one_operation_that_it_is_narrowed_to() {
+fn a_fault_takes_effect_on_the_one_operation_that_it_is_narrowed_to() {
     let bus = Bus::with_queues(&["q"]);
     record(&bus, true);
     let fault = json!({
@@ -128,18 +128,18 @@ fn a_fault_strikes_the_one_operation_that_it_is_narrowed_to() {
     let outcome = peer.settle(&again, accepted());
     assert_eq!(refused(&outcome).condition, "com.microsoft:timeout");
     let log = operations(&bus, "");
-    let struck: Vec<_> = log
+    let affected: Vec<_> = log
         .iter()
         .filter(|one| one.get("struck").is_some())
         .collect();
-    let [struck] = struck[..] else {
-        panic!("one was struck: {struck:?}");
+    let [affected] = affected[..] else {
+        panic!("one was affected: {affected:?}");
     };
-    assert_eq!(struck["message_id"], "b");
+    assert_eq!(affected["message_id"], "b");
     let expected = json!([{
         "fault": id, "effect": "reject", "detail": "the completion was rejected with com.microsoft:timeout",
     }]);
-    assert_eq!(struck["struck"], expected);
+    assert_eq!(affected["struck"], expected);
 }
 
 #[test]

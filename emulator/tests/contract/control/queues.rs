@@ -44,10 +44,7 @@ fn a_queue_is_made_changed_shown_and_removed() {
     assert_eq!(changed.body["properties"]["LockDuration"], "PT30S", "kept");
     assert_eq!(changed.body["properties"]["MaxDeliveryCount"], 3);
     assert_eq!(bus.http.queue("GET", "New", None).ok(), changed.body);
-    let list = bus
-        .http
-        .get("/$emulator/v1/namespaces/sbemulatorns/queues")
-        .ok();
+    let list = bus.http.get("~/queues").ok();
     let names: Vec<&Value> = list["queues"]
         .as_array()
         .expect("a list")

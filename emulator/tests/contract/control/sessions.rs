@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const SESSIONS: &str = "/$emulator/v1/namespaces/sbemulatorns/sessions";
+const SESSIONS: &str = "~/sessions";
 
 fn listed(bus: &Bus) -> Vec<Value> {
     let answer = bus.http.get(&format!("{SESSIONS}?entity=q")).ok();
@@ -58,7 +58,7 @@ fn they_are_listed_with_who_holds_them_and_what() {
 }
 
 #[test]
-fn a_lock_is_taken_away_from_whoever_holds_it() {
+fn a_lock_is_taken_away_from_its_holder() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     let link = peer.accept("q", "s");
     let body = json!({"entity": "q", "session": "s"});
@@ -175,7 +175,7 @@ fn entities_are_made_with_sessions_and_keep_them() {
             "RequiresSession"
         );
     }
-    let namespace = "/$emulator/v1/namespaces/sbemulatorns";
+    let namespace = "~";
     let put = |path: &str, body: Value| {
         let path = format!("{namespace}/{path}");
         bus.http.request("PUT", &path, Some(&body.to_string()))

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 fn settled(bus: &Bus, body: &Value) -> Answer {
-    bus.http
-        .post("/$emulator/v1/namespaces/sbemulatorns/settled", body)
+    bus.http.post("~/settled", body)
 }
 
 /// What keeps the bus from rest, once all that it has said to clients is in their sockets: a client may read an
@@ -98,11 +97,11 @@ fn it_waits_for_whatever_ends_the_lock() {
     waits_for(|_, peer, delivery| peer.complete(delivery));
     waits_for(|bus, _, _| bus.http.advance(61.0));
     waits_for(|bus, _, _| {
-        let reset = "/$emulator/v1/namespaces/sbemulatorns/reset";
+        let reset = "~/reset";
         assert_eq!(bus.http.post(reset, &Value::Null).status, 204);
     });
     waits_for(|bus, peer, _| {
-        // Nobody is there any more who would take a turn.
+        // No connection is left that would take a turn.
         std::mem::replace(peer, bus.client()).close();
         bus.http.queue("DELETE", "q", None).ok();
     });
@@ -114,7 +113,7 @@ fn it_waits_for_whatever_ends_the_lock() {
     });
 }
 
-const COUNTS: &str = "/$emulator/v1/namespaces/sbemulatorns/counts";
+const COUNTS: &str = "~/counts";
 
 #[test]
 fn they_count_as_the_service_does() {

@@ -42,7 +42,7 @@ fn a_message_is_followed_from_queue_to_dead_letter_queue() {
     let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";
     assert_eq!(kinds(&events).join(" "), expected);
     assert!(all(&events, "message_id", "poison"), "{events:?}");
-    // What the broker does by a rule of its own nobody has done.
+    // What the broker does by a rule of its own has no client.
     assert!(all(&events[..5], "client", "worker-1") && events[5]["client"].is_null());
     assert!(all(&events[..6], "entity", "q") && all(&events[6..], "entity", "q/$DeadLetterQueue"));
     let counts: Vec<Option<u64>> = events
@@ -140,9 +140,7 @@ fn it_is_filtered_by_entity_and_message() {
         kinds(&bus.http.events("?entity=A&message_id=none")),
         ["clock-advanced"]
     );
-    let answer = bus
-        .http
-        .get("/$emulator/v1/namespaces/sbemulatorns/timeline?entity=c");
+    let answer = bus.http.get("~/timeline?entity=c");
     assert!(answer.error(404).1.contains("a, b"));
 }
 

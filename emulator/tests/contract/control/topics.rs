@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+const NAMESPACE: &str = "~";
 
 /// The topic `t` with one subscription for everything and one for what is red.
 fn coloured() -> Bus {
@@ -75,8 +75,7 @@ fn an_advance_goes_through_everything_that_follows_from_it() {
             &Message::new(id).ttl(30_000).scheduled_at(at(seconds)),
         );
     }
-    let receiver = peer.receiver("t/Subscriptions/all");
-    peer.credit(&receiver, 1);
+    let receiver = peer.receiver_with_credit("t/Subscriptions/all", 1);
     bus.http.advance(61.0);
     assert_eq!(bus.http.held("t/Subscriptions/all"), (1, 0));
     assert_eq!(peer.receive(&receiver).id(), "soon");
@@ -118,8 +117,7 @@ fn a_subscription_with_a_lock_is_not_at_rest() {
 fn a_reset_empties_subscriptions_and_what_is_scheduled() {
     let bus = coloured();
     publish(&bus, "1", "red");
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     let later = client_now() + 60_000;
     peer.send(&sender, &Message::new("later").scheduled_at(later));
     bus.http
@@ -177,8 +175,7 @@ fn topics_and_subscriptions_come_and_go_while_they_are_served() {
     assert_eq!(made.body["properties"]["MaxDeliveryCount"], 3);
     put(&bus, "subscriptions/none/Subscriptions/s", &json!({})).error(404);
     put(&bus, "topics/q", &json!({})).error(409);
-    let mut peer = bus.client();
-    let sender = peer.sender("new");
+    let (mut peer, sender) = bus.sender("new");
     let receiver = peer.receiver("new/Subscriptions/s");
     peer.send(&sender, &Message::new("m"));
     let delivery = peer.receive_one(&receiver);
@@ -201,8 +198,7 @@ fn topics_and_subscriptions_come_and_go_while_they_are_served() {
 fn a_deleted_topic_takes_its_subscriptions_along() {
     let bus = coloured();
     publish(&bus, "1", "red");
-    let mut peer = bus.client();
-    let receiver = peer.receiver("t/Subscriptions/red");
+    let (mut peer, receiver) = bus.receiver("t/Subscriptions/red");
     let node = peer.node("t/Subscriptions/all/$management");
     assert_eq!(delete(&bus, "topics/t").status, 204);
     assert_eq!(
@@ -232,10 +228,8 @@ fn a_subscription_that_comes_again_has_lost_its_rules_and_messages() {
     publish(&bus, "2", "red");
     assert_eq!(put(&bus, path, &json!({})).status, 201);
     publish(&bus, "3", "blue");
-    let mut peer = bus.client();
-    let receiver = peer.receiver("t/Subscriptions/red");
-    let all = peer.drain(&receiver, 10);
-    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    let (mut peer, receiver) = bus.receiver("t/Subscriptions/red");
+    let all = peer.drain_ids(&receiver, 10);
     assert_eq!(all, ["3"]);
 }
 
@@ -279,8 +273,7 @@ fn a_reset_brings_back_every_setting_and_every_kind() {
             .ok()
     };
     reset();
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     let message = Message::new("m").application("n", serde_amqp::Value::Int(0));
     peer.send(&sender, &message);
     assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 1));

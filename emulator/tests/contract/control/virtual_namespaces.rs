@@ -116,9 +116,7 @@ fn a_reset_leaves_entities_as_declared_and_nothing_in_them() {
     peer.settle(&dead, dead_lettered("why", ""));
     let locked = peer.receive_one(&receiver);
     bus.http.advance(1.0);
-    let answer = bus
-        .http
-        .post("/$emulator/v1/namespaces/sbemulatorns/reset", &Value::Null);
+    let answer = bus.http.post("~/reset", &Value::Null);
     assert_eq!((answer.status, &answer.body), (204, &Value::Null));
     assert_eq!(bus.http.held("q"), (0, 0));
     let timeline = bus.http.timeline("");

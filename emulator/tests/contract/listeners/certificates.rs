@@ -202,7 +202,7 @@ fn a_directory_that_cannot_be_used_is_named() {
         log.contains(&below) && log.contains("--tls-directory"),
         "{log}"
     );
-    // Nobody asked for the user's cache directory: without one there is TLS all the same.
+    // The user's cache directory was not asked for: without one there is TLS all the same.
     let variables = [("XDG_CACHE_HOME", below.as_str())];
     let process = Process::start_with(&FREE_PORTS, &variables);
     assert_eq!(process.ready["ca_certificate"], Value::Null);

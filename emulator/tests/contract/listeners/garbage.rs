@@ -73,7 +73,7 @@ fn what_breaks_a_protocol_is_logged_once() {
     web.write_all(b"GET \0 HTTP/1.1\r\n\r\n")
         .expect("it can be written");
     read_to_end(web);
-    // Whoever just goes away has done nothing wrong.
+    // A client that just goes away has done nothing wrong.
     drop(Stream::plain(listener).upgraded("/$servicebus/websocket", Some("amqp")));
     drop(Stream::secured(listener, "localhost", &ca));
     process.signal("TERM");
@@ -212,7 +212,7 @@ fn heads_are_bounded() {
     stream.set_read_timeout(TIMEOUT);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    // Whoever writes on is reset, and may not see the answer.
+    // A client that writes on is reset, and may not see the answer.
     let text = String::from_utf8_lossy(&answer);
     assert!(
         text.is_empty() || text.starts_with("HTTP/1.1 431 "),

@@ -90,7 +90,7 @@ fn the_name_that_tls_begins_with_chooses_the_namespace() {
 }
 
 #[test]
-fn stopping_says_goodbye_through_tls() {
+fn stopping_closes_through_tls() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::secured(bus.amqp, "localhost", &bus.ca()).expect("TLS begins");
     let mut peer = Peer::open_over(stream, &Open::default());

@@ -185,7 +185,7 @@ fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
                 }
                 other => panic!("{bytes:?} is answered {other:?}"),
             }
-            // However it ends: who is slow to answer the close may find nobody there.
+            // However it ends: a client that is slow to answer the close may find no socket there.
             socket.read().expect_err("nothing comes after a close");
         }
     }
@@ -217,7 +217,7 @@ fn a_close_frame_has_a_status() {
 }
 
 #[test]
-fn stopping_says_goodbye_through_a_websocket() {
+fn stopping_closes_through_a_websocket() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::plain(bus.http.0).websocket(PATH, "AMQPWSB10");
     let mut peer = Peer::open_over(stream, &Open::default());

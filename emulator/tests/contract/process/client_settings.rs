@@ -1,4 +1,8 @@
 //! What the binary prints for code that insists on `*.servicebus.windows.net`.
+//!
+//! `--print-env az`: the lines that point `az` at an emulator.
+//!
+//! `import`: a configuration on standard output, what it leaves out on standard error.
 
 use crate::support::*;
 
@@ -105,4 +109,76 @@ pub(crate) fn own_directory() -> String {
     let name = format!("client-settings-{}-{number}", std::process::id());
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     path.display().to_string()
+}
+
+#[test]
+fn az_is_told_where_the_emulator_is() {
+    let directory = own_directory();
+    let arguments = [
+        "--print-env",
+        "az",
+        "--https-port",
+        "8443",
+        "--tls-directory",
+        &directory,
+    ];
+    let output = run(&arguments, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in [
+        "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"",
+        &format!("export REQUESTS_CA_BUNDLE={directory}/ca.pem"),
+        "az cloud register -n sbemu --endpoint-resource-manager https://localhost:8443",
+        "az cloud set -n sbemu",
+        "az login --service-principal -u any -p any --tenant any",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "{line:?} is not in\n{text}"
+        );
+    }
+    std::fs::remove_dir_all(directory).expect("it can be removed");
+}
+
+#[test]
+fn without_a_port_that_is_known_it_says_so() {
+    for port in [&[][..], &["--https-port", "0"]] {
+        let output = run(&[&["--print-env", "az"][..], port].concat(), &[]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("--https-port"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_imported_is_a_configuration_that_check_accepts() {
+    let output = run(&["import", "../fixtures/arm/exported.json"], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        notes.starts_with("resources[2]: Microsoft.ServiceBus/namespaces/networkrulesets"),
+        "{notes}"
+    );
+    let config = String::from_utf8(output.stdout).unwrap();
+    let file = TemporaryFile::new(&config);
+    let output = run(&["check", file.path()], &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_path() {
+    let bicep = ["import", "../fixtures/arm/bicep.json"];
+    let output = run(&bicep, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let expected = "resources.bus.name: the parameter prefix has no default and needs a value";
+    assert!(text.contains(expected), "{text}");
+    let named = run(&[&bicep[..], &["--set", "prefix=shop"]].concat(), &[]);
+    assert_eq!(named.status.code(), Some(0), "{named:?}");
+    let output = run(&[&bicep[..], &["--set", "prefix"]].concat(), &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let output = run(&["import", "nowhere.json"], &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }

@@ -109,7 +109,7 @@ fn a_connection_string_names_the_host_that_was_asked_for() {
             &[],
         );
         let namespace = &process.ready["namespaces"][0];
-        // Unsigned tokens give every right: not to whoever comes from elsewhere.
+        // Unsigned tokens give every right: not to clients from elsewhere.
         let jwt = if host == "0.0.0.0" {
             "refuse"
         } else {

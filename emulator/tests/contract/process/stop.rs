@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::*;
 
-/// Ends the process in some way and checks that it says goodbye.
+/// Ends the process in some way and checks that it closes its connections.
 fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
     let mut process = Process::start(arguments);
     let mut peers = [process.client(), process.client()];
@@ -21,7 +21,7 @@ fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
     }
     let ended = process.ended();
     assert_eq!(ended.code, Some(0));
-    // Of whoever was too busy to answer in two seconds it says so.
+    // Of a client that was too busy to answer in two seconds it says so.
     let is_meant = |line: &&str| !line.contains("connections were cut");
     let logged: Vec<&str> = ended.stderr.lines().filter(is_meant).collect();
     assert!(logged.is_empty(), "{logged:?}");
@@ -61,7 +61,7 @@ fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
     process.signal("TERM");
     let ended = process.ended();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // The emulator gives them two seconds here, and twenty to whoever has not come to the end of a handshake.
+    // The emulator gives them two seconds here, and twenty to a client that has not come to the end of a handshake.
     assert!(start.elapsed().as_secs() < 18);
     drop((silent, open));
 }
@@ -71,7 +71,7 @@ const SOME_TIME: Duration = Duration::from_secs(60);
 const HOLD: &[u8] = b"GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
-fn an_emulator_that_nobody_uses_ends_by_itself() {
+fn an_emulator_without_clients_ends_by_itself() {
     let ended = Process::start(&["--exit-when-idle", "1"]).ended();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }

@@ -22,8 +22,7 @@ const REPLY_TO_GROUP_ID: usize = 12;
 fn over_amqp(headers: &[(&str, &str)]) -> Received {
     let bus = Bus::with_queues(&["q"]);
     assert_eq!(bus.rest().send("q", headers, "body").status, 201);
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.receive_one(&receiver).message
 }
 
@@ -69,7 +68,7 @@ fn broker_properties_become_the_properties_of_amqp() {
 }
 
 #[test]
-fn headers_become_application_properties_in_their_letters_and_with_their_types() {
+fn headers_become_application_properties_in_their_case_and_with_their_types() {
     let message = over_amqp(&[
         ("hello", r#""world""#),
         ("Priority", "High"),
@@ -121,7 +120,7 @@ fn headers_become_application_properties_in_their_letters_and_with_their_types()
 }
 
 #[test]
-fn the_letters_of_names_are_those_of_each_request_of_a_connection() {
+fn the_case_of_names_is_that_of_each_request_of_a_connection() {
     let bus = Bus::with_queues(&["q"]);
     let token = root_token("http://localhost");
     let request = |name: &str, last: &str| {
@@ -138,8 +137,7 @@ fn the_letters_of_names_are_those_of_each_request_of_a_connection() {
         request("aBC", "Connection: close\r\n"),
     ];
     bus.rest().begin_raw(all.concat().as_bytes()).answer();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     for name in ["abc", "Abc", "aBC"] {
         let message = peer.receive_one(&receiver).message;
         assert_eq!(message.application(name), long(1), "{message:?}");
@@ -253,7 +251,7 @@ fn application_properties_become_headers() {
 }
 
 #[test]
-fn headers_are_written_in_the_letters_of_their_properties() {
+fn headers_are_written_in_the_case_of_their_properties() {
     let message = Message::new("m")
         .application("Priority", text("High"))
         .application("myProp", text("x"))

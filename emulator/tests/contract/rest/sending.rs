@@ -112,8 +112,7 @@ fn duplicates_are_accepted_and_dropped() {
 #[test]
 fn what_is_sent_wakes_those_who_wait_over_amqp() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 1);
+    let receiver = peer.receiver_with_credit("q", 1);
     bus.rest().send("q", &[], "hello");
     assert_eq!(peer.receive(&receiver).message.data(), b"hello");
 }

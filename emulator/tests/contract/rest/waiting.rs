@@ -5,7 +5,7 @@ use servicebus_emulator::Options;
 
 use crate::support::*;
 
-/// A bus on which it shows when somebody waits at `q`: only then its expired message goes to the dead letters
+/// A bus on which it shows when a receiver waits at `q`: only then its expired message goes to the dead letters
 /// (decision D1).
 fn bus_with_a_canary() -> Bus {
     canary_with(Options::default())
@@ -28,7 +28,7 @@ fn canary_with(options: Options) -> Bus {
         "canary",
     );
     bus.http.advance(2.0);
-    assert_eq!(bus.http.held("q"), (1, 0), "nobody waits yet");
+    assert_eq!(bus.http.held("q"), (1, 0), "no receiver waits yet");
     bus
 }
 
@@ -96,7 +96,7 @@ fn nothing_is_lost_with_clients_that_go_away() {
         drop(rest.begin("POST", "/q/messages/head?timeout=60", &[], b""));
     }
     let mut sent = 0;
-    eventually("a message that nobody takes", || {
+    eventually("a message that no receiver takes", || {
         rest.send("q", &[], "hello");
         sent += 1;
         let counts = bus.http.counts("q");
@@ -118,7 +118,7 @@ fn a_wait_ends_with_its_client() {
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
     until_somebody_waits(&bus);
     drop(waiting);
-    eventually("a message that nobody takes", || {
+    eventually("a message that no receiver takes", || {
         rest.send("q", &[], "hello");
         (bus.http.held("q").0 > 0).then_some(())
     });
@@ -128,8 +128,7 @@ fn a_wait_ends_with_its_client() {
 #[test]
 fn those_who_wait_are_served_in_the_order_in_which_they_came() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
-    let mut peer = bus.client();
-    let receiver = peer.receiver("q");
+    let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
     peer.settle_down();
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=30", &[], b"");
@@ -230,17 +229,12 @@ fn an_advance_does_not_wait_for_those_who_wait() {
     eventually("ten locks", || {
         (bus.http.counts("q")["locked"] == 10).then_some(())
     });
-    let settled = bus.http.post(
-        "/$emulator/v1/namespaces/sbemulatorns/settled",
-        &json!({"within": 0.1}),
-    );
+    let settled = bus.http.post("~/settled", &json!({"within": 0.1}));
     assert_eq!(settled.status, 408, "the locks of the ten: {settled:?}");
     for request in waiting {
         let lock = request.answer().lock();
         assert_eq!(rest.ask("DELETE", &lock).status, 200);
     }
     let within = json!({"within": 30});
-    bus.http
-        .post("/$emulator/v1/namespaces/sbemulatorns/settled", &within)
-        .ok();
+    bus.http.post("~/settled", &within).ok();
 }

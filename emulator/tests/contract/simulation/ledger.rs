@@ -60,7 +60,7 @@ impl Ledger {
                 "{id} is there twice, with seed {seed}"
             );
             let known = books.sent.contains(id) || books.maybe_sent.contains(id);
-            assert!(known, "nobody has sent {id}, with seed {seed}");
+            assert!(known, "no client has sent {id}, with seed {seed}");
             assert!(
                 !books.completed.contains(id),
                 "{id} is back, with seed {seed}"

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
+use servicebus_test_support::stream::Stream;
 use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
 use super::link::Link;
+use super::node::Node;
 use super::peer::{Open, Peer};
-use super::stream::Stream;
 
 /// An emulator that serves until it is dropped.
 #[derive(Debug)]
@@ -79,6 +80,27 @@ impl Bus {
         self.client_as(&Open::default())
     }
 
+    /// A client that may do everything, and its link to send to an address.
+    pub(crate) fn sender(&self, address: &str) -> (Peer, Link) {
+        let mut peer = self.client();
+        let sender = peer.sender(address);
+        (peer, sender)
+    }
+
+    /// The same with a link to receive from the address.
+    pub(crate) fn receiver(&self, address: &str) -> (Peer, Link) {
+        let mut peer = self.client();
+        let receiver = peer.receiver(address);
+        (peer, receiver)
+    }
+
+    /// The same with the links to a management node.
+    pub(crate) fn node(&self, address: &str) -> (Peer, Node) {
+        let mut peer = self.client();
+        let node = peer.node(address);
+        (peer, node)
+    }
+
     /// The emulator, and a client that may do everything.
     pub(crate) fn with_client(self) -> (Self, Peer) {
         let peer = self.client();
@@ -128,7 +150,7 @@ impl Bus {
         Peer::open(self.amqp, &Open::default())
     }
 
-    /// Says goodbye to all clients and stops.
+    /// Closes all connections and stops.
     pub(crate) fn stop(mut self) {
         if let (Some(emulator), Some(runtime)) = (self.emulator.take(), &self.runtime) {
             runtime.block_on(emulator.stop());

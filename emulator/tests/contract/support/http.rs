@@ -10,6 +10,9 @@ use serde_json::Value;
 /// write a whole timeline on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
+/// The path of the default namespace.
+const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+
 /// Where the control API is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Http(pub(crate) SocketAddr);
@@ -32,7 +35,12 @@ impl Http {
         self.request("POST", path, Some(&body.to_string()))
     }
 
+    /// A tilde at the beginning of a path stands for the default namespace.
     pub(crate) fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let path = match path.strip_prefix('~') {
+            Some(path) => format!("{NAMESPACE}{path}"),
+            None => path.to_owned(),
+        };
         let mut text =
             format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         if let Some(body) = body {
@@ -61,7 +69,7 @@ impl Http {
         stream
             .set_read_timeout(Some(TIMEOUT))
             .expect("a time-out can be set");
-        // Who is answered before all of it is read may find nobody who reads on: what came back tells.
+        // An answer may come before all of it is read, and the reader be gone: what came back tells.
         let _ = stream.write_all(request);
         let mut response = Vec::new();
         let mut block = [0; 16 * 1024];
@@ -93,8 +101,7 @@ impl Http {
 
     /// The counts of an entity of the default namespace.
     pub(crate) fn counts(&self, entity: &str) -> Value {
-        let path = format!("/$emulator/v1/namespaces/sbemulatorns/counts?entity={entity}");
-        self.get(&path).ok()
+        self.get(&format!("~/counts?entity={entity}")).ok()
     }
 
     /// Two of the counts of an entity of the default namespace.
@@ -108,10 +115,14 @@ impl Http {
         self.numbers(entity, ["active", "dead_letter"]).into()
     }
 
+    /// Empties the default namespace.
+    pub(crate) fn reset(&self) {
+        self.post("~/reset", &Value::Null).ok();
+    }
+
     /// Asks for a queue of the default namespace, or tells what to do with it.
     pub(crate) fn queue(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
-        let path = format!("/$emulator/v1/namespaces/sbemulatorns/queues/{path}");
-        self.request(method, &path, body)
+        self.request(method, &format!("~/queues/{path}"), body)
     }
 
     /// Makes or changes a queue, which must be possible.
@@ -125,10 +136,7 @@ impl Http {
 
     /// The timeline of the default namespace; `query` is empty or begins with a question mark.
     pub(crate) fn timeline(&self, query: &str) -> Value {
-        self.get(&format!(
-            "/$emulator/v1/namespaces/sbemulatorns/timeline{query}"
-        ))
-        .ok()
+        self.get(&format!("~/timeline{query}")).ok()
     }
 
     /// The events of that timeline.
@@ -214,7 +222,7 @@ fn is_chunked(head: &str) -> bool {
     head.contains("\r\ntransfer-encoding: chunked")
 }
 
-/// The chunks of a body together; whoever writes them cuts between characters.
+/// The chunks of a body together; they are cut between characters.
 fn joined(mut body: &str) -> String {
     let mut whole = String::new();
     loop {

@@ -156,6 +156,13 @@ impl Peer {
         self.attached(&Attach::sender(address))
     }
 
+    /// A link that receives, with this much credit.
+    pub(crate) fn receiver_with_credit(&mut self, address: &str, credit: u32) -> Link {
+        let receiver = self.receiver(address);
+        self.credit(&receiver, credit);
+        receiver
+    }
+
     pub(crate) fn receiver(&mut self, address: &str) -> Link {
         self.attached(&Attach::receiver(address))
     }

@@ -10,11 +10,11 @@ use std::time::Instant;
 use serde_amqp::Value;
 
 use super::TIMEOUT;
-use super::stream::Stream;
 use servicebus_test_support::frame::{
     AMQP_HEADER, ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, SASL_HEADER, SASL_OUTCOME,
     ServiceError, TRANSFER, performative, sasl_init,
 };
+use servicebus_test_support::stream::Stream;
 use servicebus_test_support::value::{text, uint};
 
 /// As good as no limit.
@@ -270,7 +270,7 @@ impl Peer {
         is_closed
     }
 
-    /// Says goodbye and waits for the answer.
+    /// Closes the connection and waits for the answer.
     pub(crate) fn close(mut self) {
         self.frame(0, CLOSE, &[]);
         self.expect(CLOSE);
@@ -294,7 +294,7 @@ impl Peer {
                     error.kind(),
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 ) => {}
-            // Whoever closes a socket with unread input in it resets the connection.
+            // To close a socket with unread input in it resets the connection.
             Err(error)
                 if matches!(
                     error.kind(),

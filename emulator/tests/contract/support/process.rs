@@ -184,7 +184,7 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// An address of the loopback on which nobody takes a port but who asked for it, where the system has more than one:
+/// An address of the loopback on which only its owner takes ports, where the system has more than one:
 /// on the usual one every connection of every test takes some port.
 pub(crate) fn own_loopback(block: u8) -> Option<String> {
     let pid = std::process::id();

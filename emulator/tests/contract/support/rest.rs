@@ -123,7 +123,7 @@ impl Rest {
         // Some requests wait for a minute by themselves.
         let patience = Some(TIMEOUT * 3);
         stream.set_read_timeout(patience).expect("it can be set");
-        // Who is answered before all of it is read may find nobody who reads on: what came back tells.
+        // An answer may come before all of it is read, and the reader be gone: what came back tells.
         let _ = stream.write_all(bytes);
         Pending(stream)
     }

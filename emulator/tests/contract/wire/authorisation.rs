@@ -344,7 +344,7 @@ fn a_key_that_may_send_may_schedule_and_nothing_else() {
 }
 
 #[test]
-fn without_a_check_nobody_needs_a_token() {
+fn without_a_check_no_client_needs_a_token() {
     let bus = Bus::configured(&queues(r#""TokenCheck":"none""#, &[("a", "")]));
     let mut peer = bus.stranger();
     let sender = peer.sender("a");

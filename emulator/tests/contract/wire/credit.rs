@@ -53,8 +53,7 @@ fn nobody_gets_more_than_was_asked_for() {
 #[test]
 fn credit_that_is_taken_back_is_not_used() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 5);
+    let receiver = peer.receiver_with_credit("q", 5);
     peer.settle_down();
     peer.credit(&receiver, 0);
     peer.send_to("q", &Message::new("m"));
@@ -137,8 +136,7 @@ fn a_session_window_holds_deliveries_back() {
         ..Open::default()
     });
     // The reply of $cbs was the first of the five; each message needs two frames.
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 5);
+    let receiver = peer.receiver_with_credit("q", 5);
     assert_eq!(peer.receive(&receiver).id(), "0");
     assert_eq!(peer.receive(&receiver).id(), "1");
     for (next, id) in [(5, "2"), (7, "3"), (9, "4")] {
@@ -157,8 +155,7 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
         peers[index].credit(&receivers[index], 1);
         peers[index].settle_down();
     }
-    let mut sender = bus.client();
-    let link = sender.sender("q");
+    let (mut sender, link) = bus.sender("q");
     for (id, index) in [("first", 2), ("second", 0), ("third", 1)] {
         sender.send(&link, &Message::new(id));
         assert_eq!(peers[index].receive(&receivers[index]).id(), id);

@@ -38,7 +38,7 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
             delivery.message.annotation("x-opt-locked-until"),
             Value::Null
         );
-        // Rust, .NET and Java settle it all the same; nobody may mind.
+        // Rust, .NET and Java settle it all the same; no part may mind.
         peer.dispose(0, delivery.id, delivery.id, true, accepted());
     }
     assert!(peer.settle_down().iter().all(|frame| frame.code != DETACH));
@@ -166,8 +166,7 @@ fn ids_of_every_type_are_kept() {
 fn large_messages_come_in_frames_that_their_reader_takes() {
     let bus = Bus::with_queues(&["q"]);
     let body: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
-    let mut sender = bus.client();
-    let link = sender.sender("q");
+    let (mut sender, link) = bus.sender("q");
     for max_frame_size in [512, 4096, 65_536, 1_048_576] {
         sender.send(&link, &Message::new("large").body(body.clone()));
         let mut peer = bus.client_as(&Open {

@@ -139,8 +139,7 @@ fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
 #[test]
 fn waiting_credit_is_not_served_while_a_queue_is_disabled() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 5);
+    let receiver = peer.receiver_with_credit("q", 5);
     peer.settle_down();
     bus.http.set_status("q", "ReceiveDisabled");
     let mut other = bus.client();

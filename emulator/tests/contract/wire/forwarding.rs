@@ -34,8 +34,7 @@ fn dead_letter(bus: &Bus, queue: &str, id: &str) {
 #[test]
 fn a_message_goes_to_the_end_of_the_chain() {
     let (bus, mut peer) = chain("", &["a", "b", "c"]).with_client();
-    let receiver = peer.receiver("c");
-    peer.credit(&receiver, 10);
+    let receiver = peer.receiver_with_credit("c", 10);
     send(&bus, "b", &Message::new("1"));
     send(
         &bus,
@@ -222,6 +221,6 @@ fn a_scheduled_message_goes_on_when_it_is_active() {
         (1, 0),
         "an advance waits for what follows"
     );
-    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    let path = "~/settled";
     assert_eq!(bus.http.post(path, &json!({"within": 30})).status, 200);
 }

@@ -1,4 +1,4 @@
-//! Input that nobody should send: answered in its own scope, and of no concern to anybody else.
+//! Input that no client should send: answered in its own scope, and of no concern to any other.
 //!
 //! What an open connection may be sent and should not be, and what that costs.
 
@@ -36,7 +36,7 @@ impl Bystander {
 }
 
 #[test]
-fn an_offence_costs_its_connection_session_or_link_and_nobody_else() {
+fn an_offence_costs_its_connection_session_or_link_and_no_other() {
     let mut bystander = Bystander::new();
     for (what, bytes, scope, condition) in offences() {
         let mut peer = bystander.bus.client();

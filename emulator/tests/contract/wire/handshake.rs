@@ -1,6 +1,9 @@
 //! How a connection begins and stays alive.
+//!
+//! Clients are named as their SDKs were told to: in the record, and as receivers and holders of locks.
 
 use serde_amqp::Value;
+use serde_json::json;
 use servicebus_emulator::auth::{Key, sas};
 
 use crate::support::*;
@@ -87,7 +90,7 @@ fn a_connection_ends_when_its_client_closes_it() {
 }
 
 #[test]
-fn stopping_says_goodbye_with_a_reason() {
+fn stopping_closes_with_a_reason() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [bus.client(), bus.client()];
     let stopping = std::thread::spawn(move || bus.stop());
@@ -97,4 +100,130 @@ fn stopping_says_goodbye_with_a_reason() {
         assert_starts_with(&refusal.text, "The emulator is stopping.");
     }
     stopping.join().expect("the emulator stops");
+}
+
+const RECEIVERS: &str = "~/receivers?entity=q";
+
+/// The clients of the events of a kind, in order.
+fn clients(bus: &Bus, kind: &str) -> Vec<String> {
+    let mut events = bus.http.events("?entity=q");
+    events.retain(|event| event["kind"] == kind);
+    let named = events.iter().map(|event| event["client"].as_str());
+    named
+        .map(|name| name.unwrap_or("none").to_owned())
+        .collect()
+}
+
+#[test]
+fn each_link_goes_by_the_identifier_that_it_was_given() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client_as(&Open::named("container"));
+    let sender = peer
+        .attach(&Attach::sender("q").identified("shop"))
+        .unwrap();
+    peer.send(&sender, &Message::new("a"));
+    peer.send(&sender, &Message::new("b"));
+    for worker in ["worker-1", "worker-2"] {
+        let attach = Attach::receiver("q").named(worker).identified(worker);
+        let receiver = peer.attach(&attach).unwrap();
+        let delivery = peer.receive_one(&receiver);
+        peer.settle(&delivery, accepted());
+    }
+    assert_eq!(clients(&bus, "sent"), ["shop", "shop"]);
+    assert_eq!(clients(&bus, "delivered"), ["worker-1", "worker-2"]);
+    eventually("both are completed", || {
+        let completed = clients(&bus, "completed");
+        (completed == ["worker-1", "worker-2"]).then_some(())
+    });
+    let receivers = bus.http.get(RECEIVERS).ok();
+    let expected =
+        json!([{"client": "worker-1", "credit": 0}, {"client": "worker-2", "credit": 0}]);
+    assert_eq!(receivers["receivers"], expected);
+}
+
+#[test]
+fn a_link_without_an_identifier_goes_by_the_container() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client_as(&Open::named("container"));
+    peer.send_to("q", &Message::new("a"));
+    let receiver = peer.receiver("q");
+    assert_eq!(clients(&bus, "sent"), ["container"]);
+    let receivers = || bus.http.get(RECEIVERS).ok()["receivers"].clone();
+    // It has attached and asked for nothing yet.
+    assert_eq!(receivers(), json!([]));
+    peer.receive_one(&receiver);
+    assert_eq!(receivers(), json!([{"client": "container", "credit": 0}]));
+}
+
+#[test]
+fn a_refusal_says_what_was_asked_for_and_of_which_message() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    peer.send_to("q", &Message::new("a"));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    bus.http.advance(61.0);
+    peer.settle(&delivery, accepted());
+    peer.refused(&Attach::receiver("nowhere"));
+    let mut events = bus.http.events("");
+    events.retain(|event| event["kind"] == "refused");
+    let told = events.iter();
+    let told = told.map(|event| {
+        (
+            &event["operation"],
+            &event["sequence_number"],
+            &event["message_id"],
+        )
+    });
+    let expected = [
+        (json!("complete"), json!(1), json!("a")),
+        (json!("attach a receiver"), json!(null), json!(null)),
+    ];
+    assert_eq!(
+        Vec::from_iter(told),
+        Vec::from_iter(
+            expected
+                .iter()
+                .map(|(operation, number, id)| (operation, number, id))
+        )
+    );
+}
+
+#[test]
+fn a_message_waits_for_a_client_that_is_connecting() {
+    let (bus, mut sending) = Bus::with_queues(&["q"]).with_client();
+    sending.send_to("q", &Message::new("a"));
+    let mut worker = bus.client_as(&Open::named("worker-1"));
+    let busy = bus.http.post("~/settled", &json!({"within": 0}));
+    let problems = &busy.body["error"]["problems"];
+    let connecting = json!({
+        "path": "q", "value": "a message waits while worker-1 is connecting", "allowed": "at rest",
+    });
+    assert!(
+        problems
+            .as_array()
+            .is_some_and(|problems| problems.contains(&connecting)),
+        "{problems}"
+    );
+    let delivery = worker.receive_from("q");
+    worker.settle(&delivery, accepted());
+    let settled = json!({"within": 30});
+    let settled = bus.http.post("~/settled", &settled);
+    assert_eq!(settled.status, 200);
+}
+
+/// JavaScript's SDK gives every receiver an identifier, and asks for its session by a link of the connection.
+#[test]
+fn the_holder_of_a_session_asks_by_a_link_that_has_no_identifier() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    peer.attach(&Attach::sender("q").identified("shop"))
+        .unwrap();
+    let session = Attach::session("q", text("s")).named("cart");
+    peer.attach(&session.identified("worker")).unwrap();
+    let node = peer.node("q/$management");
+    for operation in ["renew-session-lock", "get-session-state"] {
+        let request = Message::request(text("r"), text(&node.reply_to), in_session("s", []))
+            .application("operation", text(&format!("com.microsoft:{operation}")))
+            .application("associated-link-name", text("cart"));
+        assert_eq!(peer.ask(&node, &request).status(), 200, "{operation}");
+    }
 }

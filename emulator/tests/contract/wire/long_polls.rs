@@ -14,8 +14,7 @@ fn with_many() -> (Bus, Peer) {
     let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT5S""#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     bus.http.freeze();
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let message = Message::new("m").ttl(10_000).encode();
     let messages = batch(&vec![message; IN_A_BATCH]);
     for _ in 0..MANY / IN_A_BATCH {

@@ -273,8 +273,7 @@ fn several_tokens_are_settled_all_or_none() {
 #[test]
 fn a_lock_outlives_its_link() {
     let (bus, mut peer, node) = bus_with(&["a"]);
-    let mut worker = bus.client();
-    let receiver = worker.receiver("q");
+    let (mut worker, receiver) = bus.receiver("q");
     let held = worker.receive_one(&receiver);
     worker.detach(&receiver);
     drop(worker);

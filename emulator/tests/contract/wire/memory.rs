@@ -170,7 +170,7 @@ fn links_with_long_names() {
 }
 
 #[test]
-fn replies_and_deliveries_that_nobody_reads() {
+fn replies_and_deliveries_that_are_not_read() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for _ in 0..5 {
         peer.send(&sender, &Message::new("large").body(vec![b'x'; 100_000]));
@@ -195,7 +195,7 @@ fn replies_and_deliveries_that_nobody_reads() {
 }
 
 #[test]
-fn at_the_limit_of_the_process_whoever_asks_for_more_is_closed() {
+fn at_the_limit_of_the_process_a_client_that_asks_for_more_is_closed() {
     let bus = with_limits(64 << 20, 4 << 20);
     let allowed = 200_000;
     let many = |peer: &mut Peer, count: usize| -> Vec<Link> {
@@ -326,8 +326,7 @@ fn an_answer_that_is_not_read() {
         r#""Tier":"premium""#,
         &[("q", r#""MaxMessageSizeInKilobytes":102400"#)],
     ));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let size = 30 * MIB;
     peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
     let unread = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");

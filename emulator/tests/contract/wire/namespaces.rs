@@ -92,10 +92,10 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     beta.send_to("q", &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 1));
 
-    let mut nobody = bus.stranger();
-    let reply = nobody.put_token("sb://localhost/", &token("nobody", "x"));
+    let mut unknown = bus.stranger();
+    let reply = unknown.put_token("sb://localhost/", &token("nobody", "x"));
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
-    let reply = nobody.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
+    let reply = unknown.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
     assert_eq!(reply.cbs_status(), 404, "no key is named: {}", reply.text());
 }
 
@@ -207,8 +207,7 @@ fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
     for id in ids {
         assert_eq!(slow.outcome(&sender, id), Ok(()));
     }
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 300);
+    slow.receiver_with_credit("q", 300);
     let settled = |namespace: &str| {
         let path = format!("/$emulator/v1/namespaces/{namespace}/settled");
         bus.http.post(&path, &json!({"within": 0.01}))

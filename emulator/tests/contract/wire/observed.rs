@@ -281,7 +281,7 @@ fn o61_what_is_scheduled_by_way_of_another_entity_goes_on_when_it_is_due() {
 }
 
 #[test]
-fn o62_a_session_is_browsed_whoever_holds_it() {
+fn o62_a_session_is_browsed_by_any_client() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("1", "s"), ("2", "s")]);
     let held = holder.accept("q", "s");

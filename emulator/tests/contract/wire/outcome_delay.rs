@@ -109,7 +109,7 @@ fn nobody_else_waits() {
     }
 }
 
-/// Spec/observed.md: the official client for Rust announces no idle time-out; whoever moves `channel-max` is known by the
+/// Spec/observed.md: the official client for Rust announces no idle time-out; a change of `channel-max` is known by the
 /// windows of its sessions.
 #[test]
 fn the_library_is_known_by_either_frame() {

@@ -30,7 +30,7 @@ fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
     peer.begin(1);
     let requests =
         [0, 1].map(|channel| peer.attached(&Attach::sender("q/$management").on(channel)));
-    // The name of one is the target of another, as nobody would have it.
+    // The name of one is the target of another, as no SDK has it.
     let other = peer.attached(&replies("other", "elsewhere", 1));
     let named = peer.attached(&replies("address", "unused", 0));
     let addressed = peer.attached(&replies("plain", "address", 0));

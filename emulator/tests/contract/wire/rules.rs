@@ -99,8 +99,7 @@ fn selected(bus: &Bus, messages: &[Message]) -> Vec<String> {
 }
 
 fn delivered(bus: &Bus, messages: &[Message]) -> Vec<Received> {
-    let mut peer = bus.client();
-    let sender = peer.sender("t");
+    let (mut peer, sender) = bus.sender("t");
     for message in messages {
         peer.send(&sender, message);
     }
@@ -354,8 +353,7 @@ fn a_rule_changes_what_comes_later_and_a_reset_changes_it_back() {
     added(&mut peer, &node, "more", sql_filter("1=1"));
     assert_eq!(remove(&mut peer, &node, "$Default").status(), 200);
     assert_eq!(selected(&bus, &[Message::new("once")]), ["once"]);
-    let path = "/$emulator/v1/namespaces/sbemulatorns/reset";
-    bus.http.post(path, &serde_json::Value::Null).ok();
+    bus.http.reset();
     assert_eq!(names(&mut peer, &node, 0, 10), ["$Default"]);
     assert_eq!(selected(&bus, &[Message::new("after")]), ["after"]);
 }

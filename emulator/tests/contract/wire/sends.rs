@@ -43,8 +43,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn a_message_that_cannot_be_read_is_rejected_and_the_link_stays() {
     let (bus, mut peer, sender) = sending();
-    let mut bystander = bus.client();
-    let theirs = bystander.sender("q");
+    let (mut bystander, theirs) = bus.sender("q");
     let mut sent = 0;
     for (what, payload) in malformed() {
         let id = peer.transfer(&sender, 0, false, &payload);

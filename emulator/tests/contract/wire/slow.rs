@@ -1,8 +1,12 @@
-//! A client that asks for everything and reads nothing: it costs a bounded amount of memory, and nobody waits
+//! A client that asks for everything and reads nothing: it costs a bounded amount of memory, and no other waits
 //! for it.
+//!
+//! Links, sessions and connections that come and go as fast as some SDKs make them.
+
+use std::time::Instant;
 
 use serde_amqp::Value;
-use std::time::Instant;
+use servicebus_emulator::auth::{Key, sas};
 
 use crate::support::*;
 
@@ -22,13 +26,11 @@ fn fill(peer: &mut Peer, queue: &str, count: usize) {
 fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
     let bus = Bus::with_queues(&["q"]);
     let mut slow = bus.client_as(&Open::named("slow"));
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     let mut peer = bus.client();
     fill(&mut peer, "q", 300);
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 20);
+    let receiver = peer.receiver_with_credit("q", 20);
     for _ in 0..20 {
         let delivery = peer.receive(&receiver);
         peer.complete(&delivery);
@@ -43,8 +45,7 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 #[test]
 fn time_does_not_wait_for_it_at_every_deadline() {
     let (bus, mut slow) = Bus::with_queues(&["q", "other"]).with_client();
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     let mut peer = bus.client();
     fill(&mut peer, "q", 100);
@@ -66,8 +67,7 @@ fn time_does_not_wait_for_it_at_every_deadline() {
 #[test]
 fn an_advance_ends_with_the_client_that_asked_for_it() {
     let (bus, mut slow) = Bus::with_queues(&["q"]).with_client();
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 5000);
+    slow.receiver_with_credit("q", 5000);
     slow.settle_down();
     fill(&mut bus.client(), "q", 100);
     let body = r#"{"seconds":60}"#;
@@ -156,4 +156,91 @@ fn replies_that_wait_for_credit_are_bounded_in_bytes() {
     }
     let refusal = peer.detached(&node.replies).refusal(2);
     assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+}
+
+#[test]
+fn a_session_for_every_token_costs_nothing_that_stays() {
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    let token = sas::sign("sb://localhost/q", &Key::well_known(), in_an_hour());
+    for _ in 0..100 {
+        // Go does this whenever it refreshes.
+        peer.begin(7);
+        let requests = peer.attached(&Attach::sender("$cbs").on(7));
+        let replies = peer.attached(&Attach::receiver("$cbs").on(7));
+        peer.credit(&replies, 1);
+        let request = Message::request(text("id"), Value::Null, text(&token))
+            .application("operation", text("put-token"))
+            .application("name", text("sb://localhost/q"));
+        peer.send(&requests, &request);
+        assert_eq!(Reply::new(peer.receive(&replies)).cbs_status(), 202);
+        peer.end(7);
+    }
+    peer.send(&sender, &Message::new("m"));
+}
+
+#[test]
+fn a_link_that_is_to_be_resumed_begins_anew() {
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    peer.send(&sender, &Message::new("m"));
+    let receiver = peer.receiver("q");
+    let held = peer.receive_one(&receiver);
+    peer.frame(0, DETACH, &[uint(receiver.handle), Value::Bool(false)]);
+    assert!(
+        !peer.detached(&receiver).flag(1),
+        "answered as it was asked"
+    );
+    // As fe2o3 recovers: the same name, with what it holds unsettled.
+    let mut fields = Attach::receiver("q").fields(receiver.handle);
+    fields[7] = map([(binary(&held.tag), accepted())]);
+    peer.frame(0, ATTACH, &fields);
+    let answer = peer.expect(ATTACH);
+    assert_eq!((answer.field(7), answer.flag(8)), (&Value::Null, false));
+    peer.send(&sender, &Message::new("n"));
+    peer.arrived_anew(&receiver);
+    assert_eq!(peer.receive_one(&receiver).id(), "n");
+    let refused = peer.settle(&held, accepted());
+    assert_eq!(
+        described_list(&refused).0,
+        0x25,
+        "its old deliveries are not known"
+    );
+}
+
+#[test]
+fn hundreds_of_links_and_connections_come_and_go() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    for number in 0..300 {
+        let attach = Attach::receiver("q").named(&number.to_string());
+        let link = peer.attached(&attach);
+        peer.credit(&link, 1);
+        if number % 2 == 0 {
+            peer.detach(&link);
+        }
+    }
+    for _ in 0..100 {
+        let mut other = bus.stranger();
+        other.refused(&Attach::sender("q"));
+    }
+    let sender = peer.sender("q");
+    for _ in 0..150 {
+        peer.send(&sender, &Message::new("m"));
+    }
+    let deliveries = peer
+        .settle_down()
+        .into_iter()
+        .filter(|frame| frame.code == TRANSFER);
+    assert_eq!(deliveries.count(), 150, "one for each link that is left");
+}
+
+#[test]
+fn an_emulator_that_is_dropped_is_gone_at_once() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    peer.receiver_with_credit("q", 1);
+    let (amqp, http) = (bus.amqp, bus.http.0);
+    drop(bus);
+    peer.read_to_end();
+    eventually("the end of the listeners", || {
+        let accepts = |address| std::net::TcpStream::connect(address).is_ok();
+        (!accepts(amqp) && !accepts(http)).then_some(())
+    });
 }

@@ -7,7 +7,7 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::support::*;
 
 const PATH: &str = "t/Subscriptions/s";
-const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+const NAMESPACE: &str = "~";
 
 fn subscribed(settings: &serde_json::Value) -> Bus {
     Bus::configured(&topic(&json!({}), &[("s", properties(settings))]))
@@ -53,8 +53,7 @@ fn a_circle_through_a_topic_ends_at_the_fifth_hop() {
 fn dead_letters_of_a_subscription_are_as_those_of_a_queue() {
     let bus = subscribed(&json!({"MaxDeliveryCount": 1}));
     send(&bus, "t", "m");
-    let mut peer = bus.client();
-    let receiver = peer.receiver(PATH);
+    let (mut peer, receiver) = bus.receiver(PATH);
     let delivery = peer.receive_one(&receiver);
     peer.settle(&delivery, abandoned());
     assert_eq!(bus.http.held(PATH), (0, 1));
@@ -68,8 +67,7 @@ fn dead_letters_of_a_subscription_are_as_those_of_a_queue() {
 fn forwarded_dead_letters_name_their_subscription() {
     let bus = subscribed(&json!({"ForwardDeadLetteredMessagesTo": "q"}));
     send(&bus, "t", "m");
-    let mut peer = bus.client();
-    let receiver = peer.receiver(PATH);
+    let (mut peer, receiver) = bus.receiver(PATH);
     let delivery = peer.receive_one(&receiver);
     peer.settle(&delivery, dead_lettered("why", "because"));
     let message = peer.receive_from("q").message;
@@ -81,8 +79,7 @@ fn forwarded_dead_letters_name_their_subscription() {
 fn a_lock_of_a_subscription_ends_by_the_clock() {
     let bus = subscribed(&json!({"LockDuration": "PT10S"}));
     send(&bus, "t", "m");
-    let mut peer = bus.client();
-    let receiver = peer.receiver(PATH);
+    let (mut peer, receiver) = bus.receiver(PATH);
     let delivery = peer.receive_one(&receiver);
     bus.http.advance(11.0);
     let answer = peer.settle(&delivery, accepted());
@@ -135,8 +132,7 @@ fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
 fn links_follow_the_settings_of_their_subscription() {
     let bus = subscribed(&json!({}));
     let route = format!("subscriptions/{PATH}");
-    let mut peer = bus.client();
-    let receiver = peer.receiver(PATH);
+    let (mut peer, receiver) = bus.receiver(PATH);
     change(&bus, &route, &json!({"Status": "ReceiveDisabled"}));
     let refusal = peer.detached(&receiver).refusal(2);
     assert_eq!(refusal.condition, "com.microsoft:entity-disabled");

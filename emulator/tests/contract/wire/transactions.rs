@@ -18,11 +18,6 @@ fn bus_with(ids: &[&str]) -> (Bus, Peer, Link, Link) {
     (bus, peer, sender, receiver)
 }
 
-fn drained(peer: &mut Peer, receiver: &Link) -> Vec<String> {
-    let all = peer.drain(receiver, 100);
-    all.iter().map(Delivery::id).collect()
-}
-
 #[test]
 fn the_coordinator_is_echoed_and_gives_credit() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
@@ -54,13 +49,11 @@ fn what_is_sent_and_settled_happens_with_the_discharge() {
         let delivery = peer.receive_one(&receiver);
         peer.settle_in(&delivery, &transaction, outcome).unwrap();
     }
-    peer.send_in(&sender, &transaction, &Message::new("e"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "e");
     let batch = batch(&[Message::new("f").encode(), Message::new("g").encode()]);
     peer.post_in(&sender, &transaction, BATCH, &batch).unwrap();
-    let mut other = bus.client();
-    let elsewhere = other.receiver("q");
-    assert!(drained(&mut other, &elsewhere).is_empty());
+    let (mut other, elsewhere) = bus.receiver("q");
+    assert!(other.drain_ids(&elsewhere, 100).is_empty());
     assert_eq!(bus.http.counts("q")["locked"], 4);
 
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
@@ -82,10 +75,9 @@ fn a_rollback_leaves_everything_as_it_was() {
     let (coordinator, transaction) = peer.transaction();
     let delivery = peer.receive_one(&receiver);
     peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "b");
     peer.roll_back(&coordinator, &transaction);
-    assert!(drained(&mut peer, &receiver).is_empty());
+    assert!(peer.drain_ids(&receiver, 100).is_empty());
     assert_eq!(bus.http.counts("q")["locked"], 1);
     // The lock goes on, and can be settled by its token.
     let node = peer.node("q/$management");
@@ -132,11 +124,7 @@ fn management_requests_take_part() {
 fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
     for with_connection in [false, true] {
         let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
-        let (coordinator, transaction) = peer.transaction();
-        let delivery = peer.receive_one(&receiver);
-        peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-        peer.send_in(&sender, &transaction, &Message::new("b"))
-            .unwrap();
+        let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
         match with_connection {
             true => drop(peer),
             false => {
@@ -154,8 +142,7 @@ fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
         });
         assert_eq!(bus.http.counts("q")["locked"], 1);
         bus.http.advance(61.0);
-        let mut other = bus.client();
-        let receiver = other.receiver("q");
+        let (mut other, receiver) = bus.receiver("q");
         let again = other.drain(&receiver, 10);
         assert_eq!(again.iter().map(Delivery::id).collect::<Vec<_>>(), ["a"]);
         assert_eq!(again[0].message.header(4), uint(1));
@@ -170,20 +157,15 @@ fn work_may_be_on_other_sessions_than_the_coordinator() {
     let transaction = peer.declare(&coordinator);
     let delivery = peer.receive_one(&receiver);
     peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "b");
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    assert_eq!(drained(&mut peer, &receiver), ["b"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["b"]);
 }
 
 #[test]
 fn the_timeline_tells_the_story() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
-    let (coordinator, transaction) = peer.transaction();
-    let delivery = peer.receive_one(&receiver);
-    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
     peer.commit(&coordinator, &transaction).unwrap();
     let name: String = transaction
         .iter()
@@ -223,5 +205,5 @@ fn what_is_sent_settled_in_a_transaction_takes_part_without_an_answer() {
     let answers = peer.settle_down().into_iter();
     assert_eq!(answers.filter(|frame| frame.code == DISPOSITION).count(), 0);
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
 }

@@ -16,8 +16,7 @@ use serde_amqp::read::SliceReader;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use crate::{
-    error::amqp::AmqpError,
-    message::{PropertyValue, from_encoded},
+    amqp::message::from_encoded, error::amqp::AmqpError, message::PropertyValue,
     received_message::ReceivedMessage,
 };
 

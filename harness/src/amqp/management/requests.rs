@@ -86,18 +86,9 @@ impl Amqp {
         answer.map(|_nothing| ())
     }
 
-    /// Receives a deferred message; its lock has no meaning when it is deleted at once.
+    /// Receives a deferred message, of a session that is held if one is named; its lock has no meaning when it is deleted at
+    /// once.
     pub(crate) async fn receive_deferred(
-        &self,
-        address: &str,
-        number: i64,
-        mode: ReceiveMode,
-    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
-        self.by_number(address, number, mode, None).await
-    }
-
-    /// The same, of a session that is held if there is one.
-    pub(in crate::amqp) async fn by_number(
         &self,
         address: &str,
         number: i64,
@@ -198,7 +189,7 @@ impl Amqp {
         }
     }
 
-    pub(in crate::amqp) async fn ask(
+    pub(crate) async fn ask(
         &self,
         address: &str,
         operation: &str,
@@ -226,7 +217,7 @@ impl Node {
     }
 }
 
-pub(in crate::amqp) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
+pub(crate) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
     let mut map = Map::new();
     for (key, value) in entries {
         map.insert(key.into(), value);
@@ -245,14 +236,14 @@ fn timestamp(instant: SystemTime) -> Value {
     ))
 }
 
-pub(in crate::amqp) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
+pub(crate) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
     let mut answer = answer.unwrap_or_default();
     let value = answer.swap_remove(&Value::from(name));
     value.ok_or_else(|| unexpected(name, None))
 }
 
 /// An instant by the client's clock.
-pub(in crate::amqp) fn instant(millis: i64) -> SystemTime {
+pub(crate) fn instant(millis: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 

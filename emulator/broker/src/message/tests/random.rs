@@ -5,7 +5,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::filter::{Action, Parameters, SqlFilter, System};
-use crate::message::decimals;
+use crate::message::sections;
 
 /// The sections of a message; those that it does not have are empty.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn what_is_sent_is_received(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
         // Decimals in the layout of IEEE 754 are written anew, which `decimals` tests.
-        let has_other_decimal = |bytes: &[u8]| bytes.windows(3).any(decimals::is_ieee);
+        let has_other_decimal = |bytes: &[u8]| bytes.windows(3).any(sections::is_ieee);
         prop_assume!(!has_other_decimal(&sent.payload()));
         let message = parse(sent.payload()).unwrap();
         let broker_properties = BrokerProperties {

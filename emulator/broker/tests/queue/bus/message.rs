@@ -189,14 +189,14 @@ pub(crate) fn text(message: &Message, name: &str) -> Option<String> {
     find(message.application_properties(), name)
 }
 
-/// An annotation that is a text, as the message goes out with this broker_properties.
+/// An annotation that is a text, as the message goes out with this properties.
 pub(crate) fn annotation(
     message: &Message,
-    broker_properties: &BrokerProperties,
+    properties: &BrokerProperties,
     name: &str,
 ) -> Option<String> {
     let mut encoded = Vec::new();
-    message.encode(broker_properties, 0, &mut encoded).unwrap();
+    message.encode(properties, 0, &mut encoded).unwrap();
     let mut rest = Reader::new(&encoded);
     while !rest.is_empty() {
         let section = rest.skip().unwrap();

@@ -1,8 +1,12 @@
 //! One receiver holds a session, and no other does.
+//!
+//! Receivers wait for the next session.
 
-use servicebus_broker::{AcceptSessionError, EventKind, ReceiveMode, SubQueue};
+use servicebus_broker::{
+    AcceptSessionError, Entity, EntityStatus, EventKind, ReceiveMode, SubQueue,
+};
 
-use crate::bus::{START, ids, name, secs, sessions};
+use crate::bus::{START, ids, name, rules, secs, sessions};
 
 #[test]
 fn a_certain_session_is_accepted_even_if_it_has_nothing() {
@@ -128,4 +132,142 @@ fn a_timeline_tells_who_held_a_session() {
     );
     assert!(matches!(events[1].kind, EventKind::SessionReleased { .. }));
     assert_eq!(events.len(), 2);
+}
+
+#[test]
+fn who_waits_is_granted_a_session_when_a_message_comes() {
+    let mut bus = sessions();
+    let (receiver, session) = bus.accept_next();
+    assert_eq!(session, None);
+    assert_eq!(bus.held(receiver), None);
+    bus.advance(secs(10));
+    bus.send_to("a", "1");
+    assert_eq!(bus.woken(), [receiver.id]);
+    assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(70))));
+    assert_eq!(ids(&bus.receive(receiver, 5)), ["1"]);
+}
+
+#[test]
+fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+    let mut bus = sessions();
+    let waiting: Vec<_> = (0..3).map(|_| bus.accept_next().0).collect();
+    for session in ["x", "y", "z"] {
+        bus.send_to(session, "1");
+    }
+    let held = waiting
+        .iter()
+        .map(|&receiver| bus.held(receiver).unwrap().0);
+    let held: Vec<_> = held.collect();
+    assert_eq!(held, ["x", "y", "z"]);
+    let ids: Vec<_> = waiting.iter().map(|receiver| receiver.id).collect();
+    assert_eq!(bus.woken(), ids);
+}
+
+#[test]
+fn who_goes_waits_no_more() {
+    let mut bus = sessions();
+    let (gone, _) = bus.accept_next();
+    let (next, _) = bus.accept_next();
+    bus.close(gone);
+    bus.send_to("a", "1");
+    assert_eq!(bus.held(next).unwrap().0, "a");
+    assert_eq!(bus.woken(), [next.id]);
+}
+
+#[test]
+fn a_session_that_is_given_back_goes_to_the_first_who_waits() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1", "2"]);
+    let (holder, _) = bus.accept_next();
+    let (waiting, _) = bus.accept_next();
+    let delivery = bus.receive_one(holder);
+    bus.complete(&delivery).unwrap();
+    bus.close(holder);
+    assert_eq!(bus.held(waiting).unwrap().0, "a");
+    assert_eq!(ids(&bus.receive(waiting, 5)), ["2"]);
+}
+
+#[test]
+fn who_goes_before_it_knows_what_it_was_granted_leaves_it_to_the_next() {
+    let mut bus = sessions();
+    let (first, _) = bus.accept_next();
+    let (second, _) = bus.accept_next();
+    bus.send_to("a", "1");
+    bus.close(first);
+    assert_eq!(bus.held(second).unwrap().0, "a");
+}
+
+#[test]
+fn credit_that_came_before_the_session_holds_for_it() {
+    let mut bus = sessions();
+    let (receiver, _) = bus.accept_next();
+    bus.credit(receiver, 2);
+    bus.send_to("a", "1");
+    assert_eq!(bus.woken(), [receiver.id], "told once of both");
+    assert_eq!(ids(&bus.take(receiver)), ["1"]);
+    bus.send_to("a", "2");
+    assert_eq!(bus.woken(), [receiver.id]);
+}
+
+#[test]
+fn no_session_is_granted_while_nothing_can_be_received() {
+    let mut bus = sessions();
+    let (receiver, _) = bus.accept_next();
+    bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
+    bus.send_to("a", "1");
+    assert_eq!(bus.held(receiver), None);
+    bus.update(|queue| queue.status = EntityStatus::Active);
+    assert_eq!(bus.held(receiver).unwrap().0, "a");
+}
+
+#[test]
+fn a_lock_that_was_granted_late_does_not_begin_in_the_past() {
+    let mut bus = sessions();
+    let later = crate::bus::message("1").session("a");
+    bus.post(&later.scheduled_at(START + secs(10))).unwrap();
+    let (receiver, _) = bus.accept_next();
+    bus.pass(secs(500));
+    bus.operate(Entity::handle_timeout);
+    assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(560))));
+}
+
+#[test]
+fn who_waits_keeps_the_queue() {
+    let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
+    let (receiver, _) = bus.accept_next();
+    assert_eq!(bus.next_deadline(), None);
+    bus.close(receiver);
+    assert_eq!(bus.next_deadline(), Some(START + secs(300)));
+}
+
+#[test]
+fn who_holds_a_session_keeps_the_queue_as_long_as_it_has_credit() {
+    let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
+    let receiver = bus.accept_with_credit("a", 1);
+    assert_eq!(bus.next_deadline(), Some(START + secs(60)), "of the lock");
+    bus.credit(receiver, 0);
+    bus.lose_session("a");
+    assert_eq!(bus.next_deadline(), Some(START + secs(300)));
+}
+
+#[test]
+fn thousands_who_wait_are_woken_in_order() {
+    const COUNT: usize = 5_000;
+    let mut bus = sessions();
+    bus.unchecked = true;
+    let waiting: Vec<_> = (0..COUNT).map(|_| bus.accept_next().0).collect();
+    for session in 0..COUNT / 2 {
+        bus.send_to(&session.to_string(), "1");
+    }
+    let ids: Vec<_> = waiting.iter().map(|receiver| receiver.id).collect();
+    assert_eq!(bus.woken(), ids[..COUNT / 2]);
+    for &receiver in &waiting[..COUNT / 2] {
+        bus.close(receiver);
+    }
+    assert_eq!(bus.woken(), ids[COUNT / 2..]);
+    for (session, &receiver) in waiting[COUNT / 2..].iter().enumerate() {
+        assert_eq!(bus.held(receiver).unwrap().0, session.to_string());
+    }
+    bus.unchecked = false;
+    bus.operate(Entity::handle_timeout);
 }

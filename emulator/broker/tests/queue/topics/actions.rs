@@ -22,9 +22,9 @@ fn changed(action: &str, message: &MessageBuilder) -> (BrokerProperties, Message
 }
 
 /// Everything behind the annotations, and the part of it that is shared.
-fn message_of((broker_properties, message): &(BrokerProperties, Message)) -> (Vec<u8>, Bytes) {
+fn message_of((properties, message): &(BrokerProperties, Message)) -> (Vec<u8>, Bytes) {
     let mut head = Vec::new();
-    let rest = message.encode(broker_properties, 0, &mut head).unwrap();
+    let rest = message.encode(properties, 0, &mut head).unwrap();
     head.extend_from_slice(&rest);
     let mut reader = servicebus_codec::Reader::new(&head);
     while !reader.rest().starts_with(&[0x00, 0x53, 0x73]) {
@@ -137,8 +137,8 @@ fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
 
 #[test]
 fn the_shortest_time_to_live_is_not_none() {
-    let (broker_properties, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &message("1"));
-    assert_eq!(broker_properties.time_to_live, Some(1));
+    let (properties, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &message("1"));
+    assert_eq!(properties.time_to_live, Some(1));
 }
 
 #[test]

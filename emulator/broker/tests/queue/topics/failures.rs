@@ -60,13 +60,10 @@ fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
     let [reason, description] = verdict(&world);
     assert_eq!(reason.as_deref(), Some("RuleActionException"));
     assert!(description.unwrap().contains("bad"));
-    let (broker_properties, message) = world.the_only(A, SubQueue::DeadLetter);
+    let (properties, message) = world.the_only(A, SubQueue::DeadLetter);
     assert_eq!(text(&message, "color"), None, "nothing is half done");
     assert_eq!(text(&message, "RuleName"), None);
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(1))
-    );
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(1)));
 }
 
 #[test]
@@ -289,8 +286,8 @@ proptest! {
             let copies = world.peek(B, SubQueue::Active);
             let dead = world.peek(B, SubQueue::DeadLetter);
             prop_assert!(copies.len() + dead.len() >= 1);
-            for (broker_properties, copy) in copies.iter().chain(&dead) {
-                copy.encode(broker_properties, 0, &mut Vec::new()).unwrap();
+            for (properties, copy) in copies.iter().chain(&dead) {
+                copy.encode(properties, 0, &mut Vec::new()).unwrap();
             }
         }
     }

@@ -37,9 +37,9 @@ fn a_copy_has_a_number_of_its_own_and_keeps_that_of_the_topic() {
     let (late, _) = world.the_only(B, SubQueue::Active);
     assert_eq!(late.sequence_number, SequenceNumber(1));
     assert_eq!(late.enqueued_sequence_number, Some(SequenceNumber(2)));
-    let numbers = |(broker_properties, _): &(servicebus_broker::BrokerProperties, _)| {
-        let origin = broker_properties.enqueued_sequence_number.expect("a copy");
-        (broker_properties.sequence_number.0, origin.0)
+    let numbers = |(properties, _): &(servicebus_broker::BrokerProperties, _)| {
+        let origin = properties.enqueued_sequence_number.expect("a copy");
+        (properties.sequence_number.0, origin.0)
     };
     let seen = world.peek(A, SubQueue::Active);
     assert_eq!(
@@ -213,8 +213,8 @@ fn a_lock_in_one_subscription_concerns_no_other() {
         .unwrap();
     assert!(world.receive(B).is_some());
     world.advance(secs(60));
-    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
-    assert_eq!(broker_properties.delivery_count, 1);
+    let (properties, _) = world.the_only(A, SubQueue::Active);
+    assert_eq!(properties.delivery_count, 1);
 }
 
 /// The properties have a field beyond those that are looked at on arrival whose descriptor is described itself.

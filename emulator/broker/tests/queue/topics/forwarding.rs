@@ -40,7 +40,7 @@ fn a_subscription_forwards_in_order_and_keeps_nothing() {
     let seen = world.peek("q", SubQueue::Active);
     let numbers = seen
         .iter()
-        .filter_map(|(broker_properties, _)| Some(broker_properties.enqueued_sequence_number?.0));
+        .filter_map(|(properties, _)| Some(properties.enqueued_sequence_number?.0));
     assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3], "those of the topic");
 }
 
@@ -144,8 +144,8 @@ fn dead_letters_of_a_subscription_say_where_they_come_from() {
     });
     world.send("t", "1");
     world.dead_letter_next(A, "tired");
-    let (broker_properties, message) = world.the_only("graves", SubQueue::Active);
-    let source = annotation(&message, &broker_properties, "x-opt-deadletter-source");
+    let (properties, message) = world.the_only("graves", SubQueue::Active);
+    let source = annotation(&message, &properties, "x-opt-deadletter-source");
     assert_eq!(source.as_deref(), Some(A));
     assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("tired"));
     assert_eq!(world.dead_letters(A), [""; 0]);
@@ -170,8 +170,8 @@ fn a_schedule_that_an_action_sets_counts_after_the_next_hop() {
     world.advance(secs(100) - millis(1));
     assert!(world.receive("q").is_none());
     world.advance(millis(1));
-    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
-    assert_eq!(broker_properties.enqueued_at, due);
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(properties.enqueued_at, due);
 }
 
 #[test]
@@ -260,6 +260,6 @@ fn a_message_that_an_action_scheduled_keeps_the_number_of_its_origin() {
     let seen = world.peek("end", SubQueue::Active);
     let origins = seen
         .iter()
-        .filter_map(|(broker_properties, _)| Some(broker_properties.enqueued_sequence_number?.0));
+        .filter_map(|(properties, _)| Some(properties.enqueued_sequence_number?.0));
     assert_eq!(origins.collect::<Vec<_>>(), [1, 2, 3]);
 }

@@ -238,14 +238,14 @@ proptest! {
         prop_assert!(!world.entity("t").is_forwarding());
         let published = world.events.iter().filter(|event| event.kind == EventKind::Published).count();
         let all = world.peek("t/Subscriptions/all", SubQueue::Active);
-        let numbers: Vec<_> = all.iter().map(|(broker_properties, _)| broker_properties.enqueued_sequence_number).collect();
+        let numbers: Vec<_> = all.iter().map(|(properties, _)| properties.enqueued_sequence_number).collect();
         prop_assert_eq!(numbers.len(), published);
         prop_assert!(numbers.is_sorted_by(|a, b| a < b), "{:?}", numbers);
         prop_assert_eq!(world.queued("q"), world.queued("t/Subscriptions/all"));
         prop_assert!(world.now > START);
         for name in SUBSCRIPTIONS {
             let held = world.peek(name, SubQueue::Active);
-            let places: Vec<_> = held.iter().map(|(broker_properties, _)| broker_properties.enqueued_sequence_number).collect();
+            let places: Vec<_> = held.iter().map(|(properties, _)| properties.enqueued_sequence_number).collect();
             prop_assert!(places.is_sorted(), "{} {:?}", name, places);
             prop_assert!(places.iter().all(|place| numbers.contains(place)));
         }

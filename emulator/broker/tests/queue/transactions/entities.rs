@@ -1,9 +1,15 @@
 //! One transaction works on one queue, or on one topic and its subscriptions.
+//!
+//! In a partitioned entity a transaction stays within one partition (semantics §15).
+//!
+//! Transactions where messages belong to sessions (semantics §6, §12).
 
-use servicebus_broker::{SubQueue, TransactError};
+use servicebus_broker::{
+    CommitError, Delivery, ReceiverId, SendError, SettleError, SubQueue, TransactError,
+};
 
-use crate::bus::{message, rules, secs};
-use crate::world::{World, bury};
+use crate::bus::{START, message, rules, secs};
+use crate::world::{World, abandon, bury};
 
 fn second(first: &str, second: &str) -> TransactError {
     TransactError::SecondEntity {
@@ -97,10 +103,230 @@ fn a_subscription_of_another_topic_is_another_entity() {
 fn what_is_scheduled_at_a_topic_is_published_when_it_becomes_active() {
     let mut world = World::topic(&["t/Subscriptions/one"]);
     let mut transaction = world.transaction();
-    let later = message("a").scheduled_at(crate::bus::START + secs(60));
+    let later = message("a").scheduled_at(START + secs(60));
     world.schedule_in(&mut transaction, "t", &[later]).unwrap();
     world.commit(transaction).unwrap();
     assert!(world.queued("t/Subscriptions/one").is_empty());
     world.advance(secs(60));
     assert_eq!(world.queued("t/Subscriptions/one"), ["a"]);
+}
+
+fn world() -> World {
+    let mut world = World::new();
+    world.declare("q", rules().partitioned());
+    world
+}
+
+/// The partitions of what is queued.
+fn partitions(world: &World) -> Vec<u64> {
+    let seen = world.peek("q", SubQueue::Active);
+    let numbers = seen
+        .iter()
+        .map(|(properties, _)| properties.sequence_number.0);
+    numbers.map(|number| number >> 48).collect()
+}
+
+fn is_second_partition(result: &Result<(), TransactError>) -> bool {
+    matches!(result, Err(TransactError::SecondPartition { .. }))
+}
+
+#[test]
+fn messages_have_the_same_key_and_those_without_go_with_them() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "none");
+    let keyed = |id: &str, key: &str| [message(id).partition_key(key)];
+    let mut with_key = world.transaction();
+    for id in ["1", "2"] {
+        let sent = world.post_in(&mut with_key, "q", &keyed(id, "one"));
+        sent.unwrap();
+    }
+    world.send_in(&mut with_key, "q", "3");
+    let refused = world.post_in(&mut with_key, "q", &keyed("4", "two"));
+    assert!(is_second_partition(&refused), "{refused:?}");
+    let text = refused.unwrap_err().to_string();
+    let words = "Local transactions cannot span multiple entities or partitions.";
+    assert!(text.starts_with(words), "{text}");
+    assert!(text.contains("'one'") && text.contains("'two'"), "{text}");
+    world.commit(with_key).unwrap();
+    let seen = partitions(&world);
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|partition| *partition == seen[0]));
+}
+
+#[test]
+fn locks_belong_to_the_partition_of_their_messages() {
+    let mut world = world();
+    for key in ["one", "two"] {
+        let message = message(key).partition_key(key);
+        world.post("q", &message).unwrap();
+    }
+    let both = partitions(&world);
+    assert_ne!(both[0], both[1], "the keys are in different partitions");
+    let (one, two) = (world.lock("q"), world.lock("q"));
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, "q", &one).unwrap();
+    let refused = world.complete_in(&mut transaction, "q", &two);
+    assert!(is_second_partition(&refused), "{refused:?}");
+    let elsewhere = [message("a").partition_key("two")];
+    let refused = world.post_in(&mut transaction, "q", &elsewhere);
+    assert!(is_second_partition(&refused), "{refused:?}");
+    world.send_in(&mut transaction, "q", "b");
+    // What was refused came back (spec/observed.md 42).
+    let back = world.lock("q");
+    assert_eq!(back.message.id(), "two");
+    world.commit(transaction).unwrap();
+    assert_eq!(partitions(&world), [both[1], both[0]]);
+}
+
+#[test]
+fn numbers_of_scheduled_messages_show_the_partition() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    let later = message("a")
+        .partition_key("one")
+        .scheduled_at(START + secs(60));
+    let numbers = world.schedule_in(&mut transaction, "q", &[later]).unwrap();
+    world.commit(transaction).unwrap();
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(numbers, [properties.sequence_number]);
+    world
+        .operate("q", |entity, cx| entity.cancel_scheduled(cx, &numbers))
+        .unwrap();
+}
+
+#[test]
+fn a_message_that_passes_through_has_a_key_for_that() {
+    let mut world = world();
+    world.declare("out", rules().partitioned());
+    let mut transaction = world.transaction();
+    let via =
+        |id: &str, key: &str, own: &str| [message(id).via_partition_key(key).partition_key(own)];
+    for own in ["x", "y"] {
+        let sent = world.transfer_in(&mut transaction, "q", "out", &via(own, "one", own));
+        sent.unwrap();
+    }
+    let refused = world.transfer_in(&mut transaction, "q", "out", &via("z", "two", "x"));
+    assert!(is_second_partition(&refused), "{refused:?}");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("out"), ["x", "y"]);
+}
+
+/// A queue with sessions and two messages of the same one, the first of them locked.
+fn world_with_session() -> (World, Delivery, ReceiverId) {
+    let mut world = World::new();
+    world.declare("q", rules().sessions());
+    for id in ["a", "b"] {
+        world.post("q", &message(id).session("s")).unwrap();
+    }
+    let (locked, holder) = world.take_from_next_session("q").unwrap();
+    (world, locked, holder)
+}
+
+#[test]
+fn a_message_without_session_is_refused_at_once() {
+    let (mut world, ..) = world_with_session();
+    let mut transaction = world.transaction();
+    let refused = world.post_in(&mut transaction, "q", &[message("x")]);
+    assert_eq!(refused, Err(TransactError::Send(SendError::NoSession)));
+    let refused = world.schedule_in(&mut transaction, "q", &[message("x")]);
+    assert_eq!(refused, Err(TransactError::Send(SendError::NoSession)));
+}
+
+#[test]
+fn what_is_settled_and_sent_in_a_session_happens_together_and_in_order() {
+    let (mut world, locked, holder) = world_with_session();
+    let mut transaction = world.transaction();
+    let settled = world.settle_in(&mut transaction, "q", &locked, abandon());
+    settled.unwrap();
+    let sent = world.post_in(&mut transaction, "q", &[message("c").session("s")]);
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    let store = SubQueue::Active;
+    let mut taken = Vec::new();
+    world.operate("q", |entity, cx| {
+        entity.set_credit(cx, store, holder, 3);
+        entity.acquire(cx, store, holder, 3, usize::MAX, &mut taken);
+    });
+    let ids: Vec<_> = taken.iter().map(|delivery| delivery.message.id()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!(taken[0].broker_properties.delivery_count, 1);
+}
+
+#[test]
+fn a_client_that_loses_the_session_commits_nothing() {
+    let losses: [fn(&mut World, ReceiverId); 4] = [
+        |world, _| world.advance(secs(60)),
+        |world, id| {
+            let store = SubQueue::Active;
+            world.operate("q", |entity, cx| entity.detach_receiver(cx, store, id));
+        },
+        |world, _| {
+            let session = servicebus_broker::SessionName::new("s").unwrap();
+            assert!(world.operate("q", |entity, cx| entity.lose_session_lock(cx, &session)));
+        },
+        |world, _| world.update("q", |queue| queue.max_delivery_count = 5),
+    ];
+    for lose in losses {
+        let (mut world, locked, holder) = world_with_session();
+        let mut transaction = world.transaction();
+        world.complete_in(&mut transaction, "q", &locked).unwrap();
+        let sent = world.post_in(&mut transaction, "q", &[message("c").session("s")]);
+        sent.unwrap();
+        lose(&mut world, holder);
+        let error = world.commit(transaction).unwrap_err();
+        assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
+        assert_eq!(world.queued("q"), ["a", "b"]);
+        let mut late = world.transaction();
+        let refused = world.complete_in(&mut late, "q", &locked);
+        let lost = TransactError::Settle(SettleError::SessionLockLost);
+        assert_eq!(refused, Err(lost));
+    }
+}
+
+#[test]
+fn a_renewed_session_keeps_what_is_enlisted() {
+    let (mut world, locked, _) = world_with_session();
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, "q", &locked).unwrap();
+    world.advance(secs(50));
+    let session = servicebus_broker::SessionName::new("s").unwrap();
+    world
+        .operate("q", |entity, cx| {
+            entity.renew_session_lock(cx, servicebus_broker::ClientId(7), &session)
+        })
+        .unwrap();
+    world.advance(secs(50));
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["b"]);
+}
+
+#[test]
+fn what_passes_through_needs_no_session_and_belongs_to_none() {
+    let (mut world, ..) = world_with_session();
+    world.declare("out", rules());
+    let mut transaction = world.transaction();
+    let passing = [message("1"), message("2").session("s")];
+    let sent = world.transfer_in(&mut transaction, "q", "out", &passing);
+    sent.unwrap();
+    let sent = world.transfer_in(&mut transaction, "q", "missing", &passing);
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("out"), ["1", "2"]);
+    assert_eq!(world.transfer_dead_letters("q"), ["1", "2"]);
+    assert_eq!(world.queued("q"), ["a", "b"]);
+}
+
+#[test]
+fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
+    let (mut world, ..) = world_with_session();
+    let mut transaction = world.transaction();
+    let later = message("c").session("other");
+    let later = [later.scheduled_at(START + secs(30))];
+    world.schedule_in(&mut transaction, "q", &later).unwrap();
+    world.commit(transaction).unwrap();
+    assert!(world.take_from_next_session("q").is_none());
+    world.advance(secs(30));
+    let (delivery, _) = world.take_from_next_session("q").unwrap();
+    assert_eq!(delivery.message.id(), "c");
 }

@@ -64,8 +64,8 @@ fn is_as_if_abandoned(world: &mut World, error: &CommitError) {
     };
     assert_eq!((entity.as_str(), *number), ("q", SequenceNumber(1)));
     assert_eq!(world.queued("q"), ["a"]);
-    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
-    assert_eq!(broker_properties.delivery_count, 1);
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(properties.delivery_count, 1);
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn one_that_a_closed_link_leaves_runs_on_or_ends_as_the_namespace_says() {
     world.operate("q", |entity, cx| entity.detach_receiver(cx, store, id));
     let error = world.commit(transaction).unwrap_err();
     assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
-    let (broker_properties, _) = world.the_only("q", store);
-    assert_eq!(broker_properties.delivery_count, 0);
+    let (properties, _) = world.the_only("q", store);
+    assert_eq!(properties.delivery_count, 0);
 }
 
 #[test]

@@ -110,8 +110,8 @@ fn dead_letters_are_settled_in_transactions_too() {
     world.commit(transaction).unwrap();
     assert_eq!(world.dead_letters("q"), ["b", "c"]);
     assert_eq!(world.queued("q"), ["again"]);
-    let (broker_properties, _) = world.peek("q", SubQueue::DeadLetter).remove(0);
-    assert_eq!(broker_properties.delivery_count, 0, "nothing counts there");
+    let (properties, _) = world.peek("q", SubQueue::DeadLetter).remove(0);
+    assert_eq!(properties.delivery_count, 0, "nothing counts there");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn a_deferred_message_is_settled_in_a_transaction() {
     let mut world = world(&["a", "b"]);
     for outcome in [Outcome::Complete, abandon()] {
         world.settle_next("q", defer());
-        let (broker_properties, _) = world.peek("q", SubQueue::Active).remove(0);
+        let (properties, _) = world.peek("q", SubQueue::Active).remove(0);
         let mut transaction = world.transaction();
-        let numbers = [broker_properties.sequence_number];
+        let numbers = [properties.sequence_number];
         let received = world.operate("q", |entity, cx| {
             let holder = servicebus_broker::ReceiverId(1_000_000);
             let (store, mode) = (SubQueue::Active, ReceiveMode::PeekLock);
@@ -170,8 +170,8 @@ fn a_deferred_message_is_settled_in_a_transaction() {
     }
     let counts = world.entity("q").counts(SubQueue::Active);
     assert_eq!((counts.active, counts.deferred), (1, 1));
-    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
-    assert_eq!(broker_properties.delivery_count, 2);
+    let (properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(properties.delivery_count, 2);
 }
 
 #[test]

@@ -267,12 +267,9 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
     let messages = messages(&["a", "b"]);
     world.send_via("via", &out, &messages).unwrap();
     assert_eq!(world.queued("out"), ["a", "b"]);
-    let (broker_properties, _) = world.peek("out", SubQueue::Active).remove(0);
-    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
-    assert_eq!(
-        broker_properties.enqueued_sequence_number,
-        Some(SequenceNumber(2))
-    );
+    let (properties, _) = world.peek("out", SubQueue::Active).remove(0);
+    assert_eq!(properties.sequence_number, SequenceNumber(1));
+    assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(2)));
 }
 
 #[test]

@@ -97,8 +97,7 @@ fn a_delivery_is_put_off_and_others_may_have_its_message() {
     }));
     let sender = peer.sender("q");
     let mut slow = bus.client_as(&Open::named("slow"));
-    let receiver = slow.receiver("q");
-    slow.credit(&receiver, 1);
+    let receiver = slow.receiver_with_credit("q", 1);
     peer.send(&sender, &Message::new("1"));
     let unasked = slow.settle_down();
     assert!(

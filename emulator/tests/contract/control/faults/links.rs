@@ -17,13 +17,12 @@ fn sending(effect: &Value) -> (Bus, Peer, Link, Value) {
         &bus,
         &json!({"operation": "send", "nth": 2, "effect": effect}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("before"));
     (bus, peer, sender, id)
 }
 
-/// Sends two messages in one piece; what becomes of the first strikes the second, too.
+/// Sends two messages in one piece; what becomes of the first becomes of the second, too.
 fn send_two(peer: &mut Peer, sender: &Link) {
     let frames =
         ["1", "2"].map(|id| peer.transfer_frame(sender, false, &Message::new(id).encode()));
@@ -113,8 +112,7 @@ fn a_link_is_attached_and_detached_at_once() {
         &bus,
         &json!({"operation": "attach", "effect": {"detach": {"when": "after"}}}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     assert_eq!(peer.detached(&sender).refusal(2).condition, FORCED);
 }
 
@@ -125,8 +123,7 @@ fn a_link_that_goes_before_a_delivery_leaves_its_message() {
         &bus,
         &json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     for id in ["1", "2", "3"] {
         peer.send(&sender, &Message::new(id));
     }
@@ -165,9 +162,8 @@ fn an_update_of_the_service_takes_all_locks_and_links() {
     let elsewhere = peer.sender("q");
     peer.send(&elsewhere, &Message::new("1"));
     let held = peer.receive_one(&receiver);
-    let mut other = bus.client();
-    let node = other.node("q/$management");
-    let path = "/$emulator/v1/namespaces/sbemulatorns/service-update";
+    let (mut other, node) = bus.node("q/$management");
+    let path = "~/service-update";
     assert_eq!(bus.http.request("POST", path, None).status, 204);
     for link in [&sender, &receiver, &elsewhere] {
         assert_eq!(peer.detached(link).refusal(2).condition, FORCED);
@@ -246,8 +242,7 @@ fn round_trips_take_their_time_and_lose_nothing() {
         &bus,
         &json!({"operation": "connect", "every": 1, "effect": effect}),
     );
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     let begun = Instant::now();
     peer.send(&sender, &Message::new("1"));
     assert!(begun.elapsed() >= trip);
@@ -257,8 +252,7 @@ fn round_trips_take_their_time_and_lose_nothing() {
     peer.write(&frames);
     peer.send(&sender, &Message::new("last"));
     assert_eq!(bus.http.held("q"), (202, 0));
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 202);
+    let receiver = peer.receiver_with_credit("q", 202);
     for _ in 0..202 {
         let delivery = peer.receive(&receiver);
         peer.dispose(0, delivery.id, delivery.id, true, accepted());
@@ -272,8 +266,7 @@ fn nothing_is_read_for_a_while() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"stall": {"seconds": 30, "clock": "virtual"}});
     script(&bus, &json!({"operation": "send", "effect": effect}));
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("1"));
     let id = peer.transfer(&sender, 0, false, &Message::new("2").encode());
     let mut other = bus.client();

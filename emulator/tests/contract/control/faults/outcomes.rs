@@ -10,8 +10,7 @@ use crate::support::*;
 fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
     let bus = Bus::with_queues(&["q"]);
     let id = script(&bus, fault);
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
+    let (peer, sender) = bus.sender("q");
     (bus, peer, sender, id)
 }
 
@@ -162,7 +161,7 @@ fn a_settlement_happens_although_its_answer_is_lost() {
 }
 
 #[test]
-fn chance_strikes_the_same_sends_again() {
+fn chance_takes_effect_on_the_same_sends_again() {
     let run = |seed: u64| {
         let (_bus, mut peer, sender, _) = sending(&json!({
             "operation": "send", "random": {"seed": seed, "probability": 0.5},

@@ -116,7 +116,7 @@ fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
     let made = make(&bus, "second", &declared(&["q"], &emulator));
     assert_eq!(made.entry.host, address.to_string());
     let listener = at(address, bus.amqp);
-    // Nobody says anything but the address: no host name, no key.
+    // Clients name the address alone: no host name, no key.
     let mut peer = Peer::open(listener, &Open::default());
     send_one(&mut peer);
     assert_eq!(active(&bus, "second", "q"), 1);

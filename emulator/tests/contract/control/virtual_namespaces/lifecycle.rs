@@ -154,7 +154,7 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
     peer.send_to("q", &Message::new("canary").ttl(1_000));
     let advance = format!("{}/clock/advance", path("second"));
     bus.http.post(&advance, &json!({"seconds": 2})).ok();
-    assert_eq!(active(&bus, "second", "q"), 1, "nobody waits yet");
+    assert_eq!(active(&bus, "second", "q"), 1, "no receiver waits yet");
     let rest = bus.rest_with(Some(&made.token()));
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
     eventually("a request that waits", || {
@@ -174,8 +174,7 @@ fn an_advance_ends_with_its_namespace() {
     let made = make(&bus, "short", &body);
     let mut peer = made.client(bus.amqp);
     peer.send_to("q", &Message::new("m"));
-    let receiver = peer.receiver("q");
-    peer.credit(&receiver, 1_000_000_000);
+    peer.receiver_with_credit("q", 1_000_000_000);
     // It reads on: where nothing is delivered no lock ends.
     let reader = std::thread::spawn(move || peer.read_to_end());
     let (http, clock) = (bus.http, format!("{}/clock", path("short")));

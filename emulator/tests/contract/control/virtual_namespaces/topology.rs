@@ -150,7 +150,7 @@ fn a_key_set_stands_in_it_as_it_is() {
     );
 }
 
-/// A request opens nothing: its answer is the same for what is there and what is not, and a pipe stops nobody.
+/// A request opens nothing: its answer is the same for what is there and what is not, and a pipe stops no request.
 #[test]
 fn a_request_names_no_files() {
     let bus = Bus::with_queues(&["q"]);

@@ -8,7 +8,7 @@ use servicebus_emulator::auth::{Key, sas};
 use super::{UNAUTHORIZED, keys, show, show_root, token};
 use crate::support::*;
 
-/// How long a token of these tests is good for, in seconds of real time, which nobody can move: long enough for a
+/// How long a token of these tests is good for, in seconds of real time, which no test can move: long enough for a
 /// busy machine to do meanwhile what it allows.
 const LIFE: i64 = 10;
 
@@ -74,7 +74,7 @@ fn a_token_that_is_renewed_in_time_keeps_its_links() {
 
 #[test]
 fn a_connection_that_proves_nothing_in_time_is_closed() {
-    // Whoever does prove something needs to do so in this time.
+    // A client that has a token needs to show it in this time.
     let impatient = |setting: &str| {
         Bus::started(Options {
             config: parse(&queues(setting, &[("a", "")])),

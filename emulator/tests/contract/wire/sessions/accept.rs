@@ -1,4 +1,6 @@
 //! A link is granted a session, and told so in its client's own shape.
+//!
+//! Who may not have a session, and in which words that is said (semantics §20.2).
 
 use serde_amqp::Value;
 
@@ -160,4 +162,162 @@ fn a_filter_means_nothing_to_other_links() {
         source: filtered,
         ..Attach::sender("q")
     });
+}
+
+const NOT_ALLOWED: &str = "amqp:not-allowed";
+const ARGUMENT: &str = "com.microsoft:argument-error";
+
+fn assert_refused(peer: &mut Peer, attach: &Attach, condition: &str, words: &str) {
+    let refusal = peer.refused(attach);
+    assert_eq!(refusal.condition, condition, "{attach:?}");
+    assert_eq!(refusal.words(), words, "{attach:?}");
+}
+
+#[test]
+fn a_plain_receiver_is_refused_where_sessions_are_required() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    let words = "It is not possible for an entity that requires sessions to create a non-sessionful message \
+                 receiver.";
+    for attach in [Attach::receiver("q"), Attach::deleting("q")] {
+        assert_refused(&mut peer, &attach, NOT_ALLOWED, words);
+    }
+}
+
+#[test]
+fn a_session_receiver_is_refused_where_there_are_none() {
+    let sessions = r#""RequiresSession":true"#;
+    let (_bus, mut peer) =
+        Bus::configured(&queues("", &[("plain", ""), ("q", sessions)])).with_client();
+    let words = "A sessionful message receiver cannot be created on an entity that does not require sessions. \
+                 Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful \
+                 behavior.";
+    for address in [
+        "plain",
+        "plain/$DeadLetterQueue",
+        "q/$DeadLetterQueue",
+        "q/$Transfer/$DeadLetterQueue",
+    ] {
+        for wanted in [text("s"), Value::Null, described(text("s")), uint(7)] {
+            let attach = Attach::session(address, wanted);
+            assert_refused(&mut peer, &attach, NOT_ALLOWED, words);
+        }
+    }
+}
+
+#[test]
+fn dead_letters_of_sessions_have_none() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    send_all(&mut peer, "q", &[("a", "s"), ("b", "t")]);
+    for session in ["s", "t"] {
+        let link = peer.accept("q", session);
+        let held = peer.receive_one(&link);
+        peer.settle(&held, dead_lettered("why", ""));
+    }
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let got = peer.drain(&dead, 10);
+    let sessions: Vec<Value> = got.iter().map(|dead| dead.message.property(10)).collect();
+    assert_eq!(sessions, [text("s"), text("t")]);
+}
+
+#[test]
+fn a_session_that_somebody_holds_cannot_be_had() {
+    let (bus, mut holder) = Bus::with_sessions().with_client();
+    let held = holder.accept("q", "s");
+    let mut peer = bus.client();
+    let words =
+        "The requested session 's' cannot be accepted. It may be locked by another receiver.";
+    let condition = "com.microsoft:session-cannot-be-locked";
+    for wanted in [text("s"), described(text("s"))] {
+        // No receiver waits for a session by its id.
+        let attach = Attach::session("q", wanted).patient(uint(60_000));
+        assert_refused(&mut peer, &attach, condition, words);
+        assert_refused(&mut holder, &attach.named("other"), condition, words);
+    }
+    holder.detach(&held);
+    peer.accept("q", "s");
+}
+
+#[test]
+fn an_id_that_no_session_can_have_is_refused() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    peer.accept("q", &"é".repeat(128));
+    let id = "s".repeat(129);
+    let words = "The session id for 'q' has 129 characters; it may have up to 128.";
+    for wanted in [text(&id), described(text(&id))] {
+        let attach = Attach::session("q", wanted);
+        assert_refused(&mut peer, &attach, ARGUMENT, words);
+    }
+}
+
+#[test]
+fn a_filter_that_is_no_text_is_refused() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    for wanted in [
+        uint(7),
+        Value::Bool(true),
+        described(binary(b"s")),
+        list([]),
+    ] {
+        let refusal = peer.refused(&Attach::session("q", wanted));
+        assert_eq!(refusal.condition, ARGUMENT);
+        assert_contains(refusal.words(), "it must be a string, or null");
+    }
+}
+
+#[test]
+fn a_time_to_wait_must_be_one() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    for time in [
+        text("60"),
+        Value::Int(-1),
+        ulong(1 << 32),
+        Value::Bool(true),
+    ] {
+        let refusal = peer.refused(&Attach::session("q", Value::Null).patient(time));
+        assert_eq!(refusal.condition, ARGUMENT);
+        let words = refusal.words();
+        assert!(
+            words.starts_with("The link property com.microsoft:timeout of a receiver of 'q' is ")
+        );
+        assert_ends_with(words, "milliseconds from 0 to 4294967295.");
+    }
+    // Who names a session does not wait.
+    peer.attached(&Attach::session("q", text("s")).patient(text("60")));
+}
+
+#[test]
+fn a_message_without_a_session_is_refused_at_a_queue() {
+    let (bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
+    let words = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
+                 session support enabled can only receive messages that have the SessionId set to a valid value.";
+    let refusal = peer.send_in_vain(&sender, &Message::new("m").encode());
+    assert_eq!(
+        (refusal.condition.as_str(), refusal.words()),
+        (NOT_ALLOWED, words)
+    );
+    let whole = [Message::new("a").session("s"), Message::new("b")].map(|m| m.encode());
+    let id = peer.transfer(&sender, BATCH, false, &batch(&whole));
+    let refusal = peer.outcome(&sender, id).expect_err("one of them has none");
+    assert_eq!(refusal.words(), words);
+    let node = peer.node("q/$management");
+    let later = Message::new("m").scheduled_at(client_now() + 60_000);
+    let reply = peer.call(&node, "schedule-message", schedule(&[later]));
+    assert_eq!(refused_with(&reply, 400, NOT_ALLOWED), words);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_message_without_a_session_is_dead_lettered_at_a_subscription() {
+    let with_sessions = properties(&serde_json::json!({"RequiresSession": true}));
+    let (_bus, mut peer) =
+        Bus::configured(&topic(&serde_json::json!({}), &[("s", with_sessions)])).with_client();
+    peer.send_to("t", &Message::new("m"));
+    let dead = peer
+        .receive_from("t/Subscriptions/s/$DeadLetterQueue")
+        .message;
+    assert_eq!(dead.dead_letter_reason(), text("Session ID is null."));
+    assert_eq!(
+        dead.dead_letter_description(),
+        text("Session enabled entity doesn't allow a message whose session identifier is null.")
+    );
 }

@@ -26,8 +26,7 @@ fn sessions_with_messages_are_listed_page_by_page() {
     let bus = Bus::with_sessions();
     // The sign is none of the namespace's times.
     bus.http.advance(86_400.0);
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     let none = page(&mut peer, &node, WITH_MESSAGES, 0, 100);
     let condition = "com.microsoft:session-not-found";
     assert_eq!((none.status(), none.condition().as_str()), (204, condition));
@@ -57,8 +56,7 @@ fn sessions_with_messages_are_listed_page_by_page() {
 fn sessions_are_listed_by_when_their_state_was_set() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
-    let mut peer = bus.client();
-    let node = peer.node("q/$management");
+    let (mut peer, node) = bus.node("q/$management");
     send_all(&mut peer, "q", &[("1", "without-state")]);
     for session in ["old", "new"] {
         peer.accept("q", session);
@@ -151,7 +149,7 @@ fn peeking_may_be_limited_to_a_session() {
     );
     let reply = peer.call(&node, "peek-message", peek(uint(1)));
     refused_with(&reply, 400, "com.microsoft:argument-error");
-    // Nobody has to hold it, and whoever does is in nobody's way.
+    // No client has to hold it, and one that does is in no other's way.
     let mut holder = bus.client();
     holder.accept("q", "a");
     let reply = peer.call(&node, "peek-message", peek(text("a")));

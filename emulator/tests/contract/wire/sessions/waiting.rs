@@ -1,4 +1,4 @@
-//! Nobody has a session to give yet: the answer to the attach waits.
+//! No session is available yet: the answer to the attach waits.
 //!
 //! Thousands who wait for a session, and are served in the order in which they came.
 
@@ -97,7 +97,7 @@ fn whoever_has_waited_for_long_enough_is_refused() {
             assert!(started.elapsed() >= Duration::from_millis(150));
         }
     }
-    // It was in nobody's way.
+    // It was in no other's way.
     send_all(&mut peer, "q", &[("m", "s")]);
     assert_eq!(peer.accept_next("q").0, "s");
 }
@@ -207,7 +207,7 @@ fn whoever_came_first_is_woken_first() {
 }
 
 #[test]
-fn sessions_go_from_hand_to_hand_and_nobody_is_passed_over() {
+fn sessions_go_from_hand_to_hand_and_no_receiver_is_passed_over() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "only")]);
     let first = peer.accept("q", "only");

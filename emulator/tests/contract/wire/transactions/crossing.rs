@@ -6,7 +6,7 @@
 use serde_amqp::Value;
 use serde_json::json;
 
-use super::{bus_with, drained};
+use super::bus_with;
 use crate::support::*;
 
 #[test]
@@ -16,16 +16,15 @@ fn a_link_may_say_where_its_messages_go_on_to() {
     let (coordinator, transaction) = peer.transaction();
     let delivery = peer.receive_one(&receiver);
     peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.send_in(&via, &transaction, &Message::new("out"))
-        .unwrap();
+    peer.enlist(&via, &transaction, "out");
     assert_eq!(bus.http.held("other"), (0, 0));
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     let other = peer.receiver("other");
-    assert_eq!(drained(&mut peer, &other), ["out"]);
+    assert_eq!(peer.drain_ids(&other, 100), ["out"]);
     assert_eq!(bus.http.held("q"), (0, 0));
     // The same without a transaction.
     peer.send(&via, &Message::new("plain"));
-    assert_eq!(drained(&mut peer, &other), ["plain"]);
+    assert_eq!(peer.drain_ids(&other, 100), ["plain"]);
 }
 
 #[test]
@@ -75,7 +74,7 @@ fn on_one_session_the_first_entity_is_the_way_to_all_others() {
     assert_eq!(bus.http.held("q"), (0, 0));
     for queue in ["other", "third"] {
         let receiver = peer.receiver(queue);
-        assert_eq!(drained(&mut peer, &receiver), ["out"], "{queue}");
+        assert_eq!(peer.drain_ids(&receiver, 100), ["out"], "{queue}");
     }
 }
 
@@ -98,13 +97,11 @@ fn only_the_first_entity_can_be_received_from() {
         "{}",
         refusal.text
     );
-    peer.send_in(&sender, &transaction, &Message::new("c"))
-        .unwrap();
-    peer.send_in(&elsewhere, &transaction, &Message::new("d"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "c");
+    peer.enlist(&elsewhere, &transaction, "d");
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    assert_eq!(drained(&mut peer, &receiver), ["c"]);
-    assert_eq!(drained(&mut peer, &others), ["d"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["c"]);
+    assert_eq!(peer.drain_ids(&others, 100), ["d"]);
 }
 
 #[test]
@@ -121,11 +118,10 @@ fn a_topic_and_its_subscriptions_are_one_entity() {
         let delivery = peer.receive_one(receiver);
         peer.settle_in(&delivery, &transaction, accepted()).unwrap();
     }
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "b");
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     for receiver in &receivers {
-        assert_eq!(drained(&mut peer, receiver), ["b"]);
+        assert_eq!(peer.drain_ids(receiver, 100), ["b"]);
     }
 }
 
@@ -194,7 +190,7 @@ fn o44_every_outcome_is_told_twice_back_to_back() {
 }
 
 #[test]
-fn o44_nobody_else_is_told_twice() {
+fn o44_no_other_client_is_told_twice() {
     let bus = Bus::with_queues(&["q"]);
     for mechanism in ["ANONYMOUS", "EXTERNAL"] {
         let mut peer = bus.client_by(mechanism);

@@ -2,7 +2,7 @@
 
 use serde_amqp::Value;
 
-use super::{bus_with, drained};
+use super::bus_with;
 use crate::support::*;
 
 const UNKNOWN: &str = "amqp:transaction:unknown-id";
@@ -38,7 +38,7 @@ fn unknown_discharged_and_foreign_transactions_are_refused() {
     assert!(refusal.words().starts_with(words), "{}", refusal.text);
     assert_eq!(bus.http.counts("q")["locked"], 1);
     bus.http.advance(61.0);
-    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
 }
 
 #[test]
@@ -48,8 +48,7 @@ fn a_second_entity_is_refused_where_sessions_differ() {
     peer.begin(1);
     let coordinator = peer.attached(&Attach::coordinator().on(1));
     let transaction = peer.declare(&coordinator);
-    peer.send_in(&sender, &transaction, &Message::new("a"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "a");
     let refused = peer.send_in(&elsewhere, &transaction, &Message::new("b"));
     let refusal = refused.unwrap_err();
     assert_eq!(refusal.condition, "amqp:not-allowed");
@@ -57,7 +56,7 @@ fn a_second_entity_is_refused_where_sessions_differ() {
         "Local transactions cannot span multiple top-level entities such as queue or topic.";
     assert!(refusal.words().starts_with(words), "{}", refusal.text);
     peer.commit(&coordinator, &transaction).unwrap();
-    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
 }
 
 #[test]
@@ -74,7 +73,7 @@ fn the_hundred_and_first_message_is_refused() {
     assert!(refusal.words().starts_with(words), "{}", refusal.text);
     assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
     peer.commit(&coordinator, &transaction).unwrap();
-    assert_eq!(drained(&mut peer, &receiver).len(), 100);
+    assert_eq!(peer.drain_ids(&receiver, 100).len(), 100);
 }
 
 #[test]
@@ -82,30 +81,25 @@ fn a_discharge_after_two_minutes_is_refused() {
     let (bus, mut peer, sender, receiver) = bus_with(&[]);
     let (coordinator, transaction) = peer.transaction();
     bus.http.advance(600.0);
-    peer.send_in(&sender, &transaction, &Message::new("a"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "a");
     bus.http.advance(121.0);
     let late = peer.send_in(&sender, &transaction, &Message::new("b"));
     assert_eq!(condition(late), TIMEOUT);
     assert_eq!(condition(peer.commit(&coordinator, &transaction)), TIMEOUT);
     assert_eq!(condition(peer.commit(&coordinator, &transaction)), UNKNOWN);
-    assert!(drained(&mut peer, &receiver).is_empty());
+    assert!(peer.drain_ids(&receiver, 100).is_empty());
 }
 
 #[test]
 fn a_lock_that_was_lost_fails_the_discharge() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
-    let (coordinator, transaction) = peer.transaction();
-    let delivery = peer.receive_one(&receiver);
-    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
     bus.http.advance(61.0);
     let refusal = peer.commit(&coordinator, &transaction).unwrap_err();
     assert_eq!(refusal.condition, ROLLBACK);
     let words = "the lock of message 1 of 'q' was lost before the discharge";
     assert!(refusal.words().contains(words), "{}", refusal.text);
-    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
 }
 
 #[test]
@@ -116,10 +110,9 @@ fn a_lock_that_is_lost_when_it_is_settled_is_refused_at_once() {
     bus.http.advance(61.0);
     let refused = peer.settle_in(&delivery, &transaction, accepted());
     assert_eq!(condition(refused), "com.microsoft:message-lock-lost");
-    peer.send_in(&sender, &transaction, &Message::new("b"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "b");
     peer.commit(&coordinator, &transaction).unwrap();
-    assert_eq!(drained(&mut peer, &receiver), ["a", "b"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a", "b"]);
 }
 
 #[test]
@@ -136,8 +129,7 @@ fn a_release_is_no_work_of_a_transaction() {
 fn an_entity_that_is_gone_fails_the_discharge() {
     let (bus, mut peer, sender, _) = bus_with(&[]);
     let (coordinator, transaction) = peer.transaction();
-    peer.send_in(&sender, &transaction, &Message::new("a"))
-        .unwrap();
+    peer.enlist(&sender, &transaction, "a");
     bus.http.queue("DELETE", "q", None).ok();
     let refused = peer.commit(&coordinator, &transaction);
     assert_eq!(condition(refused), ROLLBACK);
@@ -162,7 +154,7 @@ fn what_is_no_demand_is_refused_and_the_link_goes_on() {
 fn a_connection_has_so_many_transactions_open() {
     let (bus, mut peer, sender, receiver) = bus_with(&[]);
     let (coordinator, first) = peer.transaction();
-    peer.send_in(&sender, &first, &Message::new("a")).unwrap();
+    peer.enlist(&sender, &first, "a");
     for _ in 1..1000 {
         peer.declare(&coordinator);
     }
@@ -173,9 +165,9 @@ fn a_connection_has_so_many_transactions_open() {
     bus.http.advance(121.0);
     let last = peer.declare(&coordinator);
     assert_eq!(condition(peer.commit(&coordinator, &first)), UNKNOWN);
-    peer.send_in(&sender, &last, &Message::new("b")).unwrap();
+    peer.enlist(&sender, &last, "b");
     peer.commit(&coordinator, &last).unwrap();
-    assert_eq!(drained(&mut peer, &receiver), ["b"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["b"]);
 }
 
 #[test]

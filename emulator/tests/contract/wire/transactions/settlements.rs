@@ -1,6 +1,6 @@
 //! A settlement in a transaction is answered twice: unsettled at once, settled with the commit (spec/observed.md 41).
 
-use super::{bus_with, drained};
+use super::bus_with;
 use crate::support::*;
 
 #[test]
@@ -92,7 +92,7 @@ fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
             false => peer.detach(&coordinator),
         }
         assert_eq!(bus.http.counts("q")["locked"], 0);
-        assert_eq!(drained(&mut peer, &receiver), ["a"]);
+        assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
     }
 }
 
@@ -148,7 +148,7 @@ fn o43_what_is_sent_to_by_way_of_another_cannot_be_received_from() {
         assert!(refusal.words().starts_with(words), "{}", refusal.text);
         let own = peer.receiver("b");
         assert_eq!(
-            drained(&mut peer, &own).len(),
+            peer.drain_ids(&own, 100).len(),
             usize::from(!fail),
             "the first is received from"
         );

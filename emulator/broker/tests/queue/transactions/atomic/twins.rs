@@ -301,14 +301,14 @@ fn look(world: &World, name: &str, store: SubQueue) -> (Counts, Vec<Seen>) {
     let seen = world
         .peek(name, store)
         .into_iter()
-        .map(|(broker_properties, message)| {
+        .map(|(properties, message)| {
             (
-                broker_properties.sequence_number.0,
-                broker_properties.enqueued_sequence_number,
-                broker_properties.enqueued_at,
-                broker_properties.delivery_count,
-                broker_properties.state,
-                broker_properties.time_to_live,
+                properties.sequence_number.0,
+                properties.enqueued_sequence_number,
+                properties.enqueued_at,
+                properties.delivery_count,
+                properties.state,
+                properties.time_to_live,
                 message.id().into_owned(),
             )
         });

@@ -1,0 +1,244 @@
+//! Explorations: a client is told of one run after the other, makes each, and tells how it ended.
+//!
+//! Each run has a namespace of its own, in which its faults are set, operations are recorded and the clock steps by itself.
+//! One that nothing is asked of for a while is removed with the namespace of its run.
+
+mod progress;
+mod read;
+mod run;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
+use parking_lot::Mutex;
+use servicebus_control_api::{
+    ExplorationReport, ExplorationRequest, RunResult, StartedExploration,
+};
+use tokio::time::sleep_until;
+
+use super::Control;
+use super::error::ApiError;
+use super::error::{Body, Id, path_name};
+use progress::{Coming, Progress};
+
+/// Most explorations at a time.
+const MAX: usize = 16;
+
+/// The explorations of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Explorations(Mutex<Begun>);
+
+#[derive(Debug, Default)]
+struct Begun {
+    ever: u64,
+    all: BTreeMap<u64, Arc<Exploration>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Exploration {
+    id: u64,
+    /// What the namespace of each run holds, as it was sent.
+    topology: String,
+    parties: Vec<String>,
+    /// How long it is kept while nothing is asked of it.
+    keep: Duration,
+    asked: Mutex<Instant>,
+    /// Held while a run is begun or ended.
+    state: tokio::sync::Mutex<Runs>,
+}
+
+/// Its runs.
+#[derive(Debug)]
+struct Runs {
+    progress: Progress,
+    begun: u64,
+    open: Option<OpenRun>,
+}
+
+/// The run that is under way.
+#[derive(Debug)]
+struct OpenRun {
+    number: u64,
+    coming: Coming,
+    namespace: String,
+    /// The names of the parties by those of their keys.
+    parties: BTreeMap<String, String>,
+}
+
+/// The numbers of an exploration and of one of its runs.
+pub(crate) struct RunPath {
+    id: String,
+    number: String,
+}
+
+impl FromRequestParts<Control> for RunPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
+        let id = path_name(parts, control, "id").await.unwrap_or_default();
+        let number = path_name(parts, control, "number").await;
+        let number = number.unwrap_or_default();
+        Ok(Self { id, number })
+    }
+}
+
+/// 201 with a new exploration.
+pub(crate) async fn begin(
+    State(control): State<Control>,
+    Body(request): Body<ExplorationRequest>,
+) -> Result<(StatusCode, Json<StartedExploration>), ApiError> {
+    let asked = read::request(&control, request).await?;
+    let mut begun = control.explorations.0.lock();
+    if begun.all.len() >= MAX {
+        let message = format!(
+            "there are {MAX} explorations already, as many as there may be; remove one that is not needed any more"
+        );
+        return Err(ApiError::new(StatusCode::CONFLICT, "too-many", message));
+    }
+    begun.ever += 1;
+    let id = begun.ever;
+    let exploration = Arc::new(Exploration {
+        id,
+        topology: asked.topology,
+        parties: asked.parties,
+        keep: asked.keep,
+        asked: Mutex::new(Instant::now()),
+        state: tokio::sync::Mutex::new(Runs {
+            progress: Progress::new(asked.settings),
+            begun: 0,
+            open: None,
+        }),
+    });
+    tokio::spawn(end_when_abandoned(&control, &exploration));
+    begun.all.insert(id, exploration);
+    let id = id.to_string();
+    Ok((StatusCode::CREATED, Json(StartedExploration { id })))
+}
+
+/// 201 with the next run, 204 where there is none.
+pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<Response, ApiError> {
+    let exploration = control.explorations.find(&id)?;
+    let mut runs = exploration.state.lock().await;
+    if let Some(OpenRun { number, .. }) = &runs.open {
+        let message = format!(
+            "the run {number} has no result yet: tell it at …/runs/{number}/result, or remove the exploration"
+        );
+        return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+    }
+    let Some(coming) = runs.progress.next(Instant::now()) else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let run = run::begin(&control, &exploration, &mut runs, coming).await?;
+    Ok((StatusCode::CREATED, Json(run)).into_response())
+}
+
+/// 204; the namespace of the run is gone then.
+pub(crate) async fn end(
+    State(control): State<Control>,
+    RunPath { id, number }: RunPath,
+    Body(result): Body<RunResult>,
+) -> Result<StatusCode, ApiError> {
+    let exploration = control.explorations.find(&id)?;
+    let mut runs = exploration.state.lock().await;
+    let asked = number.parse::<u64>().ok();
+    let is_open = |open: &mut OpenRun| Some(open.number) == asked;
+    let Some(open) = runs.open.take_if(is_open) else {
+        let was_told = asked.is_some_and(|asked| (1..=runs.begun).contains(&asked));
+        return Err(match was_told {
+            true => ApiError::new(
+                StatusCode::CONFLICT,
+                "conflict",
+                format!("the run {number} has its result already"),
+            ),
+            false => {
+                let open = runs.open.as_ref().map(|open| open.number.to_string());
+                ApiError::unknown("run", &number, open.as_deref().into_iter())
+            }
+        });
+    };
+    let outcome = run::outcome(&control, &open, result);
+    run::remove_namespace(&control.shared, &open.namespace).await;
+    runs.progress.take(open.coming, outcome);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What was found so far.
+pub(crate) async fn report(
+    State(control): State<Control>,
+    Id(id): Id,
+) -> Result<Json<ExplorationReport>, ApiError> {
+    let exploration = control.explorations.find(&id)?;
+    let runs = exploration.state.lock().await;
+    let (text, report, done) = runs.progress.report(Instant::now());
+    Ok(Json(ExplorationReport {
+        id,
+        done,
+        replay: "statistical".to_owned(),
+        text,
+        report,
+    }))
+}
+
+/// 204; the namespace of a run that was under way is gone, too.
+pub(crate) async fn remove(
+    State(control): State<Control>,
+    Id(id): Id,
+) -> Result<StatusCode, ApiError> {
+    let exploration = control.explorations.find(&id)?;
+    control.explorations.0.lock().all.remove(&exploration.id);
+    if let Some(open) = exploration.state.lock().await.open.take() {
+        run::remove_namespace(&control.shared, &open.namespace).await;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl Explorations {
+    /// The one of this id, which is kept for longer by that.
+    fn find(&self, id: &str) -> Result<Arc<Exploration>, ApiError> {
+        let begun = self.0.lock();
+        let number = id.parse::<u64>().ok();
+        let Some(found) = number.and_then(|number| begun.all.get(&number)) else {
+            let known: Vec<String> = begun.all.keys().map(u64::to_string).collect();
+            let known = known.iter().map(String::as_str);
+            return Err(ApiError::unknown("exploration", id, known));
+        };
+        *found.asked.lock() = Instant::now();
+        Ok(Arc::clone(found))
+    }
+}
+
+/// Removes an exploration that nothing is asked of for as long as it is kept. It keeps nothing else alive.
+fn end_when_abandoned(
+    control: &Control,
+    exploration: &Arc<Exploration>,
+) -> impl Future<Output = ()> + use<> {
+    let explorations = Arc::downgrade(&control.explorations);
+    let shared = Arc::downgrade(&control.shared);
+    let exploration = Arc::downgrade(exploration);
+    async move {
+        while let Some(kept) = exploration.upgrade() {
+            let until = *kept.asked.lock() + kept.keep;
+            if Instant::now() < until {
+                drop(kept);
+                sleep_until(until.into()).await;
+                continue;
+            }
+            let (Some(explorations), Some(shared)) = (explorations.upgrade(), shared.upgrade())
+            else {
+                return;
+            };
+            explorations.0.lock().all.remove(&kept.id);
+            if let Some(open) = kept.state.lock().await.open.take() {
+                run::remove_namespace(&shared, &open.namespace).await;
+            }
+            return;
+        }
+    }
+}

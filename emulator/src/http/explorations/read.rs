@@ -1,0 +1,146 @@
+//! What a client asks an exploration for: what is left out has a default, and every value has a range.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use servicebus_control_api::{ExplorationRequest, Problem};
+use servicebus_explore::{Effect, Options, Token, TokenError};
+
+use super::progress::Settings;
+use super::run;
+use crate::http::Control;
+use crate::http::error::ApiError;
+
+const MAX_PARTIES: usize = 32;
+const MAX_NAME: usize = 64;
+const MAX_RUNS: u64 = 10_000;
+const MAX_SECONDS: f64 = 3600.0;
+
+/// What an exploration is made of.
+pub(crate) struct Asked {
+    pub(crate) settings: Settings,
+    pub(crate) topology: String,
+    pub(crate) parties: Vec<String>,
+    pub(crate) keep: Duration,
+}
+
+pub(crate) async fn request(
+    control: &Control,
+    request: ExplorationRequest,
+) -> Result<Asked, ApiError> {
+    check_parties(&request.parties)?;
+    let topology = match request.topology {
+        None => String::new(),
+        // A file may have comments.
+        Some(Value::String(text)) => text,
+        Some(declared) => declared.to_string(),
+    };
+    run::check_topology(control, topology.clone()).await?;
+    let effects = match &request.effects {
+        Some(names) => effects(names)?,
+        // Its code goes on: who runs it elsewhere cannot be told to end it.
+        None => Effect::ALL
+            .iter()
+            .copied()
+            .filter(|effect| !effect.is_crash())
+            .collect(),
+    };
+    Ok(Asked {
+        settings: Settings {
+            runs: number("runs", request.runs, 500, 1..=MAX_RUNS)? as u32,
+            within: seconds("within", request.within, 30.0)?,
+            faults: number("faults", request.faults, 1, 1..=2)? as usize,
+            token: request.token.as_deref().map(token).transpose()?,
+            options: Options {
+                effects,
+                only: request.only,
+                except: request.except,
+            },
+            name: match request.name.is_empty() {
+                true => "exploration".to_owned(),
+                false => request.name,
+            },
+        },
+        keep: seconds("keep", request.keep, 600.0)?,
+        topology,
+        parties: request.parties,
+    })
+}
+
+fn check_parties(parties: &[String]) -> Result<(), ApiError> {
+    if !(1..=MAX_PARTIES).contains(&parties.len()) {
+        let allowed = format!("1 to {MAX_PARTIES} names");
+        return Err(ApiError::not_allowed("parties", parties.len(), allowed));
+    }
+    for (index, party) in parties.iter().enumerate() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let is_name = (1..=MAX_NAME).contains(&party.len()) && party.chars().all(is_plain);
+        if !is_name || parties[..index].contains(party) {
+            let path = format!("parties[{index}]");
+            let allowed = format!(
+                "1 to {MAX_NAME} letters, digits, '-', '_' and '.', which no other party has"
+            );
+            return Err(ApiError::not_allowed(&path, party.as_str(), allowed));
+        }
+    }
+    Ok(())
+}
+
+fn effects(names: &[String]) -> Result<Vec<Effect>, ApiError> {
+    let read = names.iter().enumerate().map(|(index, name)| {
+        Effect::named(name).ok_or_else(|| {
+            let known = Effect::ALL.iter().map(|effect| effect.name());
+            let allowed = Vec::from_iter(known).join(", ");
+            ApiError::not_allowed(&format!("effects[{index}]"), name.as_str(), allowed)
+        })
+    });
+    read.collect()
+}
+
+fn token(text: &str) -> Result<Token, ApiError> {
+    text.parse().map_err(|error: TokenError| {
+        let problem = Problem::new(
+            "token",
+            text,
+            "a token as a report shows it, which begins with x1:",
+        );
+        ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-argument",
+            error.to_string(),
+        )
+        .with_problems(vec![problem])
+    })
+}
+
+fn number(
+    path: &str,
+    asked: Option<u64>,
+    default: u64,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<u64, ApiError> {
+    let number = asked.unwrap_or(default);
+    match range.contains(&number) {
+        true => Ok(number),
+        false => Err(out_of_range(path, number, range.start(), range.end())),
+    }
+}
+
+fn seconds(path: &str, asked: Option<f64>, default: f64) -> Result<Duration, ApiError> {
+    let seconds = asked.unwrap_or(default);
+    match seconds > 0.0 && seconds <= MAX_SECONDS {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(out_of_range(path, seconds, "above 0", MAX_SECONDS)),
+    }
+}
+
+fn out_of_range(
+    path: &str,
+    value: impl Into<Value>,
+    least: impl Display,
+    most: impl Display,
+) -> ApiError {
+    ApiError::not_allowed(path, value, format!("{least} to {most}"))
+}

@@ -1,0 +1,218 @@
+//! One run of an exploration: its namespace with its faults, and what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use servicebus_control_api::{ExplorationRun, Fault, Pick, RunResult};
+use servicebus_explore::{Failure, Plan};
+use tokio::task::spawn_blocking;
+
+use super::progress::{Coming, Outcome};
+use super::{Exploration, OpenRun, Runs};
+use crate::auth::{Claims, Key, WELL_KNOWN_KEY};
+use crate::config::NamespaceConfig;
+use crate::http::Control;
+use crate::http::error::ApiError;
+use crate::http::timeline;
+use crate::namespace::Namespace;
+use crate::shared::Shared;
+
+/// Bytes of what a run says about its failure that are kept.
+const MAX_MESSAGE: usize = 4096;
+/// Operations that are looked at: as many as the log keeps.
+const MAX_OPERATIONS: usize = 16 * 1024;
+
+/// Refuses a topology that cannot be served.
+pub(crate) async fn check_topology(control: &Control, topology: String) -> Result<(), ApiError> {
+    let tier = control.shared.options.tier;
+    let read = spawn_blocking(move || {
+        NamespaceConfig::parse_as("exploration", &topology, tier, &|_| false)
+    });
+    match read.await {
+        Ok(read) => read.map(drop).map_err(ApiError::of_topology),
+        Err(error) => Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal-error",
+            format!("the topology was not read: {error}"),
+        )),
+    }
+}
+
+/// Begins the run that is coming. One that cannot be begun comes again.
+pub(crate) async fn begin(
+    control: &Control,
+    exploration: &Exploration,
+    runs: &mut Runs,
+    coming: Coming,
+) -> Result<ExplorationRun, ApiError> {
+    let number = runs.begun + 1;
+    let namespace = format!("exploration-{}-run-{number}", exploration.id);
+    let keys: BTreeMap<&String, Key> = {
+        let parties = exploration.parties.iter();
+        let named = parties.map(|party| (party, key_of(party, &namespace)));
+        named.collect()
+    };
+    let plan = coming.plan.clone();
+    // A client that goes away meanwhile leaves a run that is open, with which its namespace is removed.
+    runs.begun = number;
+    runs.open = Some(OpenRun {
+        number,
+        coming,
+        namespace: namespace.clone(),
+        parties: keys
+            .iter()
+            .map(|(party, key)| (key.name.clone(), (*party).clone()))
+            .collect(),
+    });
+    let made = make(
+        control,
+        exploration,
+        &namespace,
+        keys.values().cloned().collect(),
+    )
+    .await;
+    let connection_string = match made {
+        Ok(made) => made,
+        Err(reason) => {
+            if let Some(open) = runs.open.take() {
+                runs.progress.put_back(open.coming);
+            }
+            let message = format!("the namespace of the run was not made: {reason}");
+            return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+        }
+    };
+    let Some(served) = control.shared.namespaces.named(&namespace) else {
+        let message = "the namespace of the run was removed at once";
+        return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+    };
+    script(&served, &plan, &keys);
+    served.faults.record_operations(true);
+    served.automate_clock().await;
+    let place = control.shared.namespaces.place();
+    let parties = keys.iter().map(|(party, key)| {
+        let string = place.connection_string(&served.config, key);
+        ((*party).clone(), string)
+    });
+    Ok(ExplorationRun {
+        number,
+        token: (!plan.faults.is_empty()).then(|| plan.token().to_string()),
+        parties: parties.collect(),
+        namespace,
+        connection_string,
+    })
+}
+
+/// What came of a run, of which the namespace is still there.
+pub(crate) fn outcome(control: &Control, open: &OpenRun, result: RunResult) -> Outcome {
+    let failure = (!result.passed).then(|| Failure {
+        message: shortened(
+            result
+                .message
+                .unwrap_or_else(|| "the test failed".to_owned()),
+        ),
+        location: result.location.map(shortened),
+    });
+    let mut outcome = Outcome {
+        failure,
+        parties: open.parties.clone(),
+        ..Outcome::default()
+    };
+    let Some(namespace) = control.shared.namespaces.named(&open.namespace) else {
+        return outcome;
+    };
+    let faults = &namespace.faults;
+    outcome.is_reached = faults.all().iter().all(|fault| fault.hits > 0);
+    outcome.operations = faults.operations(0, MAX_OPERATIONS).operations;
+    if outcome.failure.is_some() {
+        outcome.timelines = timelines(&namespace, &open.coming.plan);
+    }
+    outcome
+}
+
+/// Removes the namespace of a run, if it is there.
+pub(crate) async fn remove_namespace(shared: &Shared, name: &str) {
+    if let Ok(Some(listening)) = shared.namespaces.remove(name) {
+        listening.close().await;
+    }
+}
+
+fn key_of(party: &str, namespace: &str) -> Key {
+    Key {
+        name: format!("{party}-{namespace}"),
+        key: WELL_KNOWN_KEY.to_owned(),
+        claims: Claims::ALL,
+    }
+}
+
+/// Makes the namespace and returns the connection string of the test itself.
+async fn make(
+    control: &Control,
+    exploration: &Exploration,
+    name: &str,
+    keys: Vec<Key>,
+) -> Result<String, String> {
+    let permit = control.shared.namespaces.permit().await;
+    let (control, topology) = (control.clone(), exploration.topology.clone());
+    let name = name.to_owned();
+    let made = spawn_blocking(move || {
+        let creation = control.shared.namespaces.begin(permit);
+        let tier = control.shared.options.tier;
+        let is_taken = |key: &str| creation.has_key(key);
+        let parsed = NamespaceConfig::parse_as(&name, &topology, tier, &is_taken);
+        let mut config = parsed.map_err(|error| error.to_string())?;
+        config.keys.extend(keys);
+        let made = creation.finish(config, |address| control.listen(address));
+        made.map_err(|error| error.to_string())
+    });
+    let made = made.await.map_err(|error| error.to_string())??;
+    Ok(made.connection_string)
+}
+
+/// Sets the faults of a plan for the keys that the parties have in this run.
+fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
+    for (site, effect) in &plan.faults {
+        let mut filter = site.filter.clone();
+        filter.party = keys.get(&site.party).map(|key| key.name.clone());
+        // There is room: a plan has two faults at most.
+        let _ = namespace.faults.add(Fault {
+            operation: site.operation.operation,
+            filter,
+            pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),
+        });
+    }
+}
+
+/// What happened to the messages that were struck.
+fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
+    let mut timelines = Vec::new();
+    for (site, _) in &plan.faults {
+        let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
+            continue;
+        };
+        let Some(timeline) = timeline::of_message(namespace, entity, id) else {
+            continue;
+        };
+        let mut text = format!("timeline of {id} in {entity} (virtual time)");
+        for event in timeline.events {
+            let why = event.reason.or(event.detail).unwrap_or_default();
+            let _ = write!(
+                text,
+                "\n  {:+9.3} s  {:<15}  {why}",
+                event.offset,
+                event.kind.name()
+            );
+            text.truncate(text.trim_end().len());
+        }
+        if !timelines.contains(&text) {
+            timelines.push(text);
+        }
+    }
+    timelines
+}
+
+fn shortened(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_MESSAGE));
+    text
+}

@@ -1,0 +1,303 @@
+//! Explorations over the control API: a test runs again and again, each time with something else going wrong.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use servicebus_emulator::auth::{Claims, ConnectionString, Key, sas};
+
+use crate::support::*;
+
+const ALL: &str = "/$emulator/v1/explorations";
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// An exploration of a worker that completes two messages.
+fn asked() -> Value {
+    json!({
+        "name": "test_orders",
+        "topology": {"UserConfig": {"Namespaces": [{"Name": "any", "Queues": [{"Name": "q"}]}]}},
+        "parties": ["worker"],
+        "only": ["worker.complete"],
+        "effects": ["lose-lock", "deliver-twice"],
+    })
+}
+
+fn begin(bus: &Bus, request: &Value) -> String {
+    let answer = bus.http.post(ALL, request);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    format!("{ALL}/{}", answer.body["id"].as_str().expect("an id"))
+}
+
+fn next(bus: &Bus, exploration: &str) -> Option<Value> {
+    let answer = bus.http.post(&format!("{exploration}/runs"), &Value::Null);
+    match answer.status {
+        204 => None,
+        status => {
+            assert_eq!(status, 201, "{answer:?}");
+            Some(answer.body)
+        }
+    }
+}
+
+fn end(bus: &Bus, exploration: &str, run: &Value, result: &Value) -> Answer {
+    bus.http.post(
+        &format!("{exploration}/runs/{}/result", run["number"]),
+        result,
+    )
+}
+
+fn client(bus: &Bus, connection_string: &Value) -> Peer {
+    let string: ConnectionString = connection_string
+        .as_str()
+        .expect("a text")
+        .parse()
+        .expect("a connection string");
+    let key = Key {
+        name: string.key_name.clone().expect("a key name"),
+        key: string.key.expect("a key"),
+        claims: Claims::ALL,
+    };
+    let mut peer = Peer::open(bus.amqp, &Open::default());
+    let token = sas::sign("sb://localhost/", &key, in_an_hour());
+    assert_eq!(peer.put_token("sb://localhost/", &token).cbs_status(), 202);
+    peer
+}
+
+/// Sends two orders and lets a worker handle what comes; returns which orders it charged.
+fn work(bus: &Bus, run: &Value, knows_orders: bool) -> Vec<String> {
+    let mut customer = client(bus, &run["connection_string"]);
+    let sender = customer.sender("q");
+    for id in ["o-1", "o-2"] {
+        customer.send(&sender, &Message::new(id));
+    }
+    let mut worker = client(bus, &run["parties"]["worker"]);
+    let receiver = worker.receiver("q");
+    let (mut charged, mut known) = (Vec::new(), HashSet::new());
+    let namespace = run["namespace"].as_str().expect("a name");
+    let counts = format!("/$emulator/v1/namespaces/{namespace}/counts?entity=q");
+    while bus.http.get(&counts).ok()["active"] != 0 {
+        let order = worker.receive_one(&receiver);
+        if known.insert(order.id()) || !knows_orders {
+            charged.push(order.id());
+        }
+        worker.settle(&order, accepted());
+    }
+    charged
+}
+
+/// Makes all runs; returns their tokens and the report.
+fn explore(bus: &Bus, request: &Value, knows_orders: bool) -> (Vec<Value>, Value) {
+    let exploration = begin(bus, request);
+    let mut tokens = Vec::new();
+    while let Some(run) = next(bus, &exploration) {
+        let charged = work(bus, &run, knows_orders);
+        let passed = charged == ["o-1", "o-2"];
+        let result = json!({
+            "passed": passed, "message": (!passed).then(|| format!("charged {charged:?}")),
+            "location": (!passed).then_some("test_shop.py:7"),
+        });
+        assert_eq!(end(bus, &exploration, &run, &result).status, 204);
+        tokens.push(run["token"].clone());
+    }
+    let report = bus.http.get(&exploration).ok();
+    assert_eq!(
+        (&report["done"], &report["replay"]),
+        (&json!(true), &json!("statistical"))
+    );
+    (tokens, report)
+}
+
+fn names(bus: &Bus) -> usize {
+    let list = bus.http.get("/$emulator/v1/namespaces").ok();
+    list.as_array().expect("a list").len()
+}
+
+#[test]
+fn a_worker_that_charges_twice_is_found_with_what_happened_to_its_message() {
+    let bus = Bus::with_queues(&["other"]);
+    let (tokens, report) = explore(&bus, &asked(), false);
+    assert_eq!(&tokens[..2], &[Value::Null, Value::Null]);
+    let found = "x1:worker.complete@q/o-1#1=deliver-twice";
+    assert!(tokens.contains(&json!(found)), "{tokens:?}");
+    let text = report["text"].as_str().expect("a text");
+    for part in [
+        "worker's completion of o-1, delivery 1",
+        "(test_shop.py:7)",
+        "again in 3 of 3 runs",
+        "timeline of o-1 in q",
+        "explore with \"token\": \"x1:worker.complete@q/o-1#1=",
+        "statistical",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert_eq!(report["report"]["notReached"], 0, "{text}");
+    assert_eq!(names(&bus), 1, "the namespaces of runs are gone");
+    let mut only = asked();
+    only["token"] = json!(found);
+    let (tokens, report) = explore(&bus, &only, false);
+    assert_eq!(tokens[2], found);
+    assert_eq!(report["report"]["findings"][0]["token"], found);
+}
+
+#[test]
+fn a_worker_that_knows_what_it_has_charged_passes() {
+    let bus = Bus::with_queues(&["other"]);
+    let (tokens, report) = explore(&bus, &asked(), true);
+    assert_eq!(
+        tokens.len(),
+        6,
+        "two of the base, and two effects at two completions"
+    );
+    assert_eq!(
+        report["report"]["findings"],
+        json!([]),
+        "{}",
+        report["text"]
+    );
+}
+
+#[test]
+fn two_faults_come_together_and_the_budget_cuts() {
+    let bus = Bus::with_queues(&["other"]);
+    let mut request = asked();
+    request["faults"] = json!(2);
+    request["runs"] = json!(8);
+    request["topology"] = json!(format!("// As a file.\n{}", request["topology"]));
+    let (tokens, report) = explore(&bus, &request, true);
+    assert_eq!(tokens.len(), 8);
+    let pair = tokens[7].as_str().expect("a token");
+    assert_eq!(pair.matches('=').count(), 2, "{pair}");
+    assert!(
+        report["report"]["cutByBudget"].as_u64() > Some(0),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_test_that_fails_without_faults_or_does_nothing_is_told_so() {
+    let bus = Bus::with_queues(&["other"]);
+    for (results, told) in [
+        (
+            [false, false],
+            "the test fails without any fault; make it pass first\nboom",
+        ),
+        ([true, false], "the base run is itself flaky"),
+        ([true, true], "no operation can be struck"),
+    ] {
+        let exploration = begin(&bus, &asked());
+        for passed in results {
+            let run = next(&bus, &exploration).expect("a run");
+            let result = json!({"passed": passed, "message": "boom"});
+            assert_eq!(end(&bus, &exploration, &run, &result).status, 204);
+        }
+        assert_eq!(next(&bus, &exploration), None);
+        let report = bus.http.get(&exploration).ok();
+        let text = report["text"].as_str().expect("a text");
+        assert!(text.starts_with(&format!("test_orders: {told}")), "{text}");
+        assert_eq!(report["done"], true);
+    }
+}
+
+#[test]
+fn what_cannot_be_explored_is_refused_with_what_can() {
+    let bus = Bus::with_queues(&["other"]);
+    for (path, value, allowed) in [
+        ("parties", json!([]), "1 to 32 names"),
+        ("parties", json!(["a b"]), "1 to 64 letters"),
+        ("parties", json!(["a", "a"]), "which no other party has"),
+        (
+            "effects",
+            json!(["explode"]),
+            "postpone, elsewhere, server-busy",
+        ),
+        ("runs", json!(0), "1 to 10000"),
+        ("within", json!(0.0), "above 0 to 3600"),
+        ("keep", json!(3601.0), "above 0 to 3600"),
+        ("faults", json!(3), "1 to 2"),
+        ("token", json!("worker"), "begins with x1:"),
+        (
+            "topology",
+            json!({"UserConfig": {"Namespaces": [{"Queues": 1}]}}),
+            "",
+        ),
+    ] {
+        let mut request = asked();
+        request[path] = value;
+        let answer = bus.http.post(ALL, &request);
+        assert_eq!(answer.status, 400, "{request}: {answer:?}");
+        let problem = &answer.body["error"]["problems"][0];
+        assert!(
+            problem["allowed"]
+                .as_str()
+                .expect("a text")
+                .contains(allowed),
+            "{answer:?}"
+        );
+    }
+    let mut request = asked();
+    request["token"] = json!("x0:worker.complete@q/o-1#1=lose-lock");
+    let answer = bus.http.post(ALL, &request);
+    assert_eq!(
+        answer.error(400).1,
+        "the token is of version x0, and this harness reads x1: explore again without it, and copy the token that the report then shows"
+    );
+}
+
+#[test]
+fn a_token_of_another_test_is_told() {
+    let bus = Bus::with_queues(&["other"]);
+    let mut request = asked();
+    request["token"] = json!("x1:worker.complete@q/o-9#1=lose-lock");
+    let (tokens, report) = explore(&bus, &request, true);
+    assert_eq!(tokens, [Value::Null, Value::Null]);
+    let text = report["text"].as_str().expect("a text");
+    assert!(text.contains("the token is of another test"), "{text}");
+}
+
+#[test]
+fn a_result_belongs_to_the_run_that_is_open() {
+    let bus = Bus::with_queues(&["other"]);
+    let exploration = begin(&bus, &asked());
+    let passed = json!({"passed": true});
+    let run = next(&bus, &exploration).expect("a run");
+    let early = bus.http.post(&format!("{exploration}/runs"), &Value::Null);
+    assert_eq!(
+        early.error_with(409, "conflict").split(':').next(),
+        Some("the run 1 has no result yet")
+    );
+    let unknown = end(&bus, &exploration, &json!({"number": 7}), &passed);
+    assert_eq!(unknown.error(404).1, "there is no run \"7\"; there are: 1");
+    assert_eq!(end(&bus, &exploration, &run, &passed).status, 204);
+    let again = end(&bus, &exploration, &run, &passed);
+    assert_eq!(
+        again.error_with(409, "conflict"),
+        "the run 1 has its result already"
+    );
+}
+
+#[test]
+fn an_exploration_that_is_abandoned_is_removed_with_its_namespace() {
+    let bus = Bus::with_queues(&["other"]);
+    let mut request = asked();
+    request["keep"] = json!(0.05);
+    // On a slow machine the exploration may be gone before its run is made.
+    let exploration = begin(&bus, &request);
+    let _ = bus.http.post(&format!("{exploration}/runs"), &Value::Null);
+    let begun = Instant::now();
+    while names(&bus) > 1 {
+        assert!(begun.elapsed() < DEADLINE, "its namespace is still there");
+        std::thread::yield_now();
+    }
+    let answer = bus.http.get(&exploration);
+    assert_eq!(answer.error(404).0, "not-found");
+}
+
+#[test]
+fn an_exploration_that_is_removed_takes_the_namespace_of_its_run_along() {
+    let bus = Bus::with_queues(&["other"]);
+    let exploration = begin(&bus, &asked());
+    next(&bus, &exploration).expect("a run");
+    assert_eq!(names(&bus), 2);
+    let removed = bus.http.request("DELETE", &exploration, None);
+    assert_eq!((removed.status, names(&bus)), (204, 1));
+}

@@ -1,0 +1,60 @@
+"""Explores a test: it runs again for each operation of its first run and each thing that can go wrong there.
+
+The emulator plans the runs and tells what was found. Its time steps by itself when nothing moves, so that a lock that
+runs out costs no minute. Events come in the order of real time: a token repeats what was planned.
+"""
+
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servicebus_emulator import Emulator
+
+TOPOLOGY = Path(__file__).with_name("topology.json")
+
+
+class Run:
+    """A namespace for one run; what the parties do with their connection strings can go wrong."""
+
+    def __init__(self, emulator: Emulator, run: dict[str, Any]) -> None:
+        self.connection_string: str = run["connection_string"]
+        self.parties: dict[str, str] = run["parties"]
+        self._control = emulator.control
+        self._path = f"namespaces/{run['namespace']}"
+
+    def counts(self, entity: str) -> dict[str, int]:
+        """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""
+        counts: dict[str, int] = self._control.ask("GET", f"{self._path}/counts", entity=entity)
+        return counts
+
+
+def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str], **options: Any) -> None:
+    """Runs `test` with each fault, and fails with the report when any run does; options are of the control API."""
+    ask = emulator.control.ask
+    topology = TOPOLOGY.read_text(encoding="utf-8")
+    token = os.environ.get("SERVICEBUS_EXPLORE")
+    asked = {"name": test.__name__, "topology": topology, "parties": parties, "token": token, **options}
+    exploration = f"explorations/{ask('POST', 'explorations', asked)['id']}"
+    try:
+        while run := ask("POST", f"{exploration}/runs"):
+            result = outcome(test, Run(emulator, run))
+            ask("POST", f"{exploration}/runs/{run['number']}/result", result)
+        report = ask("GET", exploration)
+    finally:
+        ask("DELETE", exploration)
+    if "stopped" in report["report"] or report["report"]["findings"]:
+        pytest.fail(report["text"], pytrace=False)
+
+
+def outcome(test: Callable[[Run], None], run: Run) -> dict[str, Any]:
+    """Whether the test passes in this run; if not, what failed, and where."""
+    try:
+        test(run)
+    except Exception as failure:
+        last = traceback.extract_tb(failure.__traceback__)[-1]
+        message = f"{type(failure).__name__}: {failure}"
+        return {"passed": False, "message": message, "location": f"{last.filename}:{last.lineno}"}
+    return {"passed": True}

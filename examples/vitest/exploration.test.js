@@ -1,0 +1,36 @@
+/** Whether the shop's worker charges each order once, whatever goes wrong when it completes one. */
+import { ServiceBusClient } from "@azure/service-bus";
+import { expect, test } from "vitest";
+
+import { explore } from "./exploration.js";
+import { work } from "./shop.js";
+
+const COMPLETIONS = { only: ["worker.complete"], effects: ["lose-lock", "deliver-twice"], within: 120 };
+
+/** Lets a worker handle one delivery after the other; each is a process of its own, which remembers nothing. */
+async function workUntilDone(run, charge, charged) {
+  const client = new ServiceBusClient(run.connectionString);
+  await client.createSender("orders").sendMessages({ body: 12, messageId: "o-17" });
+  await client.close();
+  while ((await run.counts("orders")).active > 0) await work(run.parties.worker, charge, 1);
+  expect(charged).toEqual(["o-17"]);
+}
+
+test("an order is charged once whatever goes wrong", async () => {
+  const carefully = async (run) => {
+    const charged = [];
+    const charge = (order) => charged.includes(order) || charged.push(order);
+    await workUntilDone(run, charge, charged);
+  };
+  await explore(carefully, ["worker"], COMPLETIONS);
+});
+
+test("a worker that remembers orders in memory alone is found", async () => {
+  const carelessly = async (run) => {
+    const charged = [];
+    await workUntilDone(run, (order) => charged.push(order), charged);
+  };
+  const exploring = explore(carelessly, ["worker"], COMPLETIONS);
+  await expect(exploring).rejects.toThrow("worker's completion of o-17, delivery 1");
+  await expect(exploring).rejects.toThrow('"token": "x1:worker.complete@orders/o-17#1=');
+});

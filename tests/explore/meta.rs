@@ -1,0 +1,261 @@
+//! Tests that cannot be explored as they are: each is told what to do, in these words.
+
+use std::{
+    error::Error,
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use azservicebus::ServiceBusMessage;
+use servicebus_harness::{
+    explore::{Effect, Explore, Party, Run},
+    prelude::*,
+};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, timeout},
+};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn orders() -> Explore {
+    Explore::new(Topology::new().queue(Queue::new("orders")))
+}
+
+/// Receives and completes.
+async fn work(bus: Party) -> Outcome {
+    let mut client = bus.client().await?;
+    let receiver = client.create_receiver_for_queue("orders", Default::default());
+    let mut orders = timeout(Duration::from_secs(60), receiver).await??;
+    loop {
+        let order = orders.receive_message().await?;
+        orders.complete_message(&order).await?;
+    }
+}
+
+async fn put(run: &Run, id: &str) {
+    run.queue("orders")
+        .send(Message::from("12.50").message_id(id))
+        .await;
+}
+
+/// Lets a worker handle one order of this id.
+async fn handle(run: &Run, id: &str) {
+    put(run, id).await;
+    run.party("worker", work);
+    run.wait_idle().await;
+}
+
+/// Counts runs, as a static, a file or a database does that is not made anew in each.
+fn counted() -> impl Fn() -> u32 {
+    let runs = Arc::new(AtomicU32::new(0));
+    move || runs.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Returns what is said without the name of the test.
+fn told(result: Result<String, String>) -> String {
+    let said = result.unwrap_err();
+    let name = thread::current().name().unwrap().to_owned();
+    said.trim_start_matches(&name)
+        .trim_start_matches([':', ' '])
+        .to_owned()
+}
+
+#[test]
+fn a_test_that_fails_without_a_fault() {
+    let said = told(orders().result(async |_| Err::<(), _>("no stock")));
+    assert_eq!(
+        said,
+        "fails without any fault; make it pass first\nno stock"
+    );
+}
+
+#[test]
+fn a_base_that_is_flaky() {
+    let count = counted();
+    let said = told(orders().result(async move |run| {
+        let number = count();
+        handle(run, &format!("o-{number}")).await;
+        (number == 1).then_some(()).ok_or("not the first")
+    }));
+    assert_eq!(
+        said,
+        "the base run is itself flaky: without any fault one of two runs fails (one does `worker.receive@orders/o-1#1` where \
+         the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run\nnot the first"
+    );
+}
+
+#[test]
+fn state_that_leaks() {
+    let count = counted();
+    let said = told(orders().only("complete").jobs(1).result(async move |run| {
+        handle(run, "o-1").await;
+        (count() < 3).then_some(()).ok_or("a row too many")
+    }));
+    assert_eq!(
+        said,
+        "state leaks between runs: without a fault the test passed before the others and fails after them; make in the closure \
+         what a run changes, and keep nothing in statics, files or databases\na row too many"
+    );
+}
+
+#[test]
+fn ids_from_the_wall_clock() {
+    let test = || {
+        // It goes on between runs as the wall clock does.
+        let clock = counted();
+        async move |run: &Run| handle(run, &format!("o-{}", clock())).await
+    };
+    let explore = || orders().effects([Effect::LoseLock]).jobs(1);
+    let differ = "two runs without a fault do not do the same (one does `worker.receive@orders/o-1#1` where the other does \
+                  `worker.receive@orders/o-2#1`); operations are told apart by less: take ids and times neither from chance \
+                  nor from the wall clock";
+    let report = explore().result(test()).unwrap();
+    assert!(report.contains(&format!("warning: {differ}")), "{report}");
+    let said = told(explore().strict().result(test()));
+    assert_eq!(said, format!("{differ}, and `strict` was said"));
+}
+
+#[test]
+fn operations_that_do_not_come_again() {
+    let count = counted();
+    let explore = orders().effects([Effect::LoseLock]).only("complete");
+    let said = told(explore.result(async move |run| match count() {
+        1 | 2 => handle(run, "o-1").await,
+        _ => run.wait_idle().await,
+    }));
+    assert_eq!(
+        said,
+        "the exploration is inconclusive: 1 of 1 faults never struck, because the code does not do the same in each run; make \
+         its message ids, order and number of operations the same in each run"
+    );
+}
+
+#[test]
+fn a_run_without_a_party() {
+    let said = told(orders().result(async |run| put(run, "o-1").await));
+    assert_eq!(
+        said,
+        "no operation can be struck: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let \
+         it connect with `bus.connection_string()`"
+    );
+}
+
+#[test]
+fn a_party_that_never_lasts() {
+    let said = told(orders().result(async |run| {
+        run.party("worker", async |bus| -> Outcome {
+            bus.client().await?;
+            Err("no database".into())
+        });
+        run.wait_idle().await;
+    }));
+    assert_eq!(
+        said,
+        "fails without any fault; make it pass first\nthe party \"worker\" ended 20 times in a row; the last time: no database"
+    );
+}
+
+#[test]
+fn a_thread_that_is_blocked() {
+    let explore = orders().within(Duration::from_secs(2));
+    let begun = std::time::Instant::now();
+    let said = told(explore.result(async |_| {
+        let (kept, never) = mpsc::channel::<()>();
+        let _ = never.recv();
+        drop(kept);
+    }));
+    assert_eq!(
+        said,
+        "the run does not end: after 2 s of real time it still runs; do not block the thread (`std::thread::sleep`, a lock, a \
+         blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+const HANGS: &str = "the test hangs: after 2 h of virtual time it still waits for something that does not happen; if it is done \
+                     outside of the run, by a thread of its own, a database or another service, wait for it in \
+                     `run.outside(…)`: virtual time does not wait for others";
+
+#[test]
+fn a_test_that_waits_forever() {
+    let said = told(orders().result(async |_| pending::<()>().await));
+    assert_eq!(
+        said,
+        format!("fails without any fault; make it pass first\n{HANGS}")
+    );
+}
+
+#[test]
+fn a_thread_of_its_own() {
+    let said = told(orders().result(async |_| {
+        let (answer, answered) = oneshot::channel();
+        let (over, wait) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            // Works for longer than the two hours of virtual time last.
+            let _ = wait.recv();
+            answer.send(())
+        });
+        let _ = answered.await;
+        drop(over);
+    }));
+    assert_eq!(
+        said,
+        format!("fails without any fault; make it pass first\n{HANGS}")
+    );
+}
+
+#[test]
+fn time_stands_while_a_thread_of_its_own_is_waited_for_outside() {
+    let explore = orders().effects([Effect::LoseLock]);
+    explore.run(async |run| {
+        let (answer, answered) = oneshot::channel();
+        let before = Instant::now();
+        thread::spawn(move || answer.send(()));
+        run.outside(answered).await.unwrap();
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        handle(run, "o-1").await;
+    });
+}
+
+#[test]
+fn a_party_that_never_rests() {
+    let said = told(orders().result(async |run| {
+        run.party("producer", async |bus| -> Outcome {
+            let mut client = bus.client().await?;
+            let mut orders = client.create_sender("orders", Default::default()).await?;
+            loop {
+                orders.send_message(ServiceBusMessage::new("12.50")).await?;
+                sleep(Duration::from_secs(60)).await;
+            }
+        });
+        run.wait_idle().await;
+    }));
+    let rest = "fails without any fault; make it pass first\nthe run does not come to rest: within 2 h of virtual time there were \
+                never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the \
+                time, or wait for something else than `wait_idle`";
+    assert!(said.starts_with(rest), "{said}");
+}
+
+#[test]
+fn a_token_of_another_test() {
+    let token = "x1:worker.complete@orders/o-9#1=lose-lock";
+    let said = told(
+        orders()
+            .always(token)
+            .result(async |run| handle(run, "o-1").await),
+    );
+    assert_eq!(
+        said,
+        format!(
+            "the token {token} names the operation `worker.complete@orders/o-9#1`, which this test does not do: the token is \
+             of another test, or the code has changed since; explore again without it"
+        )
+    );
+}

@@ -1,0 +1,85 @@
+//! Faults of one party, one message or one delivery, and what goes wrong for a whole client.
+
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+use servicebus_test_support::client::{part, within};
+use tokio::time::timeout;
+
+use super::{bus, raw::Client};
+
+#[tokio::test]
+async fn a_fault_applies_to_the_one_delivery_that_it_is_narrowed_to() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all(["a", "b"]).await;
+    let first = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete).entity("orders");
+    let fault = completions
+        .party(part(servicebus.connection_string(), "SharedAccessKeyName"))
+        .sequence_number(first.message().sequence_number + 1)
+        .delivery(1)
+        .reject("com.microsoft:timeout")
+        .await;
+    first.complete().await;
+    assert_eq!(fault.hits().await, 0);
+    let second = orders.receive().await;
+    let error = second.complete().result().await.unwrap_err().to_string();
+    assert!(error.contains("com.microsoft:timeout"), "{error}");
+    assert_eq!(fault.hits().await, 1);
+}
+
+#[tokio::test]
+async fn a_party_without_a_key_is_refused_with_those_that_have_one() {
+    let servicebus = bus().await;
+    let sends = servicebus.faults().on(Operation::Send).party("missing");
+    let error = sends.lose_reply().result().await.unwrap_err().to_string();
+    assert!(error.contains("the name of a key"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_that_crashes_before_its_send_has_sent_nothing_and_after_it_something() {
+    for (effect, stored) in [(Effect::crash(), 0), (Effect::crash().after(), 1)] {
+        let servicebus = bus().await;
+        let sends = servicebus.faults().on(Operation::Send).entity("orders");
+        let fault = sends.apply(effect).await;
+        let mut client = Client::connect(&servicebus, "worker").await;
+        let mut sender = client.sender("orders").await;
+        let sent = sender.post("1").await;
+        assert!(
+            within("the send", sent).await.is_err(),
+            "its connection is gone"
+        );
+        assert_eq!(fault.hits().await, 1);
+        assert_message_count!(servicebus.queue("orders"), active = stored).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_postponed_waits_and_others_go_on() {
+    let servicebus = bus().await;
+    let sends = servicebus.faults().on(Operation::Send).client("worker");
+    let fault = sends.postpone().await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
+    let sent = sender.post("1").await;
+    while fault.hits().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    let orders = servicebus.queue("orders");
+    orders.send("2").await;
+    assert!(timeout(Duration::ZERO, sent).await.is_err(), "it waits");
+    assert_message_count!(orders, active = 1).await;
+}
+
+#[tokio::test]
+async fn a_failover_loses_the_lock_of_a_message() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send("a").await;
+    let deliveries = servicebus.faults().on(Operation::Deliver).entity("orders");
+    let fault = deliveries.apply(Effect::failover().after()).await;
+    let _lost = orders.receive().result().await;
+    assert_eq!(fault.hits().await, 1);
+    assert_eq!(orders.receive().await.delivery_count(), 2);
+}
