@@ -19,15 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) type Outbox = VecDeque<(&'static str, &'static str)>;
 
 /// Sends what is in the outbox. A row goes when the namespace has its message, never before.
-pub(crate) async fn relay(
-    outbox: &mut Outbox,
-    connection_string: &str,
-) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn relay(outbox: &mut Outbox, bus: &str) -> Result<(), Box<dyn Error>> {
     let mut options = ServiceBusClientOptions::default();
     options.retry_options.max_retries = 0; // the caller tries again
     options.retry_options.try_timeout = PATIENCE;
-    let connecting =
-        ServiceBusClient::unsecured().new_from_connection_string(connection_string, options);
+    let connecting = ServiceBusClient::unsecured().new_from_connection_string(bus, options);
     let mut client = connecting.await?;
     let opening = client.create_sender("events", Default::default());
     let mut events = timeout(PATIENCE, opening).await??;
@@ -48,7 +44,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let send = |id| servicebus.faults().on(Operation::Send).message_id(id);
     send("row-1").drop_connection().await;
     send("row-2").lose_reply().await;
-
     let mut outbox = Outbox::from([("row-1", "placed"), ("row-2", "paid"), ("row-3", "shipped")]);
     let bus = servicebus.connection_string();
     while relay(&mut outbox, bus).await.is_err() {
