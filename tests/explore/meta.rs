@@ -132,7 +132,7 @@ fn operations_that_do_not_come_again() {
     }));
     assert_eq!(
         said,
-        "the exploration is inconclusive: 1 of 1 faults never struck, because the code does not do the same in each run; make \
+        "the exploration is inconclusive: 1 of 1 faults were never applied, because the code does not do the same in each run; make \
          its message ids, order and number of operations the same in each run"
     );
 }
@@ -142,7 +142,7 @@ fn a_run_without_a_party() {
     let said = told(orders().result(async |run| put(run, "o-1").await));
     assert_eq!(
         said,
-        "no operation can be struck: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let \
+        "there is no operation to apply a fault to: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let \
          it connect with `bus.connection_string()`"
     );
 }

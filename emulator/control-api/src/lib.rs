@@ -33,7 +33,7 @@ pub use fault::{
 };
 pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
 pub use operations::{
-    EntityState, LoggedOperation, Operations, RecordOperations, Released, Struck,
+    AppliedFault, EntityState, LoggedOperation, Operations, RecordOperations, Released,
 };
 pub use session::{LoseSessionLock, Receiver, Receivers, Session, Sessions};
 pub use timeline::{Event, EventKind, Timeline, UnsettledSends};

@@ -70,7 +70,7 @@ pub struct LoggedOperation {
     pub before: Option<EntityState>,
     /// What faults did to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub struck: Vec<Struck>,
+    pub faults: Vec<AppliedFault>,
 }
 
 /// What an entity held before an operation, as far as an exploration tells operations apart by it.
@@ -88,7 +88,7 @@ pub struct EntityState {
 /// What a fault did to an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
-pub struct Struck {
+pub struct AppliedFault {
     /// The id of the fault.
     pub fault: u64,
     /// The name of its effect.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use servicebus_broker::Timestamp;
-use servicebus_control_api::{LoggedOperation, Operations, Struck};
+use servicebus_control_api::{AppliedFault, LoggedOperation, Operations};
 
 use super::{MatchContext, MatchedFaults, Traits};
 use crate::clock;
@@ -37,7 +37,7 @@ impl OperationLog {
         let unknown = Traits::default();
         let message = context.messages.first().unwrap_or(&unknown);
         let faults = matched.first.iter().chain(&matched.then);
-        let struck = faults.map(|fault| Struck {
+        let applied = faults.map(|fault| AppliedFault {
             fault: fault.id,
             effect: fault.effect.kind().name().to_owned(),
             detail: fault.told(),
@@ -62,7 +62,7 @@ impl OperationLog {
             locked: context.is_locked,
             repeatable: context.can_come_twice,
             before: context.before,
-            struck: struck.collect(),
+            faults: applied.collect(),
         });
     }
 

@@ -1,4 +1,4 @@
-//! Which operations are struck.
+//! Which operations faults are applied to.
 
 use serde_json::{Value, json};
 use servicebus_control_api::{EffectKind, Filter, Pick, Property, Random};
@@ -50,7 +50,7 @@ fn send(id: &str, session: &str, property: (&str, Value)) -> MatchContext<'stati
 }
 
 #[test]
-fn a_fault_strikes_once_at_the_nth_operation_on_its_entity() {
+fn a_fault_is_applied_once_at_the_nth_operation_on_its_entity() {
     let faults = Faults::default();
     faults.add(fault(Some("Orders"), 2));
     let is_hit = |entities: &[&str]| faults.find_match(&discharge(entities)).then.is_some();
@@ -67,7 +67,7 @@ fn a_fault_strikes_once_at_the_nth_operation_on_its_entity() {
 }
 
 #[test]
-fn of_two_faults_for_the_same_operation_the_first_strikes_and_both_count() {
+fn of_two_faults_for_the_same_operation_the_first_is_applied_and_both_count() {
     let faults = Faults::default();
     let first = faults.add(fault(None, 1)).unwrap();
     let second = faults.add(fault(None, 1)).unwrap();
@@ -94,7 +94,7 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
 }
 
 #[test]
-fn every_so_many_are_struck_so_many_times() {
+fn every_so_many_have_the_fault_so_many_times() {
     let faults = Faults::default();
     let pick = |nth, every, times| Fault {
         pick: counted(nth, every, times),
@@ -162,7 +162,7 @@ fn what_lacks_a_property_is_counted_as_different() {
 }
 
 #[test]
-fn chance_strikes_the_same_operations_again() {
+fn chance_finds_the_same_operations_again() {
     let is_hit = |seed| {
         let faults = Faults::default();
         faults.add(Fault {
@@ -190,7 +190,7 @@ fn chance_strikes_the_same_operations_again() {
 }
 
 #[test]
-fn what_is_removed_counts_and_strikes_no_more() {
+fn what_is_removed_counts_and_is_applied_no_more() {
     let faults = Faults::default();
     let id = faults.add(fault(None, 1)).unwrap().id;
     assert!(faults.any());

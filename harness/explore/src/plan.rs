@@ -12,9 +12,9 @@ use crate::{Effect, Site, Token};
 pub struct Options {
     /// The effects; all where it is empty.
     pub effects: Vec<Effect>,
-    /// Parts of keys: only operations with one of them in theirs are struck, where there are any.
+    /// Parts of keys: where there are any, faults are applied only to operations with one of them in theirs.
     pub only: Vec<String>,
-    /// Parts of keys: operations with one of them in theirs are not struck.
+    /// Parts of keys: no fault is applied to operations with one of them in theirs.
     pub except: Vec<String>,
 }
 
@@ -73,11 +73,11 @@ pub fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
 /// that exist only after that fault come first.
 pub fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {
     let known: HashSet<&str> = base.iter().map(|site| site.key.as_str()).collect();
-    let struck = first.faults.iter().map(|(site, _)| site.key.as_str());
-    let struck: HashSet<&str> = struck.collect();
+    let faulted = first.faults.iter().map(|(site, _)| site.key.as_str());
+    let faulted: HashSet<&str> = faulted.collect();
     let behind = then
         .iter()
-        .skip_while(|site| !struck.contains(site.key.as_str()))
+        .skip_while(|site| !faulted.contains(site.key.as_str()))
         .skip(1);
     let (old, new): (Vec<_>, Vec<_>) = behind.partition(|site| known.contains(site.key.as_str()));
     let second = new.into_iter().chain(old);

@@ -29,7 +29,7 @@ pub struct Finding {
     pub passed: Vec<Effect>,
     /// In how many of how many repetitions it failed again.
     pub again: (u32, u32),
-    /// What happened to the messages that were struck.
+    /// What happened to the messages whose operations had faults.
     pub timelines: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What was tried.
     pub coverage: Coverage,
-    /// Faults that never struck.
+    /// Faults that were never applied.
     pub not_reached: u32,
     /// Runs that were planned and not made.
     pub cut: u32,

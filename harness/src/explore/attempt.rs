@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
     pub(crate) operations: Vec<LoggedOperation>,
     /// The names of the parties by those of their keys.
     pub(crate) parties: BTreeMap<String, String>,
-    /// Whether all faults struck.
+    /// Whether all faults were applied.
     pub(crate) is_reached: bool,
     pub(crate) timelines: Vec<String>,
     /// Whether it could not be ended.
@@ -153,7 +153,7 @@ async fn follow(
         .map(|(index, (site, effect))| (index, site, effect))
         .filter(|(_, site, effect)| followed(effect, site.operation.operation))
         .collect();
-    let (struck, watched) = (Arc::new(AtomicUsize::new(0)), namespace.clone());
+    let (applied, watched) = (Arc::new(AtomicUsize::new(0)), namespace.clone());
     let counted: Vec<usize> = open.iter().map(|&(index, ..)| index).collect();
     conductor.watch(move |is_quiet| match is_quiet {
         true => watched.postponed() > 0 && watched.release_postponed(),
@@ -162,7 +162,7 @@ async fn follow(
             let faults = watched.faults();
             let has_hit = |index: &&usize| faults.get(**index).is_some_and(|fault| fault.hits > 0);
             let now = counted.iter().filter(has_hit).count();
-            struck.swap(now, Ordering::Relaxed) < now
+            applied.swap(now, Ordering::Relaxed) < now
         }
     });
     loop {
@@ -192,16 +192,16 @@ fn is_silent(effect: Effect, operation: Operation) -> bool {
 async fn drop_later(namespace: ConductedNamespace, fault: u64) {
     tokio::time::sleep(SILENCE).await;
     let log = namespace.operations(0, usize::MAX).operations;
-    let struck = |operation: &&LoggedOperation| {
-        let mut faults = operation.struck.iter();
-        faults.any(|struck| struck.fault == fault)
+    let hit = |operation: &&LoggedOperation| {
+        let mut faults = operation.faults.iter();
+        faults.any(|applied| applied.fault == fault)
     };
-    if let Some(connection) = log.iter().find(struck).and_then(|found| found.connection) {
+    if let Some(connection) = log.iter().find(hit).and_then(|found| found.connection) {
         namespace.drop_connection(connection);
     }
 }
 
-/// Returns what happened to the messages that were struck, with parties in place of the names of connections.
+/// Returns what happened to the messages whose operations had faults, with parties in place of the names of connections.
 async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut timelines = Vec::new();
     for (site, _) in &plan.faults {

@@ -40,7 +40,7 @@ struct Base {
     warnings: Vec<String>,
 }
 
-type Failed = (Plan, Outcome);
+type Made = (Plan, Outcome);
 
 impl<F, R> Exploration<F>
 where
@@ -84,17 +84,7 @@ where
             }
         });
         if self.explore.faults > 1 && only.is_none() {
-            let second = passed.iter().flat_map(|(plan, outcome)| {
-                let then = sites(&outcome.operations, &outcome.parties, base.features);
-                pairs(plan, &base.sites, &then, &self.explore.options)
-            });
-            let mut second: Vec<Plan> = second.collect();
-            let is_known = |plan: &Plan| {
-                let second = plan.faults.last().map(|(site, _)| &site.key);
-                base.sites.iter().any(|site| Some(&site.key) == second)
-            };
-            // Operations that exist only after the first fault come first.
-            second.sort_by_cached_key(is_known);
+            let second = self.second_faults(&passed, &base);
             self.make(second, &mut coverage, &mut cut, |plan, outcome| {
                 if outcome.failure.is_some() {
                     failed.push((plan, outcome));
@@ -109,12 +99,12 @@ where
         }
         if not_reached * 5 > planned {
             unexpected.push(format!(
-                "{name}: the exploration is inconclusive: {not_reached} of {planned} faults never struck, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
+                "{name}: the exploration is inconclusive: {not_reached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
             ));
         }
         if not_reached > 0 && unexpected.is_empty() {
             warnings.push(format!(
-                "{not_reached} faults never struck, and say nothing"
+                "{not_reached} faults were never applied, and say nothing"
             ));
         }
         let report = Report {
@@ -132,6 +122,20 @@ where
         unexpected.extend((!report.findings.is_empty()).then(|| report.text()));
         let failure = (!unexpected.is_empty()).then(|| unexpected.join("\n"));
         Ok((report, failure))
+    }
+
+    /// Plans second faults for the runs that passed: at operations first that exist only after the first fault.
+    fn second_faults(&self, passed: &[Made], base: &Base) -> Vec<Plan> {
+        let second = passed.iter().flat_map(|(plan, outcome)| {
+            let then = sites(&outcome.operations, &outcome.parties, base.features);
+            pairs(plan, &base.sites, &then, &self.explore.options)
+        });
+        let mut second: Vec<Plan> = second.collect();
+        second.sort_by_cached_key(|plan| {
+            let second = plan.faults.last().map(|(site, _)| &site.key);
+            base.sites.iter().any(|site| Some(&site.key) == second)
+        });
+        second
     }
 
     /// Runs without a fault once more, and fails where that fails by now.
@@ -162,11 +166,7 @@ where
     }
 
     /// Takes failures that are expected out, and tells of those that did not happen.
-    fn not_failed(
-        &mut self,
-        expected: Vec<(Plan, String)>,
-        failed: &mut Vec<Failed>,
-    ) -> Vec<String> {
+    fn not_failed(&mut self, expected: Vec<(Plan, String)>, failed: &mut Vec<Made>) -> Vec<String> {
         let mut unexpected = Vec::new();
         for (plan, reason) in expected {
             let token = plan.token();
@@ -223,7 +223,7 @@ where
         }
         if found.is_empty() {
             return Err(format!(
-                "{name}: no operation can be struck: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let it connect with `bus.connection_string()`"
+                "{name}: there is no operation to apply a fault to: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let it connect with `bus.connection_string()`"
             ));
         }
         Ok(Base {
@@ -330,7 +330,7 @@ where
     }
 
     /// Looks for a run that fails in the same way and explains more: without one of its faults, or with weaker ones.
-    fn simplified(&mut self, failed: Failed, left: &mut u32, known: &[Failed]) -> Failed {
+    fn simplified(&mut self, failed: Made, left: &mut u32, known: &[Made]) -> Made {
         let Some(key) = failed.1.failure.as_ref().map(cluster_key) else {
             return failed;
         };
@@ -352,9 +352,9 @@ where
     }
 
     /// Puts failures together that are one, chooses the run that tells each best, and repeats that.
-    fn findings(&mut self, mut failed: Vec<Failed>, passed: &[Failed]) -> Vec<Finding> {
+    fn findings(&mut self, mut failed: Vec<Made>, passed: &[Made]) -> Vec<Finding> {
         failed.sort_by_key(|(plan, _)| weaker(plan));
-        let mut clusters = Vec::<(Vec<Failed>, _)>::new();
+        let mut clusters = Vec::<(Vec<Made>, _)>::new();
         for (plan, outcome) in failed {
             let Some(failure) = &outcome.failure else {
                 continue;

@@ -27,7 +27,7 @@ const ATTEMPTS: u32 = 20;
 /// One that has worked for so long has not ended soon.
 const LASTING: Duration = Duration::from_secs(120);
 
-/// A run of an exploration: a namespace of its own, which it derefs to, and the parties whose operations are struck.
+/// A run of an exploration: a namespace of its own, which it derefs to, and the parties to whose operations faults are applied.
 pub struct Run {
     pub(crate) servicebus: ServiceBus,
     pub(crate) namespace: ConductedNamespace,
@@ -74,7 +74,7 @@ impl Run {
     /// Starts code under test, as a process that is started again a second after it has ended, in whatever way; then after two
     /// seconds, and so on up to a minute. A panic in it fails the run.
     ///
-    /// Its operations are struck: those of clients that connect with [`Party::connection_string`].
+    /// Faults are applied to its operations: those of clients that connect with [`Party::connection_string`].
     ///
     /// # Panics
     ///

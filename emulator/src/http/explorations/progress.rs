@@ -87,7 +87,7 @@ pub(crate) struct Outcome {
     pub(crate) operations: Vec<LoggedOperation>,
     /// The names of the parties by those of their keys.
     pub(crate) parties: BTreeMap<String, String>,
-    /// Whether all faults struck.
+    /// Whether all faults were applied.
     pub(crate) is_reached: bool,
     pub(crate) timelines: Vec<String>,
 }
@@ -252,7 +252,7 @@ impl Progress {
         true
     }
 
-    /// Both runs without a fault were made: finds what can be struck, and plans it.
+    /// Both runs without a fault were made: finds what faults can be applied to, and plans it.
     fn judge_base(&mut self) {
         let base = std::mem::take(&mut self.base);
         let [first, second] = base.as_slice() else {
@@ -280,7 +280,7 @@ impl Progress {
         self.sites = sites(&first.operations, &parties, self.features);
         if self.sites.is_empty() {
             return self.stop(
-                "no operation can be struck: let the code under test connect with the connection string of a party, which each run tells".to_owned(),
+                "there is no operation to apply a fault to: let the code under test connect with the connection string of a party, which each run tells".to_owned(),
             );
         }
         if self.features != Features::default() {
@@ -289,7 +289,8 @@ impl Progress {
         }
         if let Some(more @ 1..) = self.sites.len().checked_sub(MAX_SITES) {
             self.sites.truncate(MAX_SITES);
-            let warning = format!("{more} operations are not struck: only the first {MAX_SITES}");
+            let warning =
+                format!("{more} operations are left without faults: only the first {MAX_SITES}");
             self.warnings.push(warning);
         }
         self.stage = Stage::Singles;

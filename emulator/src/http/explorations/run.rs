@@ -184,7 +184,7 @@ fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
     }
 }
 
-/// What happened to the messages that were struck.
+/// What happened to the messages whose operations had faults.
 fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
     let mut timelines = Vec::new();
     for (site, _) in &plan.faults {

@@ -182,7 +182,7 @@ fn a_test_that_fails_without_faults_or_does_nothing_is_told_so() {
             "the test fails without any fault; make it pass first\nboom",
         ),
         ([true, false], "the base run is itself flaky"),
-        ([true, true], "no operation can be struck"),
+        ([true, true], "there is no operation to apply a fault to"),
     ] {
         let exploration = begin(&bus, &asked());
         for passed in results {

@@ -130,7 +130,7 @@ fn a_fault_takes_effect_on_the_one_operation_that_it_is_narrowed_to() {
     let log = operations(&bus, "");
     let affected: Vec<_> = log
         .iter()
-        .filter(|one| one.get("struck").is_some())
+        .filter(|one| one.get("faults").is_some())
         .collect();
     let [affected] = affected[..] else {
         panic!("one was affected: {affected:?}");
@@ -139,7 +139,7 @@ fn a_fault_takes_effect_on_the_one_operation_that_it_is_narrowed_to() {
     let expected = json!([{
         "fault": id, "effect": "reject", "detail": "the completion was rejected with com.microsoft:timeout",
     }]);
-    assert_eq!(affected["struck"], expected);
+    assert_eq!(affected["faults"], expected);
 }
 
 #[test]
