@@ -5,6 +5,7 @@
 
 mod attempt;
 mod conductor;
+mod end;
 mod exploration;
 mod panics;
 mod run;
@@ -71,6 +72,8 @@ pub struct Explore {
     pub(crate) always: Vec<String>,
     pub(crate) expected: Vec<(String, String)>,
     pub(crate) is_strict: bool,
+    pub(crate) is_same_end: bool,
+    pub(crate) shuffled: u32,
 }
 
 impl Explore {
@@ -87,6 +90,8 @@ impl Explore {
             always: Vec::new(),
             expected: Vec::new(),
             is_strict: false,
+            is_same_end: false,
+            shuffled: 0,
         }
     }
 
@@ -114,13 +119,13 @@ impl Explore {
         self
     }
 
-    /// Strikes only operations with this text in their keys, as in `worker.complete`; said again, those with either.
+    /// Applies faults only to operations with this text in their keys, as in `worker.complete`; said again, those with either.
     pub fn only(mut self, part: impl Into<String>) -> Self {
         self.options.only.push(part.into());
         self
     }
 
-    /// Strikes no operation with this text in its key.
+    /// Applies no fault to operations with this text in their keys.
     pub fn except(mut self, part: impl Into<String>) -> Self {
         self.options.except.push(part.into());
         self
@@ -147,6 +152,18 @@ impl Explore {
     /// Fails also where the runs without faults differ in what they do.
     pub fn strict(mut self) -> Self {
         self.is_strict = true;
+        self
+    }
+
+    /// Fails also where a run passes and its queues and subscriptions, dead letters included, hold others than without faults.
+    pub fn same_end(mut self) -> Self {
+        self.is_same_end = true;
+        self
+    }
+
+    /// Makes so many runs more in each of which two or three operations by chance are postponed or deliveries go elsewhere.
+    pub fn shuffled(mut self, runs: u32) -> Self {
+        self.shuffled = runs;
         self
     }
 

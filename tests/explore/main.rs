@@ -3,6 +3,7 @@
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
+mod asked;
 mod connections;
 mod examples;
 mod handling;

@@ -11,7 +11,7 @@ mod site;
 mod token;
 
 pub use effect::Effect;
-pub use plan::{Options, Plan, pairs, plan};
+pub use plan::{Options, Plan, pairs, plan, shuffled};
 pub use report::{Coverage, Failure, Finding, Report, cluster_key, simpler, weaker};
 pub use site::{Features, Site, sites, unstable_features};
 pub use token::{Token, TokenError};

@@ -1,7 +1,7 @@
 //! Which faults are tried, and in which order: first one of each kind of situation, then the rest. Nothing is left out but by
 //! the budget, and what that cuts is counted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use servicebus_control_api::Operation;
 
@@ -94,6 +94,45 @@ pub fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> V
     plans.collect()
 }
 
+/// Returns so many runs, the same each time, in which two or three operations by chance come later or go to another receiver.
+pub fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan> {
+    let orders = sites.iter().flat_map(|site| {
+        let effects = Effect::applicable(&site.operation).into_iter();
+        let orders =
+            effects.filter(|effect| matches!(effect, Effect::Postpone | Effect::Elsewhere));
+        orders.map(move |effect| (site, effect))
+    });
+    let orders: Vec<_> = orders
+        .filter(|(site, effect)| options.allow(site, *effect))
+        .collect();
+    if orders.len() < 2 {
+        return Vec::new();
+    }
+    let plans = (0..u64::from(runs)).map(|run| {
+        let size = 2 + chance(run, 0) % 2;
+        let mut chosen = BTreeMap::new();
+        for draw in 1..=size {
+            let index = (chance(run, draw) % orders.len() as u64) as usize;
+            let (site, effect) = orders[index];
+            chosen.insert(site.operation.number, (site.clone(), effect));
+        }
+        Plan {
+            faults: chosen.into_values().collect(),
+        }
+    });
+    plans.collect()
+}
+
+/// The draw of a run: SplitMix64's finalizer, which any two numbers leave far apart.
+fn chance(run: u64, draw: u64) -> u64 {
+    let mut mixed = (run << 8 | draw)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// Where an operation stands among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
@@ -143,4 +182,38 @@ fn signature(site: &Site, place: Place) -> Signature {
         about,
         site.previous.map(Operation::name),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Features, sites};
+
+    #[test]
+    fn orders_by_chance_are_the_same_each_time() {
+        let operations = (1..=4).map(|number| {
+            let operation = json!({
+                "number": number, "at": "2026-01-01T00:00:00Z", "operation": "send", "party": "p",
+                "entity": "orders", "offset": 0.0, "message_id": format!("o-{number}"), "messages": 1,
+                "locked": false, "repeatable": false,
+            });
+            serde_json::from_value(operation).unwrap()
+        });
+        let parties = BTreeMap::from([("p".to_owned(), "worker".to_owned())]);
+        let sites = sites(&Vec::from_iter(operations), &parties, Features::default());
+        let all = Options::default();
+        let plans = shuffled(&sites, &all, 20);
+        assert_eq!(plans, shuffled(&sites, &all, 20));
+        let faults = || plans.iter().flat_map(|plan| &plan.faults);
+        assert!(faults().all(|(_, effect)| *effect == Effect::Postpone));
+        let apart: HashSet<String> = plans.iter().map(|plan| plan.token().to_string()).collect();
+        assert!(apart.len() > 5, "{apart:?}");
+        let one = Options {
+            only: vec!["o-1#".to_owned()],
+            ..all
+        };
+        assert_eq!(shuffled(&sites, &one, 20), []);
+    }
 }

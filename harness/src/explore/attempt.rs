@@ -17,12 +17,13 @@ use servicebus_explore::{Effect, Failure, Plan, Site};
 use tokio::{task::LocalSet, time::timeout};
 
 use super::{
-    Passes,
+    Explore, Passes,
     conductor::Conductor,
+    end::{self, End},
     panics,
     run::{Crash, HANG, PARTIES, Run},
 };
-use crate::{Builder, Topology, background::Background, background::Stopwatch};
+use crate::{Builder, background::Background, background::Stopwatch};
 
 /// When a connection drops that has lost the reply to an attach or a token: as long as a client waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -39,10 +40,12 @@ pub(crate) struct Outcome {
     pub(crate) timelines: Vec<String>,
     /// Whether it could not be ended.
     pub(crate) is_stuck: bool,
+    /// What there was when the test had passed, where that is asked for.
+    pub(crate) end: Option<End>,
 }
 
 /// Runs a test once with these faults.
-pub(crate) fn run<F, R>(topology: &Topology, test: &F, plan: &Plan) -> Outcome
+pub(crate) fn run<F, R>(explore: &Explore, test: &F, plan: &Plan) -> Outcome
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
@@ -56,7 +59,7 @@ where
     };
     let local = LocalSet::new();
     let lived = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(local.run_until(lived(&conductor, topology, test, plan)))
+        runtime.block_on(local.run_until(lived(&conductor, explore, test, plan)))
     }));
     drop(catch_unwind(AssertUnwindSafe(|| drop(local))));
     runtime.shutdown_background();
@@ -69,7 +72,7 @@ where
 
 async fn lived<F, R>(
     conductor: &Arc<Conductor>,
-    topology: &Topology,
+    explore: &Explore,
     test: &F,
     plan: &Plan,
 ) -> Outcome
@@ -78,7 +81,9 @@ where
     R: Passes,
 {
     let background = Arc::new(Background::conducted(conductor.activity()));
-    let builder = Builder::default().topology(topology.clone()).seed(1);
+    let builder = Builder::default()
+        .topology(explore.topology.clone())
+        .seed(1);
     let servicebus = builder.explored(background, PARTIES).start().await;
     let Some(namespace) = servicebus.conducted() else {
         return Outcome::failed(
@@ -118,6 +123,9 @@ where
     });
     if outcome.failure.is_none() {
         outcome.failure = run.failures.borrow().first().cloned();
+    }
+    if explore.is_same_end && outcome.failure.is_none() {
+        outcome.end = end::end(&run.servicebus).await;
     }
     outcome.timelines = timelines(&run, plan, &outcome).await;
     run.end_parties();

@@ -7,13 +7,14 @@ use std::{
 };
 
 use servicebus_explore::{
-    Coverage, Features, Finding, Plan, Report, Site, Token, cluster_key, pairs, plan, simpler,
-    sites, unstable_features, weaker,
+    Coverage, Features, Finding, Plan, Report, Site, Token, cluster_key, pairs, plan, shuffled,
+    simpler, sites, unstable_features, weaker,
 };
 
 use super::{
     Explore, Passes,
     attempt::{self, Outcome},
+    end::Expected,
     run::Run,
 };
 
@@ -31,6 +32,8 @@ pub(crate) struct Exploration<F> {
     test: Arc<F>,
     begun: Instant,
     runs: u32,
+    /// What each run has to end with, if it has to.
+    end: Option<Expected>,
 }
 
 /// What the runs without faults have shown.
@@ -53,6 +56,7 @@ where
             test: Arc::new(test),
             begun: Instant::now(),
             runs: 0,
+            end: None,
         }
     }
 
@@ -92,6 +96,14 @@ where
             });
         }
         let planned = self.runs - before;
+        if only.is_none() {
+            let orders = shuffled(&base.sites, &self.explore.options, self.explore.shuffled);
+            self.make(orders, &mut coverage, &mut cut, |plan, outcome| {
+                if outcome.failure.is_some() {
+                    failed.push((plan, outcome));
+                }
+            });
+        }
         let mut unexpected = self.not_failed(expected, &mut failed);
         let mut warnings = base.warnings;
         if !failed.is_empty() {
@@ -208,6 +220,12 @@ where
             }
             (None, None) => {}
         }
+        if let (Some(first), Some(second)) = (first.end.clone(), &second.end) {
+            let end = Expected::of(first, second);
+            self.end = Some(end.map_err(|difference| {
+                format!("{name}: `same_end` was said, and two runs without a fault end otherwise:{difference}")
+            })?);
+        }
         let features = unstable_features(&first.operations, &second.operations, &first.parties);
         let mut warnings = Vec::new();
         let found = sites(&first.operations, &first.parties, features);
@@ -268,12 +286,12 @@ where
         let (sender, outcomes) = mpsc::channel();
         for _ in 0..self.explore.jobs.min(plans.len()) {
             let (next, plans, sender) = (Arc::clone(&next), Arc::clone(&plans), sender.clone());
-            let (topology, test) = (self.explore.topology.clone(), Arc::clone(&self.test));
+            let (explore, test) = (self.explore.clone(), Arc::clone(&self.test));
             thread::spawn(move || {
                 while Instant::now() < end
                     && let Some(index) = next.lock().ok().and_then(|mut next| next.next())
                 {
-                    let outcome = attempt::run(&topology, &*test, &plans[index]);
+                    let outcome = attempt::run(&explore, &*test, &plans[index]);
                     if sender.send((index, outcome)).is_err() {
                         break;
                     }
@@ -284,7 +302,8 @@ where
         let patience = self.patience();
         loop {
             match outcomes.recv_timeout(patience) {
-                Ok((index, outcome)) => {
+                Ok((index, mut outcome)) => {
+                    self.check_end(&mut outcome);
                     (done[index], self.runs) = (true, self.runs + 1);
                     take(plans[index].clone(), outcome);
                 }
@@ -309,15 +328,23 @@ where
     fn once(&mut self, plan: &Plan) -> Outcome {
         self.runs += 1;
         let (sender, outcome) = mpsc::channel();
-        let (topology, test) = (self.explore.topology.clone(), Arc::clone(&self.test));
+        let (explore, test) = (self.explore.clone(), Arc::clone(&self.test));
         let plan = plan.clone();
         thread::spawn(move || {
             // It fails only when the run was not waited for any longer.
-            let _ = sender.send(attempt::run(&topology, &*test, &plan));
+            let _ = sender.send(attempt::run(&explore, &*test, &plan));
         });
         let patience = self.patience();
         let ended = outcome.recv_timeout(patience);
-        ended.unwrap_or_else(|_| stuck(patience))
+        let mut outcome = ended.unwrap_or_else(|_| stuck(patience));
+        self.check_end(&mut outcome);
+        outcome
+    }
+
+    fn check_end(&self, outcome: &mut Outcome) {
+        if let Some(end) = &self.end {
+            end.check(outcome);
+        }
     }
 
     /// How long a run may take in real time.

@@ -327,7 +327,7 @@ fn an_answer_that_is_not_read() {
         &[("q", r#""MaxMessageSizeInKilobytes":102400"#)],
     ));
     let (mut peer, sender) = bus.sender("q");
-    let size = 30 * MIB;
+    let size = 16 * MIB;
     peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
     let unread = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");
     held(&bus.http, "the answer", |held| held >= size);

@@ -1,0 +1,103 @@
+//! What a namespace holds when a test is over, and in what one end differs from another.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use servicebus_explore::Failure;
+
+use super::attempt::Outcome;
+use crate::{ServiceBus, SubQueueClient, catalog::EntityKind};
+
+/// Most differences that are told of either side.
+const SHOWN: usize = 10;
+
+/// The messages of a namespace, in order: where each is and in which state, and its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End(Vec<(String, String)>);
+
+/// What the end of each run has to be.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    end: End,
+    /// Whether bodies are the same in runs without faults.
+    with_bodies: bool,
+}
+
+/// Looks at all queues and subscriptions and their dead-letter queues; none where one cannot be peeked.
+pub(crate) async fn end(servicebus: &ServiceBus) -> Option<End> {
+    let client = |kind, path: &str| {
+        SubQueueClient::new(Arc::clone(&servicebus.connections), kind, path.to_owned())
+    };
+    let catalog = client(EntityKind::Queue, "").catalog().await;
+    let mut messages = Vec::new();
+    for (kind, path) in catalog
+        .names()
+        .filter(|(kind, _)| *kind != EntityKind::Topic)
+    {
+        let own = client(kind, path);
+        let dead = [own.dead_letter_queue(), own.transfer_dead_letter_queue()];
+        for place in dead.iter().chain([&own]) {
+            for message in place.peek().result().await.ok()? {
+                let reason = message.dead_letter_reason();
+                let state = reason.map_or_else(|| message.state.to_string(), str::to_owned);
+                let held = format!("{}: {state}", place.path());
+                messages.push((held, message.body_text().chars().take(60).collect()));
+            }
+        }
+    }
+    messages.sort();
+    Some(End(messages))
+}
+
+impl Expected {
+    /// Takes what two runs without a fault have in common. Returns what differs where that is more than bodies.
+    pub(crate) fn of(first: End, second: &End) -> Result<Self, String> {
+        let with_bodies = first == *second;
+        let expected = Self {
+            end: first,
+            with_bodies,
+        };
+        match expected.difference(second) {
+            None => Ok(expected),
+            Some(difference) => Err(difference),
+        }
+    }
+
+    /// Makes a run fail that passed and ended otherwise.
+    pub(crate) fn check(&self, outcome: &mut Outcome) {
+        let end = outcome.end.as_ref().filter(|_| outcome.failure.is_none());
+        if let Some(difference) = end.and_then(|end| self.difference(end)) {
+            let message =
+                format!("the test passes, and ends otherwise than without faults{difference}");
+            outcome.failure = Some(Failure {
+                message,
+                location: None,
+            });
+        }
+    }
+
+    fn difference(&self, end: &End) -> Option<String> {
+        let (mut missing, mut added) = (self.lines(&self.end), self.lines(end));
+        added.retain(|line| {
+            let known = missing.iter().position(|other| other == line);
+            known.map(|index| missing.remove(index)).is_none()
+        });
+        let mut text = String::new();
+        for (title, lines) in [("missing", missing), ("added", added)] {
+            for line in lines.iter().take(SHOWN) {
+                let _ = write!(text, "\n  {title}: {line}");
+            }
+            if lines.len() > SHOWN {
+                let _ = write!(text, "\n  {title}: {} more", lines.len() - SHOWN);
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn lines(&self, end: &End) -> Vec<String> {
+        let lines = end.0.iter().map(|(place, body)| match self.with_bodies {
+            true => format!("{place} \"{body}\""),
+            false => place.clone(),
+        });
+        lines.collect()
+    }
+}

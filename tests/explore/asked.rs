@@ -1,0 +1,79 @@
+//! What is looked at only where a test asks for it: how a run ends, and orders by chance. And how long many runs take.
+
+use std::{error::Error, time::Duration};
+
+use azservicebus::ServiceBusMessage;
+use servicebus_harness::{
+    explore::{Effect, Explore, Party, Run},
+    prelude::*,
+};
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Confirms each order before it completes it, so again when that is lost.
+async fn confirm(bus: Party) -> Result<(), Box<dyn Error>> {
+    let mut client = bus.client().await?;
+    let sender = client.create_sender("confirmed", Default::default());
+    let mut confirmed = timeout(PATIENCE, sender).await??;
+    let receiver = client.create_receiver_for_queue("orders", Default::default());
+    let mut orders = timeout(PATIENCE, receiver).await??;
+    loop {
+        let order = orders.receive_message().await?;
+        let confirmation = ServiceBusMessage::new(order.body()?.to_vec());
+        confirmed.send_message(confirmation).await?;
+        orders.complete_message(&order).await?;
+    }
+}
+
+/// So many orders are confirmed, and the test looks at none.
+async fn handle(run: &Run, orders: u32) {
+    let orders = (1..=orders).map(|number| Message::from(format!("o-{number}")));
+    run.queue("orders").send_all(orders).await;
+    run.party("worker", confirm);
+    run.wait_idle().await;
+}
+
+fn explored() -> Explore {
+    let queues = Topology::new().queue(Queue::new("orders"));
+    Explore::new(queues.queue(Queue::new("confirmed")))
+}
+
+#[test]
+fn an_end_that_differs_from_that_without_faults() {
+    let explore = explored()
+        .only("worker.complete")
+        .effects([Effect::LoseLock]);
+    let passed = explore.clone().result(async |run| handle(run, 2).await);
+    assert!(passed.is_ok(), "{passed:?}");
+    let said = explore
+        .same_end()
+        .result(async |run| handle(run, 2).await)
+        .unwrap_err();
+    let differs = "the test passes, and ends otherwise than without faults\n     added: confirmed: active \"o-";
+    assert!(said.contains(differs), "{said}");
+}
+
+#[test]
+fn orders_by_chance_are_tried_beside_the_rest() {
+    let runs = |shuffled| {
+        let explore = explored()
+            .only("worker.receive")
+            .effects([Effect::Postpone]);
+        let explore = explore.shuffled(shuffled);
+        let report = explore.result(async |run| handle(run, 2).await).unwrap();
+        let (_, runs) = report.split_once(" in ").unwrap();
+        let (runs, _) = runs.split_once(" runs").unwrap();
+        runs.parse::<u32>().unwrap()
+    };
+    assert_eq!(runs(5), runs(0) + 5);
+}
+
+/// `SERVICEBUS_EXPLORE=runs=500,within=60 cargo test --test explore five_orders -- --nocapture` tells how long 500 runs take.
+#[test]
+#[expect(clippy::print_stdout, reason = "what it measures is read by people")]
+fn five_orders() {
+    let explore = explored().faults(2).budget(10);
+    let report = explore.result(async |run| handle(run, 5).await).unwrap();
+    println!("{}", report.lines().next().unwrap());
+}
