@@ -73,7 +73,9 @@ fn orders_by_chance_are_tried_beside_the_rest() {
 #[test]
 #[expect(clippy::print_stdout, reason = "what it measures is read by people")]
 fn five_orders() {
-    let explore = explored().faults(2).budget(10);
+    // A send whose link or connection ends panics in azservicebus 0.25.1 when it is tried again: "called after complete".
+    let effects = [Effect::LoseLock, Effect::DeliverTwice, Effect::Postpone];
+    let explore = explored().faults(2).budget(10).effects(effects);
     let report = explore.result(async |run| handle(run, 5).await).unwrap();
     println!("{}", report.lines().next().unwrap());
 }
