@@ -1,5 +1,4 @@
 //! A deadline with a reply queue: a job that no worker takes within a minute expires, and goes to a slow queue.
-//!
 //! Wherever it is done, its answer goes where it says. `cargo run --example deadline`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
@@ -12,13 +11,11 @@ use servicebus_harness::prelude::*;
 use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
+type Client = ServiceBusClient<BasicRetryPolicy>;
 
 /// Brings a job that expired from the dead-letter queue to the slow queue, where it has all the time it needs.
-pub(crate) async fn rescue(
-    mut client: ServiceBusClient<BasicRetryPolicy>,
-) -> Result<(), Box<dyn Error>> {
-    let dead_letters = "jobs/$DeadLetterQueue";
-    let receiving = client.create_receiver_for_queue(dead_letters, Default::default());
+pub(crate) async fn rescue(mut client: Client) -> Result<(), Box<dyn Error>> {
+    let receiving = client.create_receiver_for_queue("jobs/$DeadLetterQueue", Default::default());
     let mut expired = timeout(MINUTE, receiving).await??;
     let opening = client.create_sender("slow", Default::default());
     let mut slow = timeout(MINUTE, opening).await??;
@@ -50,7 +47,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let job = Message::from("resize").time_to_live(MINUTE);
     let job = |id| job.clone().message_id(id).reply_to("answers");
     jobs.send_all(["in-time", "too-late"].map(job)).await;
-
     work(&servicebus, "jobs").await;
     servicebus.clock().advance(MINUTE).await;
     assert_expired!(jobs, message_id = "too-late", count = 1).await;

@@ -26,12 +26,8 @@ impl Manager {
 
     fn at(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
         let body = body.map(|body| body.to_string());
-        self.sent(
-            method,
-            path,
-            &[("Authorization", "Bearer anyone")],
-            body.as_deref(),
-        )
+        let headers = [("Authorization", "Bearer anyone")];
+        self.sent(method, path, &headers, body.as_deref())
     }
 
     fn sent(
@@ -42,10 +38,8 @@ impl Manager {
         body: Option<&str>,
     ) -> (u16, Value) {
         let reply = self.0.admin_as(None).send(method, path, headers, body);
-        (
-            reply.status,
-            serde_json::from_str(&reply.body).unwrap_or_default(),
-        )
+        let body = serde_json::from_str(&reply.body).unwrap_or_default();
+        (reply.status, body)
     }
 
     fn put(&self, below: &str, properties: Value) -> Value {
