@@ -1,4 +1,4 @@
-//! Scripted faults of a namespace: which operations are spoiled, and how (harness.md §8).
+//! Scripted faults of a namespace: which operations they are applied to, and how (harness.md §8).
 //!
 //! Here is the script and how often it was met; what a fault does is carried out where the operation is. Where nothing
 //! is scripted and nothing recorded an operation costs one relaxed load. The operation log is kept here too: what it has is

@@ -241,7 +241,7 @@ impl ClientConnection {
     /// The link is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         self.books.note_replies();
-        self.forget_spoiled(link);
+        self.forget_faulted(link);
         self.leave_identifier(link);
         let receiver = match self.links.remove(link) {
             Some(Link::Receiver(receiver)) => receiver,

@@ -1,4 +1,4 @@
-//! Scripted faults of requests over HTTP, at the APIs for entities, messages and resources; the control API is never spoiled.
+//! Scripted faults of requests over HTTP, at the APIs for entities, messages and resources; none is applied to the control API.
 
 use std::sync::Arc;
 

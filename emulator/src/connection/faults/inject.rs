@@ -242,7 +242,7 @@ impl ClientConnection {
     }
 
     /// Forgets what faults have done to a link that is gone.
-    pub(crate) fn forget_spoiled(&mut self, link: LinkId) {
+    pub(crate) fn forget_faulted(&mut self, link: LinkId) {
         let parked_bytes = &mut self.faults.parked_bytes;
         self.faults.parked.retain(|_, parked| {
             let is_of_link = parked.link() == Some(link);
