@@ -2,6 +2,7 @@
 //! settlements, maps become calls, and refusals become error conditions.
 
 mod address;
+mod cbs;
 mod condition;
 mod coordinator;
 mod entity;
@@ -10,6 +11,7 @@ mod request;
 mod session;
 
 pub(crate) use address::{Address, Destination};
+pub(crate) use cbs::put_token;
 pub(crate) use condition::{Condition, ServiceError, no_namespace, quote};
 pub(crate) use coordinator::CoordinatorRequest;
 pub(crate) use entity::{
@@ -20,5 +22,3 @@ pub(crate) use management::{
 };
 pub(crate) use request::{Reply, Request, spelling};
 pub(crate) use session::SessionRequest;
-
-pub(crate) use coordinator::put_token;

@@ -1,13 +1,8 @@
 //! What a client asks of the transaction coordinator (AMQP 1.0 §4.5.1, §4.5.3; wire.md §8).
-//!
-//! `$cbs`: a client shows a token and from then on may do what it gives (wire.md §2).
 
-use serde_amqp::Value;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
-use super::condition::{Condition, ServiceError, quote};
-use super::request::{Reply, Request};
-use crate::auth::{Acceptance, Policy, TokenError};
+use super::condition::{Condition, ServiceError};
 
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 
@@ -68,47 +63,6 @@ impl CoordinatorRequest {
             Descriptor::Code(_) | Descriptor::Symbol(_) => Ok(None),
         }
     }
-}
-
-/// Rust insists on exactly this one (wire.md §2.3).
-const ACCEPTED: i32 = 202;
-
-/// Judges a `put-token` request.
-pub(crate) fn put_token(
-    request: &Request,
-    policy: &Policy<'_>,
-    unix_seconds: i64,
-) -> Result<(Acceptance, Reply), ServiceError> {
-    match request.property("operation") {
-        Some("put-token") => {}
-        other => {
-            let text = format!("$cbs knows no operation {other:?}; allowed: put-token.");
-            return Err(ServiceError::new(Condition::NotImplemented, text));
-        }
-    }
-    let audience = request.property("name").ok_or_else(|| missing("name"))?;
-    let Value::String(token) = &request.body else {
-        return Err(missing("a body that is a string"));
-    };
-    let acceptance = policy
-        .accept_token(token, audience, unix_seconds)
-        .map_err(|error| {
-            let audience = quote(audience);
-            let text = match matches!(error, TokenError::Expired { .. }) {
-                true => format!("{error}. Resource: '{audience}'."),
-                false => format!("Unauthorized access to '{audience}': {error}."),
-            };
-            ServiceError::new(Condition::Unauthorized, text)
-        })?;
-    let reply = Reply::Done {
-        status: ACCEPTED,
-        body: vec![0x40],
-    };
-    Ok((acceptance, reply))
-}
-
-fn missing(what: &str) -> ServiceError {
-    ServiceError::new(Condition::ArgumentError, format!("put-token needs {what}."))
 }
 
 #[cfg(test)]
