@@ -1,0 +1,102 @@
+package servicebus.emulator;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.function.Supplier;
+
+/** Requests to the control API of an emulator. */
+final class Control {
+    private static final Duration LONGEST = Duration.ofMinutes(10);
+
+    private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private final String address;
+    private final Supplier<String> whyItEnded;
+
+    Control(String address, Supplier<String> whyItEnded) {
+        this.address = address;
+        this.whyItEnded = whyItEnded;
+    }
+
+    /** An answer, a refusal too. */
+    static final class Answer {
+        final int status;
+        final Object body;
+
+        Answer(int status, Object body) {
+            this.status = status;
+            this.body = body;
+        }
+
+        /** A refusal as a sentence, with every problem of a topology. */
+        String told() {
+            Object error = body instanceof Map ? ((Map<?, ?>) body).get("error") : null;
+            if (error == null) {
+                return "the emulator answered " + status + ": " + body;
+            }
+            StringJoiner problems = new StringJoiner("; ", ": ", "").setEmptyValue("");
+            for (Object problem : list(map(error).getOrDefault("problems", List.of()))) {
+                Map<String, Object> said = map(problem);
+                problems.add(said.get("path") + " " + said.get("value") + ": " + said.get("allowed"));
+            }
+            return map(error).get("message") + problems.toString();
+        }
+    }
+
+    /** Asks, and returns the answer; one that refuses is thrown as a sentence. */
+    Map<String, Object> ask(String method, String path, Object body, String... query) {
+        Answer answer = answer(method, path, body, query);
+        if (answer.status >= 400) {
+            throw new EmulatorException(answer.told());
+        }
+        return answer.body instanceof Map ? map(answer.body) : Map.of();
+    }
+
+    /** Asks; {@code body} is text as it is, nothing, or made JSON; {@code query} has names and values in turn. */
+    Answer answer(String method, String path, Object body, String... query) {
+        StringJoiner parameters = new StringJoiner("&", "?", "").setEmptyValue("");
+        for (int i = 0; i < query.length; i += 2) {
+            if (query[i + 1] != null) {
+                parameters.add(query[i] + "=" + URLEncoder.encode(query[i + 1], StandardCharsets.UTF_8));
+            }
+        }
+        String target = "/$emulator/v1/" + path + parameters;
+        String text = body == null ? "" : body instanceof String ? (String) body : Json.write(body);
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + address + target))
+                .timeout(LONGEST)
+                .header("Content-Type", "application/json")
+                .method(method, BodyPublishers.ofString(text))
+                .build();
+        try {
+            HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
+            boolean isJson = response.headers().firstValue("Content-Type").orElse("").startsWith("application/json");
+            String said = response.body();
+            return new Answer(response.statusCode(), isJson && !said.isEmpty() ? Json.parse(said) : said);
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+            throw new EmulatorException("the test was interrupted while it waited for " + method + " " + target);
+        } catch (IOException problem) {
+            throw new EmulatorException(whyItEnded.get() + " (" + method + " " + target + ": " + problem + ")");
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    static Map<String, Object> map(Object value) {
+        return (Map<String, Object>) value;
+    }
+
+    @SuppressWarnings("unchecked")
+    static List<Object> list(Object value) {
+        return (List<Object>) value;
+    }
+}

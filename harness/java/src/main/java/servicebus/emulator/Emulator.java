@@ -1,0 +1,162 @@
+package servicebus.emulator;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The process of an emulator. It ends with its standard input, and so with this JVM, however that ends. */
+public final class Emulator implements AutoCloseable {
+    private static final int START_SECONDS = 30;
+    private static final int STOP_SECONDS = 10;
+    private static final int LAST_WORDS = 20;
+    private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
+
+    private final AtomicInteger names = new AtomicInteger();
+    private final Deque<String> said = new ConcurrentLinkedDeque<>();
+    private final Process process;
+    private final Thread listener;
+    private final Map<String, Object> ready;
+    final Control control;
+
+    /** Starts an emulator at free ports, with further options of its command line. */
+    public Emulator(String... options) {
+        Program program = Program.find();
+        List<String> command = new ArrayList<>(List.of(program.path, "--record-messages", "--exit-with-stdin"));
+        command.addAll(List.of(options));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().putAll(Map.of(
+                "SERVICEBUS_EMULATOR_HOST", "127.0.0.1",
+                "SERVICEBUS_EMULATOR_AMQP_PORT", "0",
+                "SERVICEBUS_EMULATOR_AMQPS_PORT", "0",
+                "EMULATOR_HTTP_PORT", "0"));
+        try {
+            process = builder.start();
+        } catch (IOException problem) {
+            throw didNotStart(problem.getMessage());
+        }
+        listener = new Thread(this::listen, "standard error of the emulator");
+        listener.setDaemon(true);
+        listener.start();
+        ready = waitUntilReady(program);
+        program.isRunning();
+        control = new Control(text("http"), this::whyItEnded);
+    }
+
+    /** The emulator of this JVM with these options, started when it is first asked for. */
+    public static Emulator shared(String... options) {
+        return SHARED.computeIfAbsent(List.of(options), same -> new Emulator(options));
+    }
+
+    /** What its ready line says, such as {@code pid}, {@code amqp} and {@code http}. */
+    public Map<String, Object> ready() {
+        return ready;
+    }
+
+    /** Ends the process. */
+    @Override
+    public void close() {
+        try {
+            process.getOutputStream().close();
+            if (process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
+                return;
+            }
+        } catch (IOException ended) {
+            return;
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+        }
+        process.destroyForcibly();
+    }
+
+    String text(String member) {
+        return (String) ready.get(member);
+    }
+
+    /** A name that no namespace of this emulator has had. */
+    String nextName() {
+        return "test-" + names.incrementAndGet();
+    }
+
+    private Map<String, Object> waitUntilReady(Program program) {
+        BufferedReader output =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+        String words = program.path + " is no emulator";
+        try {
+            String line = CompletableFuture.supplyAsync(() -> readLine(output)).get(START_SECONDS, TimeUnit.SECONDS);
+            Map<String, Object> ready = Control.map(Json.parse(line));
+            if ("ready".equals(ready.get("event"))) {
+                return ready;
+            }
+        } catch (TimeoutException late) {
+            words = "it was not ready within " + START_SECONDS + " s";
+        } catch (ExecutionException | IllegalArgumentException | ClassCastException | NullPointerException other) {
+            // It printed no ready line: it says why on standard error.
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+        }
+        waitForLastWords();
+        process.destroyForcibly();
+        program.isRunning();
+        throw didNotStart(said.isEmpty() ? words : said.getFirst());
+    }
+
+    private static String readLine(BufferedReader output) {
+        try {
+            return output.readLine();
+        } catch (IOException closed) {
+            return null;
+        }
+    }
+
+    private static EmulatorException didNotStart(String words) {
+        return new EmulatorException("the emulator did not start: " + words
+                + "; check its options (" + ServiceBusExtension.OPTIONS + ") and " + Program.VARIABLE);
+    }
+
+    /** What became of it, in a sentence. */
+    private String whyItEnded() {
+        try {
+            if (!process.waitFor(1, TimeUnit.SECONDS)) {
+                return "the emulator runs and does not answer: end the run, and start it again";
+            }
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+        }
+        waitForLastWords();
+        int code = process.exitValue();
+        String cause = code > 128 ? "by signal " + (code - 128) : "with exit code " + code;
+        String words = said.isEmpty() ? "" : "; " + said.getLast();
+        return "the emulator ended " + cause + " in the middle of the run: start the run again" + words;
+    }
+
+    private void listen() {
+        BufferedReader errors =
+                new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8));
+        for (String line = readLine(errors); line != null; line = readLine(errors)) {
+            said.addLast(line);
+            if (said.size() > LAST_WORDS) {
+                said.removeFirst();
+            }
+        }
+    }
+
+    private void waitForLastWords() {
+        try {
+            listener.join(1000);
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,197 @@
+package servicebus.emulator;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * The faults of a namespace: an operation of a client goes wrong where the test says so.
+ *
+ * <p>{@code servicebus.faults().on("complete").entity("orders").loseLock()}. One that has not fired when the namespace
+ * ends fails the test, unless it was taken out with {@link Fault#remove}.
+ */
+public final class Faults {
+    private static final String HINT =
+            "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+
+    private final Control control;
+    private final String path;
+    private final List<Fault> scripted = new CopyOnWriteArrayList<>();
+
+    Faults(Control control, String path) {
+        this.control = control;
+        this.path = path;
+    }
+
+    /** Operations of clients, by the control API's name of their kind. */
+    public Operations on(String operation) {
+        return new Operations(operation);
+    }
+
+    /** Ends all locks and links, as when the service is updated. */
+    public void serviceUpdate() {
+        control.ask("POST", path + "/service-update", null);
+    }
+
+    /** What to say of faults that have not fired, or null. */
+    String unfired() {
+        if (scripted.isEmpty()) {
+            return null;
+        }
+        StringJoiner lines = new StringJoiner("\n", "", "\n" + HINT).setEmptyValue("");
+        for (Object told : Control.list(control.ask("GET", path + "/faults", null).get("faults"))) {
+            Map<String, Object> met = Control.map(told);
+            for (Fault fault : scripted) {
+                if (met.get("id").equals(fault.id) && met.get("hits").equals(0L)) {
+                    lines.add(fault.missed(met));
+                }
+            }
+        }
+        return lines.length() == 0 ? null : lines.toString();
+    }
+
+    /** Operations that are to go wrong. Each method but those that narrow them scripts what becomes of them. */
+    public final class Operations {
+        private final Map<String, Object> request = new LinkedHashMap<>();
+        private final StringBuilder operations = new StringBuilder();
+
+        private Operations(String operation) {
+            narrow("operation", operation, "on(");
+        }
+
+        /** Only in this queue, topic or subscription. */
+        public Operations entity(String entity) {
+            return narrow("entity", entity, ".entity(");
+        }
+
+        /** The nth of those that are left, from 1. */
+        public Operations nth(int nth) {
+            return narrow("nth", nth, ".nth(");
+        }
+
+        /** Only those of which the control API says so: {@code with("message_id", "o-17")}. */
+        public Operations with(String field, Object value) {
+            return narrow(field, value, ".with(\"" + field + "\", ");
+        }
+
+        /** Any effect of the control API, by its name. */
+        public Fault apply(String effect) {
+            return script(effect, "apply(\"" + effect + "\")");
+        }
+
+        /** Any effect with details: {@code apply("hold-back", Map.of("behind", 2))}. */
+        public Fault apply(String effect, Map<String, ?> details) {
+            return script(Map.of(effect, details), "apply(\"" + effect + "\", " + Json.write(details) + ")");
+        }
+
+        /** It happens, and the client gets no reply. */
+        public Fault loseReply() {
+            return apply("lose-reply");
+        }
+
+        /** It does not happen, and the client gets the AMQP condition. */
+        public Fault reject(String condition) {
+            return apply("reject", Map.of("condition", condition));
+        }
+
+        /** It does not happen, and the client is told to wait. */
+        public Fault serverBusy() {
+            return reject("com.microsoft:server-busy");
+        }
+
+        /** A request is answered with this status. */
+        public Fault answer(int status) {
+            return apply("answer", Map.of("status", status));
+        }
+
+        /** The link is closed before it happens. */
+        public Fault detach() {
+            return apply("detach", Map.of("condition", "amqp:link:detach-forced"));
+        }
+
+        /** The connection ends before it happens, without a close frame. */
+        public Fault dropConnection() {
+            return apply("drop");
+        }
+
+        /** It happens later, by the clock of the namespace. */
+        public Fault delay(Duration delay) {
+            return apply("delay", Map.of("seconds", ServiceBus.seconds(delay)));
+        }
+
+        /** The lock ends: before a settlement or renewal, after a delivery. */
+        public Fault loseLock() {
+            return apply("lose-lock");
+        }
+
+        /** The lock of the session ends. */
+        public Fault loseSessionLock() {
+            return apply("lose-session-lock");
+        }
+
+        /** The client is told that its completion has happened, and the message is delivered again. */
+        public Fault redeliver() {
+            return apply("deliver-twice");
+        }
+
+        private Operations narrow(String field, Object value, String call) {
+            request.put(field, value);
+            operations.append(call).append(Json.write(value)).append(")");
+            return this;
+        }
+
+        private Fault script(Object effect, String written) {
+            request.put("effect", effect);
+            long id = (Long) control.ask("POST", path + "/faults", request).get("id");
+            Fault fault = new Fault(id, operations + "." + written);
+            scripted.add(fault);
+            return fault;
+        }
+    }
+
+    /** A fault that was scripted. */
+    public final class Fault {
+        private final long id;
+        private final String written;
+        private final String place;
+
+        private Fault(long id, String written) {
+            this.id = id;
+            this.written = written;
+            this.place = StackWalker.getInstance().walk(frames -> frames
+                    .filter(frame -> !frame.getClassName().startsWith(Faults.class.getName()))
+                    .findFirst()
+                    .map(frame -> frame.toStackTraceElement().toString())
+                    .orElse("an unknown place"));
+        }
+
+        /** How often it fired. */
+        public long hits() {
+            return (Long) control.ask("GET", path + "/faults/" + id, null).get("hits");
+        }
+
+        /** Takes it out; it need not have fired. */
+        public void remove() {
+            control.ask("DELETE", path + "/faults/" + id, null);
+            scripted.remove(this);
+        }
+
+        private String missed(Map<String, Object> met) {
+            StringJoiner near = new StringJoiner(", ").setEmptyValue("no such operation came");
+            String[][] all = {
+                {"matched", "came before its turn"},
+                {"different", "came without what was asked for"},
+                {"elsewhere", "came in other entities"},
+            };
+            for (String[] came : all) {
+                if (!met.get(came[0]).equals(0L)) {
+                    near.add(met.get(came[0]) + " " + came[1]);
+                }
+            }
+            return "a fault never fired: " + written + "\n  " + near + "\n  scripted at " + place;
+        }
+    }
+}

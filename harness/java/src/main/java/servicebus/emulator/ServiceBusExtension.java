@@ -1,0 +1,152 @@
+package servicebus.emulator;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.reflect.AnnotatedElement;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.ExtensionConfigurationException;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolutionException;
+import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.platform.commons.support.AnnotationSupport;
+import org.opentest4j.TestAbortedException;
+
+/**
+ * What {@link ServiceBusEmulator} registers. Where a topology is made by code it is registered itself:
+ * {@code @RegisterExtension static final ServiceBusExtension SERVICEBUS = new ServiceBusExtension(topology)}.
+ */
+public final class ServiceBusExtension implements ParameterResolver, AfterEachCallback {
+    /** The configuration parameter of JUnit with options of the emulator, such as {@code --tier premium}. */
+    static final String OPTIONS = "servicebus.options";
+
+    private static final ExtensionContext.Namespace STORE =
+            ExtensionContext.Namespace.create(ServiceBusExtension.class);
+    private final Topology topology;
+
+    /** Namespaces hold what {@link ServiceBusEmulator} says. */
+    public ServiceBusExtension() {
+        this(null);
+    }
+
+    /** Namespaces hold this, unless an annotation says otherwise. */
+    public ServiceBusExtension(Topology topology) {
+        this.topology = topology;
+    }
+
+    @Override
+    public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+        return parameter.getParameter().getType() == ServiceBus.class;
+    }
+
+    @Override
+    public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+        if (!context.getTestMethod().isPresent()) {
+            throw new ParameterResolutionException(
+                    "a ServiceBus is a test's own: take it in the test or in @BeforeEach, not earlier");
+        }
+        // Not by what the store can compute, which would keep and repeat a failure.
+        ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
+        if (servicebus == null) {
+            servicebus = start(context);
+            context.getStore(STORE).put(ServiceBus.class, servicebus);
+        }
+        return servicebus;
+    }
+
+    /** Ends the namespace; a test that failed is given what happened in it, as a suppressed throwable. */
+    @Override
+    public void afterEach(ExtensionContext context) {
+        ServiceBus servicebus = context.getStore(STORE).remove(ServiceBus.class, ServiceBus.class);
+        if (servicebus == null) {
+            return;
+        }
+        Optional<Throwable> failure = context.getExecutionException();
+        failure.filter(thrown -> !(thrown instanceof TestAbortedException))
+                .ifPresent(thrown -> thrown.addSuppressed(new Happened(servicebus)));
+        String problem = failure.isPresent() ? null : servicebus.problem();
+        if (problem != null) {
+            AssertionError error = new AssertionError(problem);
+            error.setStackTrace(new StackTraceElement[0]);
+            error.addSuppressed(new Happened(servicebus));
+            servicebus.remove();
+            throw error;
+        }
+        servicebus.remove();
+    }
+
+    private ServiceBus start(ExtensionContext context) {
+        String[] options = context.getConfigurationParameter(OPTIONS).map(String::trim).orElse("").split("\\s+");
+        return new ServiceBus(Emulator.shared(options[0].isEmpty() ? new String[0] : options), configuration(context));
+    }
+
+    private String configuration(ExtensionContext context) {
+        Optional<ServiceBusEmulator> declared = declared(context.getElement().orElseThrow());
+        Class<?> type = context.getRequiredTestClass();
+        for (Class<?> outer = type; outer != null && !declared.isPresent(); outer = outer.getEnclosingClass()) {
+            declared = declared(outer);
+        }
+        if (declared.isPresent()) {
+            return configuration(declared.get(), type);
+        }
+        if (topology != null) {
+            return topology.toString();
+        }
+        String beside = resource(type, "topology.json");
+        return beside == null ? new Topology().queues("queue.1").toString() : beside;
+    }
+
+    /** An annotation that declares something. */
+    private static Optional<ServiceBusEmulator> declared(AnnotatedElement element) {
+        return AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class)
+                .filter(found -> found.queues().length > 0 || !found.topology().isEmpty());
+    }
+
+    private static String configuration(ServiceBusEmulator declared, Class<?> type) {
+        String topology = declared.topology();
+        if (declared.queues().length > 0) {
+            if (!topology.isEmpty()) {
+                throw new ExtensionConfigurationException("@ServiceBusEmulator takes queues or a topology, not both");
+            }
+            return new Topology().queues(declared.queues()).toString();
+        }
+        String text = topology.stripLeading().startsWith("{") ? topology : resource(type, topology);
+        if (text == null) {
+            throw new ExtensionConfigurationException("@ServiceBusEmulator(topology = \"" + topology
+                    + "\"): there is no such resource beside " + type.getName());
+        }
+        return text;
+    }
+
+    private static String resource(Class<?> type, String name) {
+        try (InputStream stream = type.getResourceAsStream(name)) {
+            return stream == null ? null : new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException problem) {
+            throw new ExtensionConfigurationException("the resource " + name + " cannot be read: " + problem);
+        }
+    }
+
+    /** The timeline of a namespace, or why there is none, below the failure of its test. */
+    private static final class Happened extends Throwable {
+        private static final long serialVersionUID = 1;
+
+        Happened(ServiceBus servicebus) {
+            super(text(servicebus), null, false, false);
+        }
+
+        private static String text(ServiceBus servicebus) {
+            try {
+                return "timeline of " + servicebus.name() + "\n" + servicebus.timeline();
+            } catch (EmulatorException problem) {
+                return problem.getMessage();
+            }
+        }
+
+        @Override
+        public String toString() {
+            return getMessage();
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package tests;
+
+import com.azure.messaging.servicebus.ServiceBusClientBuilder;
+import com.azure.messaging.servicebus.ServiceBusMessage;
+import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
+import com.azure.core.amqp.AmqpRetryOptions;
+import java.time.Duration;
+import java.util.function.UnaryOperator;
+import servicebus.emulator.ServiceBus;
+
+/** What code under test does, with Microsoft's SDK. */
+final class Clients {
+    private static final Duration LONG_ENOUGH = Duration.ofSeconds(30);
+
+    private Clients() {
+    }
+
+    static void send(ServiceBus servicebus, String queue) {
+        send(servicebus, queue, message -> message);
+    }
+
+    static void send(ServiceBus servicebus, String queue, UnaryOperator<ServiceBusMessage> made) {
+        try (var sender = builder(servicebus).sender().queueName(queue).buildClient()) {
+            sender.sendMessage(made.apply(new ServiceBusMessage("12").setMessageId("o-17")));
+        }
+    }
+
+    static void complete(ServiceBus servicebus, String queue) {
+        try (var receiver = builder(servicebus).receiver().queueName(queue).disableAutoComplete().buildClient()) {
+            ServiceBusReceivedMessage message = receiver.receiveMessages(1, LONG_ENOUGH).iterator().next();
+            receiver.complete(message);
+        }
+    }
+
+    private static ServiceBusClientBuilder builder(ServiceBus servicebus) {
+        return new ServiceBusClientBuilder()
+                .connectionString(servicebus.connectionString())
+                .retryOptions(new AmqpRetryOptions().setMaxRetries(0));
+    }
+}

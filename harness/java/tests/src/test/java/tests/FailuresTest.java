@@ -1,0 +1,260 @@
+package tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import com.azure.messaging.servicebus.ServiceBusException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.testkit.engine.EngineTestKit;
+import servicebus.emulator.ServiceBus;
+import servicebus.emulator.ServiceBusEmulator;
+
+/** What failing tests say, and what is said of mistakes. */
+class FailuresTest {
+    /** Runs the tests of a class; each has what is printed of its failure, or "" where it passed or was skipped. */
+    private static Map<String, String> run(Class<?> tests, String... options) {
+        var printed = new TreeMap<String, String>();
+        EngineTestKit.engine("junit-jupiter")
+                .selectors(selectClass(tests))
+                .configurationParameter("servicebus.options", String.join(" ", options))
+                .execute()
+                .allEvents()
+                .finished()
+                .stream()
+                .forEach(event -> printed.put(
+                        event.getTestDescriptor().getDisplayName().replace("(ServiceBus)", ""),
+                        event.getRequiredPayload(TestExecutionResult.class)
+                                .getThrowable()
+                                .map(FailuresTest::printed)
+                                .orElse("")));
+        return printed;
+    }
+
+    private static String printed(Throwable thrown) {
+        var text = new StringWriter();
+        thrown.printStackTrace(new PrintWriter(text));
+        return text.toString();
+    }
+
+    /** A pattern in which {@code *} is any text. */
+    private static void says(String printed, String... lines) {
+        String pattern = "(?s).*" + String.join("\n", lines).replaceAll("[^*]+", "\\\\Q$0\\\\E").replace("*", ".*") + ".*";
+        assertTrue(printed.matches(pattern), () -> printed + "\nlacks\n" + String.join("\n", lines));
+    }
+
+    @ServiceBusEmulator
+    static class Expiring {
+        @BeforeEach
+        void prepare(ServiceBus servicebus) {
+            Clients.send(servicebus, "queue.1", message -> message.setTimeToLive(Duration.ofHours(1)));
+        }
+
+        @Test
+        void counted(ServiceBus servicebus) {
+            servicebus.advance(Duration.ofHours(1));
+            assertEquals(1, servicebus.counts("queue.1").get("active"));
+        }
+    }
+
+    @Test
+    void aFailureHasTheTimeline() {
+        says(run(Expiring.class).get("counted"),
+                "AssertionFailedError: expected: <1> but was: <0>*",
+                "\tSuppressed: timeline of test-*",
+                "  +*.* s*sent*o-17, in queue.1, by *",
+                "              clock-advanced  3600 s",
+                "  +3600.* s*expired         o-17, in queue.1*");
+    }
+
+    @ServiceBusEmulator(queues = {"a", "b"})
+    static class Unfired {
+        @Test
+        void never(ServiceBus servicebus) {
+            servicebus.faults().on("complete").entity("a").with("delivery", 1).loseLock();
+        }
+
+        @Test
+        void near(ServiceBus servicebus) {
+            servicebus.faults().on("send").entity("a").nth(2).reject("amqp:not-allowed");
+            Clients.send(servicebus, "a");
+            Clients.send(servicebus, "b");
+        }
+
+        @Test
+        void fired(ServiceBus servicebus) {
+            Clients.send(servicebus, "a");
+            var late = servicebus.faults().on("complete").entity("a").loseLock();
+            assertThrows(ServiceBusException.class, () -> Clients.complete(servicebus, "a"));
+            assertEquals(1, late.hits());
+        }
+
+        @Test
+        void takenOut(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply().remove();
+        }
+
+        @Test
+        void failing(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            throw new IllegalStateException("another");
+        }
+
+        @Test
+        void skipped(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            Assumptions.abort("not here");
+        }
+    }
+
+    @Test
+    void aFaultThatNeverFiredFailsATestThatPassed() {
+        var printed = run(Unfired.class);
+        says(printed.get("never"),
+                "a fault never fired: on(\"complete\").entity(\"a\").with(\"delivery\", 1).apply(\"lose-lock\")",
+                "  no such operation came",
+                "  scripted at tests.FailuresTest$Unfired.never(FailuresTest.java:*)",
+                "hint: have the test do what the fault is on, or take the fault out with `remove()`",
+                "\tSuppressed: timeline of test-*");
+        says(printed.get("near"), "1 came before its turn, 1 came in other entities", "  scripted at *");
+        assertEquals("", printed.get("fired"));
+        assertEquals("", printed.get("takenOut"));
+        says(printed.get("failing"), "java.lang.IllegalStateException: another", "*timeline of*");
+        assertEquals(-1, printed.get("failing").indexOf("never fired"));
+        assertEquals(-1, printed.get("skipped").indexOf("never fired"));
+    }
+
+    @Test
+    void aBlockWithAFaultThatNeverFiredFails() {
+        var error = assertThrows(AssertionError.class, () -> {
+            try (var servicebus = ServiceBus.start(new servicebus.emulator.Topology().queues("a"))) {
+                servicebus.faults().on("send").serverBusy();
+            }
+        });
+        says(error.getMessage(), "a fault never fired: on(\"send\").apply(\"reject\", {\"condition\":*");
+    }
+
+    @ServiceBusEmulator
+    static class Mistakes {
+        @Test
+        void field(ServiceBus servicebus) {
+            servicebus.faults().on("complete").with("colour", 1).loseLock();
+        }
+
+        @Test
+        void effect(ServiceBus servicebus) {
+            servicebus.faults().on("send").apply("lose-lok");
+        }
+
+        @Test
+        void entity(ServiceBus servicebus) {
+            servicebus.counts("nowhere");
+        }
+
+        @Test
+        @ServiceBusEmulator(topology = "nowhere.json")
+        void resource(ServiceBus servicebus) {}
+
+        @Test
+        @ServiceBusEmulator(topology = "{}", queues = "a")
+        void both(ServiceBus servicebus) {}
+
+        @Test
+        @ServiceBusEmulator(topology = """
+                {"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [
+                    {"Name": "a", "Properties": {"MaxDeliveries": 3}},
+                    {"Name": "b", "Properties": {"LockDuration": "PT1S"}}]}]}}
+                """)
+        void topology(ServiceBus servicebus) {}
+
+        @Test
+        void receiver(ServiceBus servicebus) {
+            servicebus.waitForReceiver("queue.1", Duration.ofMillis(20));
+        }
+
+        @Test
+        void ended(ServiceBus servicebus) {
+            var worker = Thread.currentThread();
+            worker.interrupt();
+            try {
+                servicebus.waitIdle();
+            } finally {
+                Thread.interrupted();
+            }
+        }
+    }
+
+    @ServiceBusEmulator
+    static class TooEarly {
+        @BeforeAll
+        static void prepare(ServiceBus servicebus) {}
+
+        @Test
+        void test() {}
+    }
+
+    @Test
+    void mistakesAreSentences() {
+        var printed = run(Mistakes.class);
+        says(printed.get("field"), "EmulatorException: *unknown field `colour`, expected one of `operation`, *");
+        says(printed.get("effect"), "EmulatorException: *lose-lok*");
+        says(printed.get("entity"), "EmulatorException: *nowhere*");
+        says(printed.get("resource"),
+                "@ServiceBusEmulator(topology = \"nowhere.json\"): there is no such resource beside tests.FailuresTest$Mistakes");
+        says(printed.get("both"), "@ServiceBusEmulator takes queues or a topology, not both");
+        says(printed.get("topology"),
+                "the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean \"MaxDeliveryCount\"?; "
+                        + "*.Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)");
+        says(printed.get("receiver"), "AssertionError: queue.1: no client receives from it within 0.02 s");
+        says(printed.get("ended"), "the test was interrupted while it waited for POST *");
+        says(run(TooEarly.class).get("FailuresTest$TooEarly"),
+                "a ServiceBus is a test's own: take it in the test or in @BeforeEach, not earlier");
+    }
+
+    @ServiceBusEmulator
+    static class Any {
+        @Test
+        void test(ServiceBus servicebus) {}
+    }
+
+    @Test
+    void optionsAreThoseOfTheEmulator() throws Exception {
+        assertEquals("", run(Any.class, "--tier", "premium").get("test"));
+        says(run(Any.class, "--amqp-prot", "1").get("test"), "the emulator did not start: *; check its options (*");
+        try (var taken = new java.net.ServerSocket(0, 1, java.net.InetAddress.getByName("127.0.0.1"))) {
+            says(run(Any.class, "--amqp-port", "" + taken.getLocalPort()).get("test"),
+                    "the emulator did not start: cannot listen on 127.0.0.1:*: Address already in use *");
+        }
+    }
+
+    @ServiceBusEmulator
+    static class Dying {
+        @Test
+        void a(ServiceBus servicebus) {
+            long pid = (Long) servicebus.emulator().ready().get("pid");
+            ProcessHandle.of(pid).orElseThrow().destroyForcibly();
+            servicebus.counts("queue.1");
+        }
+
+        @Test
+        void b(ServiceBus servicebus) {}
+    }
+
+    @Test
+    void anEmulatorThatDiesIsASentenceInItsTestAndInLaterOnes() {
+        String sentence = "the emulator ended by signal 9 in the middle of the run: start the run again*";
+        var printed = run(Dying.class, "--seed", "1");
+        says(printed.get("a"), sentence, "\tSuppressed: " + sentence);
+        says(printed.get("b"), sentence);
+    }
+}

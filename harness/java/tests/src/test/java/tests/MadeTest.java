@@ -1,0 +1,47 @@
+package tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import servicebus.emulator.ServiceBus;
+import servicebus.emulator.ServiceBusExtension;
+import servicebus.emulator.Topology;
+
+/** What namespaces hold is made by code. */
+class MadeTest {
+    private static final Map<String, ?> NONE = Map.of();
+
+    @RegisterExtension
+    static final ServiceBusExtension SERVICEBUS = new ServiceBusExtension(new Topology()
+            .queues("plain")
+            .queue("carts", Map.of("RequiresSession", true, "LockDuration", Duration.ofSeconds(30)))
+            .topic("prices", NONE,
+                    Topology.subscription("high", NONE, Topology.sql("high", "price > 10")),
+                    Topology.subscription("orders", NONE, Topology.correlation("o", Map.of("Label", "order"))),
+                    Topology.subscription("all", Map.of("MaxDeliveryCount", 3)))
+            .settings(Map.of("Tier", "premium")));
+
+    @Test
+    void rules(ServiceBus servicebus) {
+        var said = servicebus.explain("prices/Subscriptions/high", Map.of("price", 3), NONE).get("high");
+        assertEquals(false, said.get("matched"));
+        assertEquals("price > 10", ((Map<?, ?>) said.get("reason")).get("expression"));
+        said = servicebus.explain("prices/Subscriptions/orders", NONE, Map.of("Label", "order")).get("o");
+        assertEquals(true, said.get("matched"));
+        servicebus.counts("prices/Subscriptions/all");
+    }
+
+    @Test
+    void aSession(ServiceBus servicebus) {
+        Clients.send(servicebus, "carts", message -> message.setSessionId("cart-7"));
+        var cart = servicebus.sessions("carts").get(0);
+        assertEquals("cart-7", cart.get("id"));
+        assertEquals(1L, cart.get("active"));
+        servicebus.reset();
+        assertTrue(servicebus.sessions("carts").isEmpty());
+    }
+}

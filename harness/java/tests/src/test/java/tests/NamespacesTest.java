@@ -1,0 +1,121 @@
+package tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import jakarta.jms.Session;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.qpid.jms.JmsConnectionFactory;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import servicebus.emulator.Emulator;
+import servicebus.emulator.ServiceBus;
+import servicebus.emulator.ServiceBusEmulator;
+import servicebus.emulator.Topology;
+
+/** A test has a namespace of its own, with what was declared in it. */
+@ServiceBusEmulator(queues = {"orders", "invoices"})
+class NamespacesTest {
+    @Test
+    void theClassDeclaresIt(ServiceBus servicebus) {
+        assertEquals(0, servicebus.counts("invoices").get("active"));
+    }
+
+    @Test
+    @ServiceBusEmulator(topology = "declared.json")
+    void aResource(ServiceBus servicebus) {
+        servicebus.counts("from-a-resource");
+    }
+
+    @Test
+    @ServiceBusEmulator(topology = """
+            {"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "written-here"}]}]}}
+            """)
+    void aText(ServiceBus servicebus) {
+        servicebus.counts("written-here");
+    }
+
+    @Nested
+    class WithinAnother {
+        private String name;
+
+        @BeforeEach
+        void prepare(ServiceBus servicebus) {
+            name = servicebus.name();
+        }
+
+        @Test
+        void itIsDeclaredThereToo(ServiceBus servicebus) {
+            servicebus.counts("orders");
+            assertEquals(name, servicebus.name());
+        }
+    }
+
+    @Test
+    void aMessage(ServiceBus servicebus) {
+        Clients.send(servicebus, "orders");
+        assertEquals(1, servicebus.counts("orders").get("active"));
+        Clients.complete(servicebus, "orders");
+        servicebus.waitIdle();
+        assertTrue(servicebus.isIdle());
+        assertEquals(List.of("sent", "delivered", "completed"), servicebus.timeline("orders", "o-17").kinds());
+        servicebus.reset();
+        assertEquals("  nothing happened", servicebus.timeline().toString());
+    }
+
+    @Test
+    void time(ServiceBus servicebus) {
+        servicebus.freeze();
+        Instant began = servicebus.now();
+        Clients.send(servicebus, "orders", message -> message.setTimeToLive(Duration.ofHours(1)));
+        servicebus.advance(Duration.ofMillis(3_600_500));
+        assertEquals(Duration.ofMillis(3_600_500), Duration.between(began, servicebus.now()));
+        assertEquals(0, servicebus.counts("orders").get("active"));
+        servicebus.resume();
+        servicebus.stepByItself();
+    }
+
+    @Test
+    void jms(ServiceBus servicebus) throws Exception {
+        var factory = new JmsConnectionFactory(servicebus.jmsUrl());
+        try (var connection = factory.createConnection()) {
+            connection.start();
+            var session = connection.createSession(Session.CLIENT_ACKNOWLEDGE);
+            var orders = session.createQueue("orders");
+            session.createProducer(orders).send(session.createTextMessage("by JMS"));
+            var message = session.createConsumer(orders).receive(30_000);
+            assertEquals("by JMS", message.getBody(String.class));
+            message.acknowledge();
+        }
+        assertEquals("completed", servicebus.timeline("orders", null).kinds().get(2));
+    }
+
+    @Test
+    void aWorkerBesideTheTest(ServiceBus servicebus) {
+        var worker = CompletableFuture.runAsync(() -> Clients.complete(servicebus, "orders"));
+        servicebus.waitForReceiver("orders");
+        Clients.send(servicebus, "orders");
+        servicebus.waitIdle();
+        worker.join();
+    }
+
+    @Test
+    void withoutJUnitABlockHasOne() {
+        String name;
+        try (var servicebus = ServiceBus.start(new Topology().queues("a"))) {
+            name = servicebus.name();
+            servicebus.faults().on("complete").loseLock().remove();
+        }
+        try (var servicebus = ServiceBus.start(new Topology())) {
+            assertFalse(servicebus.name().equals(name));
+        }
+        try (var emulator = new Emulator("--tier", "premium"); var servicebus = new ServiceBus(emulator, "")) {
+            assertEquals("test-1", servicebus.name());
+        }
+    }
+}
