@@ -1,0 +1,185 @@
+package servicebustest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	variable     = "SERVICEBUS_EMULATOR_BIN"
+	startTimeout = 30 * time.Second
+)
+
+// emulator is a process. It ends with its standard input, and so with the tests, however these end.
+type emulator struct {
+	control
+	ready struct {
+		Event, AMQP, AMQPS, HTTP string
+		CACertificate            string `json:"ca_certificate"`
+		PID                      int
+	}
+	command *exec.Cmd
+	stdin   io.Closer // Held, for the process ends when it is closed.
+	said    lastWords
+	ended   chan struct{}
+	names   atomic.Int64
+}
+
+// started are the emulators of this test binary, by their options.
+var started struct {
+	sync.Mutex
+	emulators map[string]*emulator
+}
+
+// embedded is the program that a module of this platform has in it.
+var embedded []byte
+
+// Embed names the program of the emulator; the modules that have one in them do that when they are imported.
+func Embed(program []byte) {
+	embedded = program
+}
+
+// shared is the emulator of this test binary with these options, started when it is first asked for.
+func shared(options []string) (*emulator, error) {
+	started.Lock()
+	defer started.Unlock()
+	key := strings.Join(options, "\x00")
+	if running := started.emulators[key]; running != nil {
+		return running, nil
+	}
+	running, err := start(options)
+	if err != nil {
+		return nil, fmt.Errorf("the emulator did not start: %w; check its options and %s", err, variable)
+	}
+	if started.emulators == nil {
+		started.emulators = map[string]*emulator{}
+	}
+	started.emulators[key] = running
+	return running, nil
+}
+
+func start(options []string) (*emulator, error) {
+	program, remove, err := findProgram()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	running := &emulator{ended: make(chan struct{})}
+	running.command = exec.Command(program, append([]string{"--record-messages", "--exit-with-stdin"}, options...)...)
+	running.command.Env = append(os.Environ(), "SERVICEBUS_EMULATOR_HOST=127.0.0.1", "SERVICEBUS_EMULATOR_AMQP_PORT=0",
+		"SERVICEBUS_EMULATOR_AMQPS_PORT=0", "EMULATOR_HTTP_PORT=0")
+	running.command.Stderr = &running.said
+	if running.stdin, err = running.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := running.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := running.command.Start(); err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(startTimeout, func() { _ = running.command.Process.Kill() })
+	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
+	late.Stop()
+	if json.Unmarshal(line, &running.ready) != nil || running.ready.Event != "ready" {
+		_ = running.command.Process.Kill()
+		_ = running.command.Wait()
+		if running.said.first == "" {
+			running.said.first = program + " is no emulator"
+		}
+		return nil, errors.New(running.said.first)
+	}
+	go func() {
+		_ = running.command.Wait()
+		close(running.ended)
+	}()
+	running.control = control{running.ready.HTTP, http.Client{Timeout: longest}, running.whyItEnded}
+	return running, nil
+}
+
+// whyItEnded is what became of it, in a sentence.
+func (running *emulator) whyItEnded() string {
+	select {
+	case <-running.ended:
+		cause := running.command.ProcessState.String()
+		sentence := fmt.Sprintf("the emulator ended (%s) in the middle of the run: start the run again", cause)
+		return strings.TrimSuffix(sentence+"; "+running.said.last, "; ")
+	case <-time.After(time.Second):
+		return "the emulator runs and does not answer: end the run, and start it again"
+	}
+}
+
+// findProgram is the program that the environment names, else the embedded one, else the one on the path. What it was
+// written to for that is removed once it runs.
+func findProgram() (program string, remove func(), err error) {
+	nothing := func() {}
+	if named := os.Getenv(variable); named != "" {
+		program, err = exec.LookPath(named)
+		if err != nil {
+			err = fmt.Errorf("%s names %s, which is no program: name one, or unset it", variable, named)
+		}
+		return program, nothing, err
+	}
+	if embedded != nil {
+		return extract()
+	}
+	if program, err = exec.LookPath("servicebus-emulator"); err != nil {
+		platform := runtime.GOOS + "_" + runtime.GOARCH
+		err = fmt.Errorf("no module for %s is imported, and there is no servicebus-emulator on the path: import _ "+
+			"\"servicebus-emulator.example/servicebustest/%s\", or build it with `cargo build --release -p "+
+			"servicebus-emulator` and name it in %s", platform, platform, variable)
+	}
+	return program, nothing, err
+}
+
+func extract() (program string, remove func(), err error) {
+	directory, err := os.MkdirTemp("", "servicebus-emulator")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(directory) }
+	program = filepath.Join(directory, "servicebus-emulator")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	// A process that is forked meanwhile would hold the file open, and it could not be run.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(program, embedded, 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		remove()
+		return "", nil, fmt.Errorf("%w: have TMPDIR name a directory where there is room", err)
+	}
+	return program, remove, nil
+}
+
+// lastWords keeps the first line of what is written to it, and the last. It is read once the process has ended.
+type lastWords struct {
+	first, last, begun string
+}
+
+func (said *lastWords) Write(text []byte) (int, error) {
+	lines := strings.Split(said.begun+string(text), "\n")
+	said.begun = lines[len(lines)-1]
+	for _, line := range lines[:len(lines)-1] {
+		if said.first == "" {
+			said.first = line
+		}
+		said.last = line
+	}
+	return len(text), nil
+}

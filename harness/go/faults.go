@@ -1,0 +1,215 @@
+package servicebustest
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const hint = "hint: have the test do what the fault is on, or take the fault out with Remove()"
+
+// Faults are those of a namespace: operations of clients go wrong where the test says so.
+//
+// One that has not fired when the test ends fails it, unless it was taken out with [Fault.Remove].
+type Faults struct {
+	bus      *Bus
+	mutex    sync.Mutex
+	scripted []*Fault
+}
+
+// Operations are those that are to go wrong. Each method scripts what becomes of them.
+type Operations struct {
+	faults  *Faults
+	request Fields
+	written string
+}
+
+// A Fault is one that was scripted.
+type Fault struct {
+	faults         *Faults
+	id             int
+	written, place string
+}
+
+// On takes the operation and what narrows it as the control API does: On("complete", Fields{"entity": "orders", "nth": 2}).
+func (faults *Faults) On(operation string, which ...Fields) *Operations {
+	request := Fields{"operation": operation}
+	written := fmt.Sprintf("On(%q", operation)
+	for _, some := range which {
+		for field, value := range some.seconds() {
+			request[field] = value
+		}
+		written += ", " + encoded(some.seconds())
+	}
+	return &Operations{faults, request, written + ")"}
+}
+
+// ServiceUpdate ends all locks and links, as when the service is updated.
+func (faults *Faults) ServiceUpdate() {
+	faults.bus.t.Helper()
+	faults.bus.ask("POST", "service-update", nil, nil)
+}
+
+// Apply takes any effect of the control API, by its name: Apply("hold-back", Fields{"behind": 2}).
+func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
+	faults := operations.faults
+	faults.bus.t.Helper()
+	written := fmt.Sprintf("%s.Apply(%q", operations.written, effect)
+	operations.request["effect"] = effect
+	for _, detail := range details {
+		operations.request["effect"] = Fields{effect: detail.seconds()}
+		written += ", " + encoded(detail.seconds())
+	}
+	var made struct{ ID int }
+	faults.bus.ask("POST", "faults", operations.request, &made)
+	fault := &Fault{faults, made.ID, written + ")", scriptedAt()}
+	faults.mutex.Lock()
+	defer faults.mutex.Unlock()
+	faults.scripted = append(faults.scripted, fault)
+	return fault
+}
+
+// LoseReply has it happen, and the client get no reply.
+func (operations *Operations) LoseReply() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("lose-reply")
+}
+
+// Reject has it not happen, and the client get the AMQP condition.
+func (operations *Operations) Reject(condition string) *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("reject", Fields{"condition": condition})
+}
+
+// ServerBusy has it not happen, and the client be told to wait.
+func (operations *Operations) ServerBusy() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Reject("com.microsoft:server-busy")
+}
+
+// Detach closes the link before it happens.
+func (operations *Operations) Detach() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("detach", Fields{"condition": "amqp:link:detach-forced"})
+}
+
+// DropConnection ends the connection before it happens, without a close frame.
+func (operations *Operations) DropConnection() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("drop")
+}
+
+// Delay has it happen later, by the clock of the namespace.
+func (operations *Operations) Delay(delay time.Duration) *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("delay", Fields{"seconds": delay})
+}
+
+// LoseLock ends the lock: before a settlement or renewal, after a delivery.
+func (operations *Operations) LoseLock() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("lose-lock")
+}
+
+// LoseSessionLock ends the lock of the session.
+func (operations *Operations) LoseSessionLock() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("lose-session-lock")
+}
+
+// Redeliver has the client be told that its completion has happened, and the message delivered again.
+func (operations *Operations) Redeliver() *Fault {
+	operations.faults.bus.t.Helper()
+	return operations.Apply("deliver-twice")
+}
+
+// Hits is how often it fired.
+func (fault *Fault) Hits() int {
+	fault.faults.bus.t.Helper()
+	var told struct{ Hits int }
+	fault.faults.bus.ask("GET", fmt.Sprintf("faults/%d", fault.id), nil, &told)
+	return told.Hits
+}
+
+// Remove takes it out; it need not have fired.
+func (fault *Fault) Remove() {
+	faults := fault.faults
+	faults.bus.t.Helper()
+	faults.bus.ask("DELETE", fmt.Sprintf("faults/%d", fault.id), nil, nil)
+	faults.mutex.Lock()
+	defer faults.mutex.Unlock()
+	faults.scripted = slices.DeleteFunc(faults.scripted, func(one *Fault) bool { return one == fault })
+}
+
+// unfired is what to say of faults that have not fired.
+func (faults *Faults) unfired() (string, error) {
+	faults.mutex.Lock()
+	defer faults.mutex.Unlock()
+	if len(faults.scripted) == 0 {
+		return "", nil
+	}
+	var told struct{ Faults []met }
+	if err := faults.bus.emulator.ask("GET", faults.bus.path("faults"), nil, &told); err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, met := range told.Faults {
+		for _, fault := range faults.scripted {
+			if fault.id == met.ID && met.Hits == 0 {
+				lines = append(lines, fmt.Sprintf("a fault never fired: %s\n  %s\n  %s", fault.written, met.near(), fault.place))
+			}
+		}
+	}
+	if lines == nil {
+		return "", nil
+	}
+	return strings.Join(append(lines, hint), "\n"), nil
+}
+
+// met is how many operations a fault fired at, and how many came near.
+type met struct{ ID, Matched, Different, Elsewhere, Hits int }
+
+func (met met) near() string {
+	var near []string
+	for _, came := range []struct {
+		number int
+		how    string
+	}{
+		{met.Matched, "came before its turn"},
+		{met.Different, "came without what was asked for"},
+		{met.Elsewhere, "came in other entities"},
+	} {
+		if came.number > 0 {
+			near = append(near, fmt.Sprintf("%d %s", came.number, came.how))
+		}
+	}
+	if near == nil {
+		return "no such operation came"
+	}
+	return strings.Join(near, ", ")
+}
+
+// scriptedAt is the line of the test, which is the first outside of this file.
+func scriptedAt() string {
+	callers := make([]uintptr, 16)
+	_, here, _, _ := runtime.Caller(0)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		if frame.File != here || !more {
+			return fmt.Sprintf("scripted at %s:%d", frame.File, frame.Line)
+		}
+	}
+}
+
+func encoded(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

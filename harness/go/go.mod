@@ -1,0 +1,3 @@
+module servicebus-emulator.example/servicebustest
+
+go 1.22
