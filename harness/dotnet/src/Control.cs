@@ -1,0 +1,115 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Net.Http;
+using System.Net.Http.Headers;
+using System.Text;
+using System.Threading.Tasks;
+using System.Xml.Linq;
+
+namespace ServiceBus.Testing
+{
+    /// <summary>Requests to the emulator's control API.</summary>
+    internal sealed class Control
+    {
+        private static readonly HttpClient Client = NewClient();
+
+        private readonly string address;
+        private readonly Func<string> whyItEnded;
+
+        internal Control(string address, Func<string> whyItEnded)
+        {
+            this.address = address;
+            this.whyItEnded = whyItEnded;
+        }
+
+        /// <summary>Asks, and returns the answer; one that refuses is thrown as a sentence.</summary>
+        internal async Task<XElement> AskAsync(string method, string path, object body = null)
+        {
+            var answer = await AnswerAsync(method, path, body).ConfigureAwait(false);
+            if (answer.Status >= 400)
+            {
+                throw new ServiceBusEmulatorException(answer.Sentence());
+            }
+            return answer.Json;
+        }
+
+        /// <summary>Asks, and returns what was answered, a refusal too.</summary>
+        internal async Task<Answer> AnswerAsync(string method, string path, object body = null)
+        {
+            var target = $"/$emulator/v1/{path}";
+            try
+            {
+                using (var request = new HttpRequestMessage(new HttpMethod(method), $"http://{address}{target}"))
+                {
+                    if (body != null)
+                    {
+                        request.Content = new ByteArrayContent(body as byte[] ?? Json.Write(body));
+                        request.Content.Headers.ContentType = new MediaTypeHeaderValue("application/json");
+                    }
+                    using (var response = await Client.SendAsync(request).ConfigureAwait(false))
+                    {
+                        var text = await response.Content.ReadAsByteArrayAsync().ConfigureAwait(false);
+                        var isJson = response.Content.Headers.ContentType?.MediaType == "application/json" && text.Length > 0;
+                        return new Answer((int)response.StatusCode, text, isJson);
+                    }
+                }
+            }
+            catch (Exception error) when (error is HttpRequestException || error is IOException || error is OperationCanceledException)
+            {
+                throw new ServiceBusEmulatorException($"{whyItEnded()} ({method} {target}: {error.GetBaseException().Message})");
+            }
+        }
+
+        /// <summary>A path with a query, without what is null.</summary>
+        internal static string Query(string path, params string[] pairs)
+        {
+            var known = Enumerable.Range(0, pairs.Length / 2)
+                .Where(each => pairs[2 * each + 1] != null)
+                .Select(each => $"{pairs[2 * each]}={Uri.EscapeDataString(pairs[2 * each + 1])}");
+            var query = string.Join("&", known);
+            return query == "" ? path : $"{path}?{query}";
+        }
+
+        private static HttpClient NewClient()
+        {
+            // Longer than any assertion may wait.
+            var client = new HttpClient(new HttpClientHandler { UseProxy = false }) { Timeout = TimeSpan.FromMinutes(11) };
+            client.DefaultRequestHeaders.ExpectContinue = false;
+            // A connection that is kept may be closed by the emulator just when the next request takes it.
+            client.DefaultRequestHeaders.ConnectionClose = true;
+            return client;
+        }
+    }
+
+    /// <summary>An answer of the control API.</summary>
+    internal sealed class Answer
+    {
+        private readonly string text;
+
+        internal Answer(int status, byte[] text, bool isJson)
+        {
+            Status = status;
+            Json = isJson ? Testing.Json.Read(text) : new XElement("root");
+            this.text = Encoding.UTF8.GetString(text);
+        }
+
+        internal int Status { get; }
+
+        internal XElement Json { get; }
+
+        /// <summary>A refusal as a sentence, with every problem of a topology.</summary>
+        internal string Sentence()
+        {
+            var error = Json.Element("error");
+            if (error == null)
+            {
+                return $"the emulator answered {Status}: {text}";
+            }
+            var problems = error.Items("problems").Select(each => $"{each.Text("path")} {each.Text("value")}: {each.Text("allowed")}");
+            var said = string.Join("; ", problems);
+            return said == "" ? error.Text("message") : $"{error.Text("message")}: {said}";
+        }
+    }
+}

@@ -1,0 +1,225 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Runtime.CompilerServices;
+using System.Threading.Tasks;
+using System.Xml.Linq;
+
+namespace ServiceBus.Testing
+{
+    /// <summary>The faults of a namespace: an operation of a client goes wrong where the test says so.</summary>
+    /// <remarks>One that has not fired when the namespace ends fails the test, unless it was removed.</remarks>
+    public sealed class Faults
+    {
+        private const string Hint = "hint: have the test do what the fault is on, or take the fault out with `RemoveAsync()`";
+
+        private readonly Control control;
+        private readonly string path;
+        private readonly List<Fault> scripted = new List<Fault>();
+
+        internal Faults(Control control, string path)
+        {
+            this.control = control;
+            this.path = path;
+        }
+
+        /// <summary>
+        /// Operations of clients: <c>On("complete", entity: "orders", nth: 2)</c>. Operation and what narrows it are those of the
+        /// control API; <paramref name="property"/> is as in <c>new { name = "color", value = "red" }</c> and
+        /// <paramref name="random"/> as in <c>new { seed = 17, probability = 0.05 }</c>.
+        /// </summary>
+        public Operations On(
+            string operation,
+            string entity = null,
+            string messageId = null,
+            string sessionId = null,
+            int? nth = null,
+            int? every = null,
+            int? times = null,
+            int? delivery = null,
+            long? sequenceNumber = null,
+            string client = null,
+            string party = null,
+            string name = null,
+            object property = null,
+            object random = null,
+            [CallerFilePath] string file = "",
+            [CallerLineNumber] int line = 0)
+        {
+            var which = new Dictionary<string, object>
+            {
+                ["entity"] = entity,
+                ["message_id"] = messageId,
+                ["session_id"] = sessionId,
+                ["nth"] = nth,
+                ["every"] = every,
+                ["times"] = times,
+                ["delivery"] = delivery,
+                ["sequence_number"] = sequenceNumber,
+                ["client"] = client,
+                ["party"] = party,
+                ["name"] = name,
+                ["property"] = property,
+                ["random"] = random,
+            };
+            return new Operations(this, operation, Json.Given(which), $"scripted at {file}:{line}");
+        }
+
+        /// <summary>Ends all locks and links, as when the service is updated.</summary>
+        public Task ServiceUpdateAsync() => control.AskAsync("POST", $"{path}/service-update");
+
+        internal async Task<Fault> AddAsync(object request, string written)
+        {
+            var made = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
+            var fault = new Fault(this, made.Number("id"), written);
+            lock (scripted)
+            {
+                scripted.Add(fault);
+            }
+            return fault;
+        }
+
+        internal Task<XElement> AskAsync(string method, Fault fault) => control.AskAsync(method, $"{path}/faults/{fault.Id}");
+
+        internal void Forget(Fault fault)
+        {
+            lock (scripted)
+            {
+                scripted.Remove(fault);
+            }
+        }
+
+        /// <summary>What to say of faults that have not fired.</summary>
+        internal async Task<string> UnfiredAsync()
+        {
+            Fault[] faults;
+            lock (scripted)
+            {
+                faults = scripted.ToArray();
+            }
+            if (faults.Length == 0)
+            {
+                return null;
+            }
+            var answer = await control.AskAsync("GET", $"{path}/faults").ConfigureAwait(false);
+            var met = answer.Items("faults").ToDictionary(each => each.Number("id"));
+            var missed = faults.Where(each => met[each.Id].Number("hits") == 0).Select(each => each.Missed(met[each.Id])).ToArray();
+            return missed.Length == 0 ? null : string.Join("\n", missed.Concat(new[] { Hint }));
+        }
+    }
+
+    /// <summary>Operations that are to go wrong. Each method scripts what becomes of them.</summary>
+    public sealed class Operations
+    {
+        private readonly Faults faults;
+        private readonly string operation;
+        private readonly Dictionary<string, object> which;
+        private readonly string place;
+
+        internal Operations(Faults faults, string operation, Dictionary<string, object> which, string place)
+        {
+            this.faults = faults;
+            this.operation = operation;
+            this.which = which;
+            this.place = place;
+        }
+
+        /// <summary>
+        /// Any effect of the control API, by its name: <c>ApplyAsync("hold-back", new { behind = 2 })</c>.
+        /// </summary>
+        public Task<Fault> ApplyAsync(string effect, object details = null)
+        {
+            var given = Json.Given(Json.Members(details ?? new { }));
+            var request = new Dictionary<string, object>(which)
+            {
+                ["operation"] = operation,
+                ["effect"] = given.Count == 0 ? (object)effect : new Dictionary<string, object> { [effect] = given },
+            };
+            var written = $"{Written("On", operation, which)}.{Written("ApplyAsync", effect, given)}";
+            return faults.AddAsync(request, $"{written}\n  {{0}}\n  {place}");
+        }
+
+        /// <summary>It happens, and the client gets no reply.</summary>
+        public Task<Fault> LoseReplyAsync() => ApplyAsync("lose-reply");
+
+        /// <summary>It does not happen, and the client gets the AMQP condition.</summary>
+        public Task<Fault> RejectAsync(string condition, string description = null) => ApplyAsync("reject", new { condition, description });
+
+        /// <summary>It does not happen, and the client is told to wait.</summary>
+        public Task<Fault> ServerBusyAsync() => RejectAsync("com.microsoft:server-busy");
+
+        /// <summary>A request is answered with this status.</summary>
+        public Task<Fault> AnswerAsync(int status, string condition = null, string description = null)
+        {
+            return ApplyAsync("answer", new { status, condition, description });
+        }
+
+        /// <summary>The link is closed <c>before</c> it happens, or <c>after</c>.</summary>
+        public Task<Fault> DetachAsync(string condition = "amqp:link:detach-forced", string when = "before")
+        {
+            return ApplyAsync("detach", new { condition, when });
+        }
+
+        /// <summary>The connection ends without a close frame <c>before</c> it happens, or <c>after</c>.</summary>
+        public Task<Fault> DropConnectionAsync(string when = "before") => ApplyAsync("drop", new { when });
+
+        /// <summary>It happens later, by the <c>virtual</c> clock or the <c>real</c> one.</summary>
+        public Task<Fault> DelayAsync(TimeSpan by, string clock = "virtual") => ApplyAsync("delay", new { seconds = by, clock });
+
+        /// <summary>The lock ends: before a settlement or renewal, after a delivery.</summary>
+        public Task<Fault> LoseLockAsync() => ApplyAsync("lose-lock");
+
+        /// <summary>The lock of the session ends.</summary>
+        public Task<Fault> LoseSessionLockAsync() => ApplyAsync("lose-session-lock");
+
+        /// <summary>The client is told that its completion has happened, and the message is delivered again.</summary>
+        public Task<Fault> RedeliverAsync() => ApplyAsync("deliver-twice");
+
+        private static string Written(string method, string name, Dictionary<string, object> arguments)
+        {
+            var pairs = arguments.Select(each => $", {each.Key}: {Literal(each.Value)}");
+            return $"{method}({Literal(name)}{string.Concat(pairs)})";
+        }
+
+        private static string Literal(object value) => value is string text ? '"' + text + '"' : value.ToString();
+    }
+
+    /// <summary>A fault that was scripted.</summary>
+    public sealed class Fault
+    {
+        private readonly Faults faults;
+        private readonly string written;
+
+        internal Fault(Faults faults, long id, string written)
+        {
+            this.faults = faults;
+            this.written = written;
+            Id = id;
+        }
+
+        internal long Id { get; }
+
+        /// <summary>How often it fired.</summary>
+        public async Task<long> HitsAsync() => (await faults.AskAsync("GET", this).ConfigureAwait(false)).Number("hits");
+
+        /// <summary>Takes it out; it need not have fired.</summary>
+        public async Task RemoveAsync()
+        {
+            await faults.AskAsync("DELETE", this).ConfigureAwait(false);
+            faults.Forget(this);
+        }
+
+        /// <summary>That it has not fired, and what came near.</summary>
+        internal string Missed(XElement met)
+        {
+            var near = new[]
+            {
+                (met.Number("matched"), "came before its turn"),
+                (met.Number("different"), "came without what was asked for"),
+                (met.Number("elsewhere"), "came in other entities"),
+            };
+            var came = string.Join(", ", near.Where(each => each.Item1 > 0).Select(each => $"{each.Item1} {each.Item2}"));
+            return $"a fault never fired: {written.Replace("{0}", came == "" ? "no such operation came" : came)}";
+        }
+    }
+}

@@ -1,0 +1,137 @@
+using System;
+using System.Collections;
+using System.Collections.Generic;
+using System.Globalization;
+using System.IO;
+using System.Linq;
+using System.Runtime.Serialization.Json;
+using System.Xml;
+using System.Xml.Linq;
+
+namespace ServiceBus.Testing
+{
+    /// <summary>JSON as .NET Standard has it without another package: an XML element for each value.</summary>
+    internal static class Json
+    {
+        /// <summary>Names of members are no XML names: each is the attribute of an element of this name.</summary>
+        private const string Item = "item";
+
+        internal static XElement Read(byte[] text)
+        {
+            using (var reader = JsonReaderWriterFactory.CreateJsonReader(text, XmlDictionaryReaderQuotas.Max))
+            {
+                return XElement.Load(reader);
+            }
+        }
+
+        /// <summary>The JSON of dictionaries, sequences, plain values, and of the properties of any other object.</summary>
+        internal static byte[] Write(object value)
+        {
+            var text = new MemoryStream();
+            using (var writer = JsonReaderWriterFactory.CreateJsonWriter(text))
+            {
+                writer.WriteStartElement("root");
+                WriteValue(writer, value);
+                writer.WriteEndElement();
+            }
+            return text.ToArray();
+        }
+
+        /// <summary>The members of an object by their names.</summary>
+        internal static IDictionary<string, object> Members(object value)
+        {
+            return value as IDictionary<string, object>
+                ?? value.GetType().GetProperties().ToDictionary(each => each.Name, each => each.GetValue(value, null));
+        }
+
+        /// <summary>Members without those that are null.</summary>
+        internal static Dictionary<string, object> Given(IDictionary<string, object> members)
+        {
+            return members.Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
+        }
+
+        internal static string Text(this XElement json, string name)
+        {
+            var member = json.Element(name);
+            return member == null || (string)member.Attribute("type") == "null" ? null : member.Value;
+        }
+
+        internal static long Number(this XElement json, string name)
+        {
+            return json.OptionalNumber(name) ?? 0;
+        }
+
+        internal static long? OptionalNumber(this XElement json, string name)
+        {
+            var text = json.Text(name);
+            return text == null ? (long?)null : long.Parse(text, CultureInfo.InvariantCulture);
+        }
+
+        internal static DateTimeOffset? Time(this XElement json, string name)
+        {
+            var text = json.Text(name);
+            return text == null ? (DateTimeOffset?)null : DateTimeOffset.Parse(text, CultureInfo.InvariantCulture);
+        }
+
+        internal static IEnumerable<XElement> Items(this XElement json, string name)
+        {
+            return json.Element(name)?.Elements() ?? Enumerable.Empty<XElement>();
+        }
+
+        private static void WriteValue(XmlDictionaryWriter writer, object value)
+        {
+            if (value is TimeSpan span)
+            {
+                value = span.TotalSeconds;
+            }
+            if (value is string text)
+            {
+                writer.WriteString(text);
+            }
+            else if (value is DateTimeOffset time)
+            {
+                writer.WriteString(time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture));
+            }
+            else if (value is byte[] bytes)
+            {
+                writer.WriteString(Convert.ToBase64String(bytes));
+            }
+            else if (value is IConvertible plain)
+            {
+                writer.WriteAttributeString("type", value is bool ? "boolean" : "number");
+                writer.WriteString(plain.ToString(CultureInfo.InvariantCulture).ToLowerInvariant());
+            }
+            else if (value == null)
+            {
+                writer.WriteAttributeString("type", "null");
+            }
+            else
+            {
+                WriteElements(writer, value);
+            }
+        }
+
+        private static void WriteElements(XmlDictionaryWriter writer, object value)
+        {
+            if (value is IEnumerable sequence && !(value is IDictionary<string, object>))
+            {
+                writer.WriteAttributeString("type", "array");
+                foreach (var each in sequence)
+                {
+                    writer.WriteStartElement(Item);
+                    WriteValue(writer, each);
+                    writer.WriteEndElement();
+                }
+                return;
+            }
+            writer.WriteAttributeString("type", "object");
+            foreach (var member in Members(value))
+            {
+                writer.WriteStartElement("a", Item, Item);
+                writer.WriteAttributeString(Item, member.Key);
+                WriteValue(writer, member.Value);
+                writer.WriteEndElement();
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Text;
+using System.Xml;
+
+namespace ServiceBus.Testing
+{
+    /// <summary>
+    /// What a namespace holds, in the words of the official emulator's configuration file. The emulator checks it, and names what is
+    /// wrong.
+    /// </summary>
+    public sealed class Topology
+    {
+        private const string DefaultFile = "topology.json";
+
+        private byte[] file;
+
+        /// <summary>Queues, each a name or a <see cref="Queue"/>.</summary>
+        public IList<Queue> Queues { get; } = new List<Queue>();
+
+        /// <summary>Topics with their subscriptions.</summary>
+        public IList<Topic> Topics { get; } = new List<Topic>();
+
+        /// <summary>The block <c>Emulator</c> of a namespace: <c>Settings = { ["Expiry"] = "on-receive" }</c>.</summary>
+        public IDictionary<string, object> Settings { get; } = new Dictionary<string, object>();
+
+        /// <summary>The configuration in a file; a relative path is one beside the tests' assemblies.</summary>
+        public static Topology FromFile(string path)
+        {
+            return new Topology { file = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, path)) };
+        }
+
+        /// <summary>A configuration as text.</summary>
+        public static Topology FromJson(string text)
+        {
+            return new Topology { file = Encoding.UTF8.GetBytes(text) };
+        }
+
+        /// <summary><c>topology.json</c> beside the tests' assemblies, else one queue, <c>queue.1</c>.</summary>
+        internal static Topology Default()
+        {
+            var beside = Path.Combine(AppContext.BaseDirectory, DefaultFile);
+            return File.Exists(beside) ? FromFile(beside) : new Topology { Queues = { "queue.1" } };
+        }
+
+        internal object Encoded()
+        {
+            if (file != null)
+            {
+                return file;
+            }
+            var declared = new Dictionary<string, object>
+            {
+                ["Name"] = "tests",
+                ["Queues"] = Queues.Select(each => each.Encoded()),
+                ["Topics"] = Topics.Select(each => each.Encoded()),
+            };
+            if (Settings.Count > 0)
+            {
+                declared["Emulator"] = Settings;
+            }
+            return new { UserConfig = new { Namespaces = new[] { declared } } };
+        }
+    }
+
+    /// <summary>
+    /// What is common to queues, topics and subscriptions. A property that one of them does not have is refused by the emulator.
+    /// </summary>
+    public abstract class Entity
+    {
+        private readonly Dictionary<string, object> properties = new Dictionary<string, object>();
+
+        internal Entity(string name)
+        {
+            Name = name;
+        }
+
+        /// <summary>The name.</summary>
+        public string Name { get; }
+
+        /// <summary>How long a message is locked.</summary>
+        public TimeSpan LockDuration { set => this["LockDuration"] = value; }
+
+        /// <summary>After how many deliveries a message is dead-lettered.</summary>
+        public int MaxDeliveryCount { set => this["MaxDeliveryCount"] = value; }
+
+        /// <summary>How long messages live that do not say so themselves, and at most.</summary>
+        public TimeSpan DefaultMessageTimeToLive { set => this["DefaultMessageTimeToLive"] = value; }
+
+        /// <summary>Whether expired messages are dead-lettered.</summary>
+        public bool DeadLetteringOnMessageExpiration { set => this["DeadLetteringOnMessageExpiration"] = value; }
+
+        /// <summary>Whether messages are dropped whose id was sent before.</summary>
+        public bool RequiresDuplicateDetection { set => this["RequiresDuplicateDetection"] = value; }
+
+        /// <summary>How long ids are remembered.</summary>
+        public TimeSpan DuplicateDetectionHistoryTimeWindow { set => this["DuplicateDetectionHistoryTimeWindow"] = value; }
+
+        /// <summary>Whether every message must have a session.</summary>
+        public bool RequiresSession { set => this["RequiresSession"] = value; }
+
+        /// <summary>Where messages go instead.</summary>
+        public string ForwardTo { set => this["ForwardTo"] = value; }
+
+        /// <summary>Where dead-lettered messages go instead.</summary>
+        public string ForwardDeadLetteredMessagesTo { set => this["ForwardDeadLetteredMessagesTo"] = value; }
+
+        /// <summary>After which time without use it is deleted.</summary>
+        public TimeSpan AutoDeleteOnIdle { set => this["AutoDeleteOnIdle"] = value; }
+
+        /// <summary>Any other property of the configuration, by its name: <c>["Status"] = "SendDisabled"</c>.</summary>
+        public object this[string property]
+        {
+            set => properties[property] = value is TimeSpan span ? XmlConvert.ToString(span) : value;
+        }
+
+        internal virtual Dictionary<string, object> Encoded()
+        {
+            return new Dictionary<string, object> { ["Name"] = Name, ["Properties"] = properties };
+        }
+    }
+
+    /// <summary>A queue: <c>new Queue("orders") { MaxDeliveryCount = 3 }</c>.</summary>
+    public sealed class Queue : Entity
+    {
+        /// <summary>A queue with the service's defaults.</summary>
+        public Queue(string name)
+            : base(name)
+        {
+        }
+
+        /// <summary>A queue with the service's defaults.</summary>
+        public static implicit operator Queue(string name) => new Queue(name);
+    }
+
+    /// <summary>A topic: <c>new Topic("prices") { Subscriptions = { "all" } }</c>.</summary>
+    public sealed class Topic : Entity
+    {
+        /// <summary>A topic with the service's defaults.</summary>
+        public Topic(string name)
+            : base(name)
+        {
+        }
+
+        /// <summary>Subscriptions, each a name or a <see cref="Subscription"/>.</summary>
+        public IList<Subscription> Subscriptions { get; } = new List<Subscription>();
+
+        internal override Dictionary<string, object> Encoded()
+        {
+            var encoded = base.Encoded();
+            encoded["Subscriptions"] = Subscriptions.Select(each => each.Encoded());
+            return encoded;
+        }
+    }
+
+    /// <summary>A subscription; without rules it selects every message.</summary>
+    public sealed class Subscription : Entity
+    {
+        /// <summary>A subscription with the service's defaults.</summary>
+        public Subscription(string name)
+            : base(name)
+        {
+        }
+
+        /// <summary>What it selects.</summary>
+        public IList<Rule> Rules { get; } = new List<Rule>();
+
+        /// <summary>A subscription with the service's defaults.</summary>
+        public static implicit operator Subscription(string name) => new Subscription(name);
+
+        internal override Dictionary<string, object> Encoded()
+        {
+            var encoded = base.Encoded();
+            encoded["Rules"] = Rules.Select(each => each.Encoded());
+            return encoded;
+        }
+    }
+
+    /// <summary>A rule: <c>new Rule("high") { Sql = "price > 10" }</c>; without a filter it selects every message.</summary>
+    public sealed class Rule
+    {
+        private readonly string name;
+
+        /// <summary>A rule of this name.</summary>
+        public Rule(string name)
+        {
+            this.name = name;
+        }
+
+        /// <summary>An expression that selects.</summary>
+        public string Sql { private get; set; }
+
+        /// <summary>What a message must have: <c>new { Label = "order" }</c>.</summary>
+        public object Correlation { private get; set; }
+
+        /// <summary>Statements that change the copy of the message: <c>SET tag = 'high'</c>.</summary>
+        public string Action { private get; set; }
+
+        internal Dictionary<string, object> Encoded()
+        {
+            var filter = Correlation != null ? "Correlation" : Sql != null ? "Sql" : "True";
+            var properties = new Dictionary<string, object> { ["FilterType"] = filter };
+            if (Correlation != null)
+            {
+                properties["CorrelationFilter"] = Correlation;
+            }
+            if (Sql != null)
+            {
+                properties["SqlFilter"] = new { SqlExpression = Sql };
+            }
+            if (Action != null)
+            {
+                properties["Action"] = new { SqlExpression = Action };
+            }
+            return new Dictionary<string, object> { ["Name"] = name, ["Properties"] = properties };
+        }
+    }
+}

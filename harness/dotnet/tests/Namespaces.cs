@@ -1,0 +1,318 @@
+using System;
+using System.Diagnostics;
+using System.IO;
+using System.Linq;
+using System.Net;
+using System.Net.Sockets;
+using System.Threading.Tasks;
+using Azure.Messaging.ServiceBus;
+using NUnit.Framework;
+using ServiceBus.Testing;
+
+/// <summary>What a namespace does, and what is said when something is wrong.</summary>
+public class Namespaces
+{
+    [Test]
+    public async Task AMessageGoesThroughTheNamespaceOfItsTestAlone()
+    {
+        await With(null, async servicebus =>
+        {
+            await SendAsync(servicebus, "queue.1");
+            await CompleteAsync(servicebus, "queue.1");
+            await servicebus.WaitIdleAsync();
+            Assert.That(await servicebus.IsIdleAsync());
+            var timeline = await servicebus.TimelineAsync("queue.1", "o-17");
+            Assert.That(timeline.Kinds, Is.EqualTo(new[] { "sent", "delivered", "completed" }));
+            Assert.That(timeline[0].ToString(), Is.StringMatching(@"^  \+\d+\.\d{3} s +sent +o-17, in queue\.1, by "));
+            await With(null, async another =>
+            {
+                Assert.That((await another.CountsAsync("queue.1")).Active, Is.EqualTo(0));
+                Assert.That((await another.TimelineAsync()).ToString(), Is.EqualTo("  nothing happened"));
+            });
+        });
+    }
+
+    [Test]
+    public void TheLibraryRefersToDotNetStandardAlone()
+    {
+        var references = typeof(ServiceBusEmulator).Assembly.GetReferencedAssemblies().Select(each => $"{each.Name} {each.Version}");
+        Assert.That(references, Is.EqualTo(new[] { "netstandard 2.0.0.0" }));
+    }
+
+    [Test]
+    public async Task TimeIsItsOwn()
+    {
+        await With(null, async servicebus =>
+        {
+            await servicebus.FreezeAsync();
+            var began = await servicebus.NowAsync();
+            await SendAsync(servicebus, "queue.1", TimeSpan.FromHours(1));
+            Assert.That((await servicebus.CountsAsync("queue.1")).Active, Is.EqualTo(1));
+            await servicebus.AdvanceAsync(TimeSpan.FromSeconds(3600.5));
+            Assert.That(await servicebus.NowAsync() - began, Is.EqualTo(TimeSpan.FromSeconds(3600.5)));
+            Assert.That((await servicebus.CountsAsync("queue.1")).Active, Is.EqualTo(0));
+            await servicebus.ResumeAsync();
+        });
+    }
+
+    [Test]
+    public async Task ATopologyDeclaresWhatItHolds()
+    {
+        var high = new Subscription("high") { Rules = { new Rule("high") { Sql = "price > 10", Action = "SET tag = 'high'" } } };
+        var red = new Subscription("red") { Rules = { new Rule("red") { Correlation = new { Label = "red" } } } };
+        var topology = new Topology
+        {
+            Queues = { "plain", new Queue("strict") { MaxDeliveryCount = 1, LockDuration = TimeSpan.FromSeconds(5) } },
+            Topics = { new Topic("prices") { RequiresDuplicateDetection = true, Subscriptions = { high, red, "all" } } },
+            Settings = { ["Expiry"] = "on-receive" },
+        };
+        await With(topology, async servicebus =>
+        {
+            foreach (var entity in new[] { "plain", "strict/$DeadLetterQueue", "prices/Subscriptions/all" })
+            {
+                Assert.That((await servicebus.CountsAsync(entity)).Active, Is.EqualTo(0));
+            }
+            var said = (await servicebus.ExplainAsync("prices/Subscriptions/high", new { price = 3 }))["high"];
+            Assert.That(said.Matched, Is.False);
+            Assert.That(said.Expression, Is.EqualTo("price > 10"));
+            Assert.That((await servicebus.ExplainAsync("prices/Subscriptions/high", new { price = 12 }))["high"].Matched);
+            Assert.That((await servicebus.ExplainAsync("prices/Subscriptions/red", null, new { Label = "red" }))["red"].Matched);
+        });
+    }
+
+    [Test]
+    public async Task AConfigurationIsAFileOrText()
+    {
+        var text = "{\"UserConfig\":{\"Namespaces\":[{\"Name\":\"n\",\"Queues\":[{\"Name\":\"told\"}]}]}}";
+        var file = Path.GetTempFileName();
+        File.WriteAllText(file, text);
+        await With(Topology.FromFile(file), servicebus => servicebus.CountsAsync("told"));
+        await With(Topology.FromJson(text), servicebus => servicebus.CountsAsync("told"));
+        File.Delete(file);
+    }
+
+    [Test]
+    public async Task SessionsAreTold()
+    {
+        await With(new Topology { Queues = { new Queue("carts") { RequiresSession = true } } }, async servicebus =>
+        {
+            await new ServiceBusClient(servicebus.ConnectionString).CreateSender("carts")
+                .SendMessageAsync(new ServiceBusMessage("add") { SessionId = "cart-7" });
+            var cart = (await servicebus.SessionsAsync("carts")).Single();
+            var told = new object[] { cart.Id, cart.Active, cart.Holder, cart.State };
+            Assert.That(told, Is.EqualTo(new object[] { "cart-7", 1, null, null }));
+            StringAssert.Contains("cart-7", await SaidAsync(() => servicebus.LoseSessionLockAsync("carts", "cart-7")));
+            await servicebus.ResetAsync();
+            Assert.That(await servicebus.SessionsAsync("carts"), Is.Empty);
+        });
+    }
+
+    [Test]
+    public async Task ConnectionStringsNameTheListeners()
+    {
+        await With(null, servicebus =>
+        {
+            StringAssert.StartsWith("Endpoint=sb://127.0.0.1:", servicebus.AdministrationConnectionString);
+            StringAssert.EndsWith("UseDevelopmentEmulator=true;", servicebus.ConnectionString);
+            StringAssert.DoesNotContain("UseDevelopmentEmulator", servicebus.TlsConnectionString);
+            var plain = servicebus.ConnectionString.Replace("UseDevelopmentEmulator=true;", "");
+            Assert.That(servicebus.TlsConnectionString, Is.Not.EqualTo(plain));
+            Assert.That(File.Exists(servicebus.CaCertificate));
+            return Task.FromResult(0);
+        });
+    }
+
+    [Test]
+    public async Task WhatIsWaitedForInVainIsASentence()
+    {
+        await With(null, async servicebus =>
+        {
+            var within = TimeSpan.FromMilliseconds(20);
+            var said = await SaidAsync(() => servicebus.WaitForReceiverAsync("queue.1", within));
+            Assert.That(said, Is.EqualTo("queue.1: no client receives from it within 0.02 s"));
+            await SendAsync(servicebus, "queue.1");
+            await new ServiceBusClient(servicebus.ConnectionString).CreateReceiver("queue.1").ReceiveMessageAsync();
+            StringAssert.Contains("queue.1", await SaidAsync(() => servicebus.WaitIdleAsync(within)));
+        });
+    }
+
+    [Test]
+    public async Task AFaultFires()
+    {
+        await With(null, async servicebus =>
+        {
+            var refused = await servicebus.Faults.On("http", entity: "queue.1", name: "POST").AnswerAsync(503);
+            await SaidAsync(() => SendAsync(servicebus, "queue.1"));
+            Assert.That(await refused.HitsAsync(), Is.EqualTo(1));
+            await refused.RemoveAsync();
+            await SendAsync(servicebus, "queue.1");
+            await (await servicebus.Faults.On("complete").LoseReplyAsync()).RemoveAsync();
+            await servicebus.Faults.ServiceUpdateAsync();
+        });
+    }
+
+    [Test]
+    public async Task AFaultThatNeverFiredFailsItsTest()
+    {
+        var said = await SaidAsync(() => With(new Topology { Queues = { "a", "b" } }, async servicebus =>
+        {
+            await servicebus.Faults.On("complete", entity: "a").LoseLockAsync();
+            await servicebus.Faults.On("http", entity: "a", nth: 2).AnswerAsync(503);
+            await SendAsync(servicebus, "a");
+            await SendAsync(servicebus, "b");
+        }));
+        var lines = said.Split('\n');
+        Assert.That(lines[0], Is.EqualTo("a fault never fired: On(\"complete\", entity: \"a\").ApplyAsync(\"lose-lock\")"));
+        Assert.That(lines[1], Is.EqualTo("  no such operation came"));
+        Assert.That(lines[2], Is.StringMatching(@"^  scripted at .*Namespaces\.cs:\d+$"));
+        Assert.That(lines[4], Is.EqualTo("  1 came before its turn, 1 came in other entities"));
+        Assert.That(lines[6], Is.EqualTo("hint: have the test do what the fault is on, or take the fault out with `RemoveAsync()`"));
+        Assert.That(lines[7], Is.StringMatching(@"^timeline of test-\d+$"));
+        StringAssert.Contains(" sent ", lines[8]);
+    }
+
+    [Test]
+    public async Task WhatATestFailsWithIsToldWithTheTimeline()
+    {
+        var said = await SaidAsync(() => ServiceBusEmulator.TestAsync(async servicebus =>
+        {
+            await servicebus.Faults.On("complete").LoseReplyAsync();
+            await SendAsync(servicebus, "queue.1");
+            throw new InvalidOperationException("another");
+        }));
+        Assert.That(said, Is.StringMatching(@"^another\ntimeline of test-\d+\n.* sent +o-17"));
+        StringAssert.DoesNotContain("never fired", said);
+        said = await SaidAsync(() => ServiceBusEmulator.TestAsync(_ => throw new IgnoreException("not here")));
+        Assert.That(said, Is.EqualTo("not here"));
+        StringAssert.StartsWith("a fault never fired: ", await SaidAsync(() => ServiceBusEmulator.TestAsync(
+            servicebus => servicebus.Faults.On("complete").LoseReplyAsync())));
+    }
+
+    [Test]
+    public async Task AMistakeInAFaultIsASentence()
+    {
+        await With(null, async servicebus =>
+        {
+            StringAssert.Contains("complet", await SaidAsync(() => servicebus.Faults.On("complet").LoseLockAsync()));
+            StringAssert.Contains("lose-lok", await SaidAsync(() => servicebus.Faults.On("send").ApplyAsync("lose-lok")));
+            StringAssert.Contains("behin", await SaidAsync(() => servicebus.Faults.On("send").ApplyAsync("hold-back", new { behin = 2 })));
+        });
+    }
+
+    [Test]
+    public async Task AMistakeInATopologyIsASentence()
+    {
+        var queues = new[] { new Queue("a") { ["MaxDeliveries"] = 3 }, new Queue("b") { LockDuration = TimeSpan.FromSeconds(1) } };
+        var topology = new Topology { Queues = { queues[0], queues[1] } };
+        var said = await SaidAsync(() => ServiceBusEmulator.StartAsync(topology));
+        StringAssert.StartsWith("the topology cannot be served: ", said);
+        StringAssert.Contains("Queues[0].Properties.MaxDeliveries", said);
+        StringAssert.Contains("did you mean \"MaxDeliveryCount\"?; ", said);
+        StringAssert.EndsWith("Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)", said);
+        StringAssert.Contains("none.json", await SaidAsync(() => ServiceBusEmulator.StartAsync(Topology.FromFile("none.json"))));
+    }
+
+    [Test]
+    public async Task WhatIsNoEmulatorIsRefused()
+    {
+        var before = Environment.GetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN");
+        var hint = "; check EmulatorProcess.Options and SERVICEBUS_EMULATOR_BIN";
+        try
+        {
+            Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/nowhere/emulator");
+            var said = await SaidAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(said, Is.EqualTo("SERVICEBUS_EMULATOR_BIN names /nowhere/emulator, which is no program: name one, or unset it"));
+            Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/bin/true");
+            said = await SaidAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(said, Is.EqualTo($"the emulator did not start: /bin/true is no emulator{hint}"));
+            Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/bin/cat");
+            said = await SaidAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(said, Is.StringMatching($"^the emulator did not start: .*cat: unrecognized option .*{hint}$"));
+            Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/etc/passwd");
+            said = await SaidAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(said, Is.StringMatching($"^the emulator did not start: /etc/passwd: .*{hint}$"));
+        }
+        finally
+        {
+            Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", before);
+        }
+    }
+
+    [Test]
+    public async Task APortInUseAndAnUnknownOptionAreSentences()
+    {
+        var taken = new TcpListener(IPAddress.Loopback, 0);
+        taken.Start();
+        var port = ((IPEndPoint)taken.LocalEndpoint).Port.ToString();
+        var said = await SaidAsync(() => EmulatorProcess.StartAsync("--amqp-port", port));
+        StringAssert.StartsWith($"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use", said);
+        taken.Stop();
+        StringAssert.Contains("--amqp-prot", await SaidAsync(() => EmulatorProcess.StartAsync("--amqp-prot", "1")));
+    }
+
+    [Test]
+    public async Task AnEmulatorThatDiesIsASentence()
+    {
+        var emulator = await EmulatorProcess.StartAsync("--tier", "premium");
+        var servicebus = await ServiceBusEmulator.StartAsync(null, emulator);
+        Process.GetProcessById(emulator.Id).Kill();
+        var sentence = @"^the emulator ended with exit code \d+ in the middle of the run: start the run again ";
+        Assert.That(await SaidAsync(() => servicebus.CountsAsync("queue.1")), Is.StringMatching(sentence));
+        Assert.That(await SaidAsync(() => ServiceBusEmulator.StartAsync(null, emulator)), Is.StringMatching(sentence));
+        Assert.That(await SaidAsync(() => servicebus.DisposeAsync()), Is.StringMatching(sentence));
+    }
+
+    [Test]
+    public async Task AnEmulatorOfItsOwnEnds()
+    {
+        var emulator = await EmulatorProcess.StartAsync();
+        var process = Process.GetProcessById(emulator.Id);
+        await (await ServiceBusEmulator.StartAsync(null, emulator)).DisposeAsync();
+        await emulator.StopAsync();
+        Assert.That(process.WaitForExit(0) || process.HasExited);
+    }
+
+    /// <summary>What `await using` does.</summary>
+    private static async Task With(Topology topology, Func<ServiceBusEmulator, Task> test)
+    {
+        var servicebus = await ServiceBusEmulator.StartAsync(topology);
+        try
+        {
+            await test(servicebus);
+        }
+        finally
+        {
+            await servicebus.DisposeAsync();
+        }
+    }
+
+    private static Task SendAsync(ServiceBusEmulator servicebus, string entity, TimeSpan? timeToLive = null)
+    {
+        var message = new ServiceBusMessage("12") { MessageId = "o-17", TimeToLive = timeToLive };
+        return new ServiceBusClient(servicebus.ConnectionString).CreateSender(entity).SendMessageAsync(message);
+    }
+
+    private static async Task CompleteAsync(ServiceBusEmulator servicebus, string entity)
+    {
+        var receiver = new ServiceBusClient(servicebus.ConnectionString).CreateReceiver(entity);
+        await receiver.CompleteMessageAsync(await receiver.ReceiveMessageAsync());
+    }
+
+    private static async Task<string> SaidAsync(Func<Task> work)
+    {
+        return (await FailureAsync(work) ?? throw new AssertionException("it does not fail")).Message;
+    }
+
+    private static async Task<Exception> FailureAsync(Func<Task> work)
+    {
+        try
+        {
+            await work();
+            return null;
+        }
+        catch (Exception error)
+        {
+            return error;
+        }
+    }
+}
