@@ -44,7 +44,7 @@ pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLin
 pub(crate) use session::Accepted;
 
 /// How the timeline names the harness; it reads as "delivered to the test".
-pub(crate) const CONTAINER: &str = "the test";
+pub(crate) const CONTAINER: &str = servicebus_assertions::TEST_CLIENT;
 
 /// How many operations and unsettled messages a test may have at a time.
 const CHANNELS: u16 = 4095;

@@ -23,96 +23,54 @@
 
 mod attached;
 mod expectation;
-mod failure;
-mod held;
-mod hint;
 mod kinds;
-mod look;
+mod looking;
 mod macros;
-mod message_count;
-mod recorded;
-mod selector;
-mod sessions;
-mod unsettled_sends;
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{future::Future, pin::Pin};
 
 use crate::clients::SubQueueClient;
 
 pub use expectation::{
     AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
 };
-pub use failure::AssertionFailed;
 pub use kinds::{
-    Abandoned, Attached, Completed, DeadLettered, Deferred, Delivered, Expired, Forwarded,
-    LockNotRenewed, LockRenewed, NotAbandoned, NotCompleted, NotDeadLettered, NotDeferred,
-    NotDelivered, NotExpired, NotForwarded, NotScheduled, Scheduled,
+    Abandoned, Attached, Completed, CountsMessages, DeadLettered, Deferred, Delivered, Empty,
+    Expired, Forwarded, LockNotRenewed, LockRenewed, MessageCount, NoCount, NotAbandoned,
+    NotCompleted, NotDeadLettered, NotDeferred, NotDelivered, NotExpired, NotForwarded,
+    NotScheduled, Scheduled, SessionOrder, SessionState, UnsettledSends,
 };
-pub use message_count::{CountsMessages, Empty, MessageCount, NoCount};
-pub use sessions::{SessionOrder, SessionState};
-pub use unsettled_sends::UnsettledSends;
+pub use servicebus_assertions::AssertionFailed;
 
-pub(crate) use look::left_behind;
+use looking::Looking;
 
-use failure::{Report, UNCHECKABLE};
-use look::{Looked, known, poll};
+/// The future of an assertion.
+pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
 
-/// By how much a time may differ, unless said otherwise: a busy machine takes a while from the one look at its clock to
-/// the other.
-const TOLERANCE: Duration = Duration::from_secs(10);
-
-impl SubQueueClient {
-    /// Expects no messages in the queue or subscription; dead letters may be.
-    pub fn expect_empty(&self) -> Expectation<Empty> {
-        Empty::of(self)
-    }
-
-    /// Expects exact numbers of messages.
-    pub fn expect_message_count(&self) -> Expectation<NoCount> {
-        MessageCount::of(self)
-    }
-
-    /// Expects bounds of how many sends ever waited for their outcome at once.
-    pub fn expect_unsettled_sends(&self) -> Expectation<UnsettledSends> {
-        UnsettledSends::of(self)
-    }
-
-    /// Expects messages of a session in the queue, in an order.
-    pub fn expect_session_order(&self, session: impl Into<String>) -> Expectation<SessionOrder> {
-        SessionOrder::of(self, session)
-    }
-
-    /// Expects something to be kept with a session.
-    pub fn expect_session_state(&self, session: impl Into<String>) -> Expectation<SessionState> {
-        SessionState::of(self, session)
-    }
+/// Checks an expectation; the compiler says what one lacks that expects nothing yet.
+#[doc(hidden)]
+pub fn checking<K: Kind>(expectation: Expectation<K>) -> Checking {
+    expectation.into_future()
 }
 
 /// What a comparison observes: that it holds, or in the first line why not; nothing where the assertion could not look.
 fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<String> {
     match checked {
         Ok(()) => Some(format!("holds{expected}")),
+        Err(failure) if failure.is_unchecked() => None,
         Err(failure) => {
             let text = failure.to_string();
-            let rendered = text.lines().next().unwrap_or_default();
-            (!rendered.contains(UNCHECKABLE)).then(|| rendered.to_owned())
+            Some(text.lines().next().unwrap_or_default().to_owned())
         }
     }
 }
 
-/// The future of an assertion.
-pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
-
-/// How many were found, as a sentence says it.
-fn found(number: u64) -> String {
-    match number {
-        0 => "none".to_owned(),
-        some => some.to_string(),
+/// Describes the messages of these clients, which no receiver has taken.
+pub(crate) async fn left_behind(clients: &[SubQueueClient]) -> String {
+    let mut parts = Vec::new();
+    for client in clients {
+        let looking = Looking::new(client.clone(), None);
+        parts.push(servicebus_assertions::left_behind(&looking, client.sub_queue()).await);
     }
-}
-
-/// Checks an expectation; the compiler says what one lacks that expects nothing yet.
-#[doc(hidden)]
-pub fn checking<K: Kind>(expectation: Expectation<K>) -> Checking {
-    expectation.into_future()
+    parts.join("\n\n")
 }

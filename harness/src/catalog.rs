@@ -1,332 +1,43 @@
-//! What a namespace says it holds.
-//!
-//! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
-//! messages need it: the names of the entities, and the settings that explain where a message is.
+//! What a topology declares, as a catalog of its entities.
 
-use std::{error::Error, fmt};
-
-use serde_json::Value;
-use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
+pub(crate) use servicebus_assertions::{
+    Catalog, Declared, EntityKind, UnknownEntity, subscription_path, topic_and_name,
+};
 use servicebus_emulator::{
     broker,
     config::{Config, properties_json},
 };
 
-use crate::text;
-
-/// The entities of a namespace.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Catalog {
-    entities: Vec<Declared>,
-}
-
-/// What matters about an entity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Declared {
-    pub(crate) kind: EntityKind,
-    pub(crate) name: String,
-    pub(crate) max_delivery_count: Option<u32>,
-    pub(crate) dead_letters_expired: bool,
-    pub(crate) requires_session: bool,
-    pub(crate) forwards_to: Option<String>,
-}
-
-impl Catalog {
-    /// Takes what the first namespace of a configuration declares.
-    pub(crate) fn declared(config: &Config) -> Self {
-        let of = |kind: EntityKind, name: String, description| {
-            Declared::of(kind, name, &properties_json(kind.into(), description))
-        };
-        let Some(namespace) = config.namespaces.first() else {
-            return Self::default();
-        };
-        let queues = namespace.queues.iter();
-        let queues = queues.map(|(path, queue)| of(EntityKind::Queue, path.to_string(), queue));
-        let topics = namespace.topics.iter().flat_map(|topic| {
-            let own = of(
-                EntityKind::Topic,
-                topic.path.to_string(),
-                &topic.description,
-            );
-            let subscriptions = topic.subscriptions.iter().map(|subscription| {
-                let path = subscription_path(topic.path.as_str(), &subscription.name);
-                of(EntityKind::Subscription, path, &subscription.description)
-            });
-            subscriptions.chain([own]).collect::<Vec<_>>()
+/// Takes what the first namespace of a configuration declares.
+pub(crate) fn declared(config: &Config) -> Catalog {
+    let of = |kind, name: String, description| {
+        Declared::of(kind, name, &properties_json(broker_kind(kind), description))
+    };
+    let Some(namespace) = config.namespaces.first() else {
+        return Catalog::default();
+    };
+    let queues = namespace.queues.iter();
+    let queues = queues.map(|(path, queue)| of(EntityKind::Queue, path.to_string(), queue));
+    let topics = namespace.topics.iter().flat_map(|topic| {
+        let own = of(
+            EntityKind::Topic,
+            topic.path.to_string(),
+            &topic.description,
+        );
+        let subscriptions = topic.subscriptions.iter().map(|subscription| {
+            let path = subscription_path(topic.path.as_str(), &subscription.name);
+            of(EntityKind::Subscription, path, &subscription.description)
         });
-        queues.chain(topics).collect()
-    }
-
-    /// Takes what an emulator lists.
-    pub(crate) fn listed(queues: Queues, topics: Topics, subscriptions: Subscriptions) -> Self {
-        let declared = |kind| {
-            move |(name, properties): (String, Properties)| Declared::of(kind, name, &properties)
-        };
-        let queues = queues.queues.into_iter();
-        let queues = queues.map(|queue| (queue.name, queue.properties));
-        let topics = topics.topics.into_iter();
-        let topics = topics.map(|topic| (topic.name, topic.properties));
-        let subscriptions = subscriptions.subscriptions.into_iter();
-        let subscriptions = subscriptions.map(|it| (it.name, it.properties));
-        queues
-            .map(declared(EntityKind::Queue))
-            .chain(topics.map(declared(EntityKind::Topic)))
-            .chain(subscriptions.map(declared(EntityKind::Subscription)))
-            .collect()
-    }
-
-    /// Returns every entity, by kind and name.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (EntityKind, &str)> {
-        let entities = self.entities.iter();
-        entities.map(|entity| (entity.kind, entity.name.as_str()))
-    }
-
-    /// Finds an entity of a kind by name, in any case.
-    pub(crate) fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
-        let mut entities = self.of_kind(kind);
-        entities.find(|entity| entity.name.eq_ignore_ascii_case(name))
-    }
-
-    /// Names the entities there are, when the one that was asked for is not among them. A subscription of a topic
-    /// that is unknown is not what is missing: the topic is.
-    pub(crate) fn missing(&self, kind: EntityKind, name: &str) -> Option<UnknownEntity> {
-        if self.find(kind, name).is_some() {
-            return None;
-        }
-        let subscription = topic_and_name(name).filter(|_| kind == EntityKind::Subscription);
-        if let Some((topic, name)) = subscription {
-            let missing = self.missing(EntityKind::Topic, topic);
-            return missing.or_else(|| Some(self.missing_subscription(topic, name)));
-        }
-        let mut others = self.entities.iter();
-        let instead = others.find(|entity| entity.name.eq_ignore_ascii_case(name));
-        let known = self.of_kind(kind).map(|entity| entity.name.clone());
-        Some(UnknownEntity {
-            kind,
-            name: name.to_owned(),
-            instead: instead.map(|entity| entity.kind),
-            known: text::nearest_first(name, known.collect()),
-        })
-    }
-
-    fn missing_subscription(&self, topic: &str, name: &str) -> UnknownEntity {
-        let kind = EntityKind::Subscription;
-        let known = self.of_kind(kind).filter_map(|entity| {
-            let (of, name) = topic_and_name(&entity.name)?;
-            of.eq_ignore_ascii_case(topic).then(|| name.to_owned())
-        });
-        UnknownEntity {
-            kind,
-            name: subscription_path(topic, name),
-            instead: None,
-            known: text::nearest_first(name, known.collect()),
-        }
-    }
-
-    /// Returns every entity of a kind.
-    pub(crate) fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &Declared> {
-        let entities = self.entities.iter();
-        entities.filter(move |entity| entity.kind == kind)
-    }
+        subscriptions.chain([own]).collect::<Vec<_>>()
+    });
+    queues.chain(topics).collect()
 }
 
-impl FromIterator<Declared> for Catalog {
-    fn from_iter<I: IntoIterator<Item = Declared>>(entities: I) -> Self {
-        Self {
-            entities: entities.into_iter().collect(),
-        }
-    }
-}
-
-impl Declared {
-    fn of(kind: EntityKind, name: String, properties: &Properties) -> Self {
-        let target = properties["ForwardTo"].as_str();
-        Self {
-            kind,
-            max_delivery_count: properties["MaxDeliveryCount"]
-                .as_u64()
-                .and_then(|count| u32::try_from(count).ok()),
-            dead_letters_expired: properties["DeadLetteringOnMessageExpiration"]
-                == Value::Bool(true),
-            requires_session: properties["RequiresSession"] == Value::Bool(true),
-            forwards_to: target
-                .filter(|target| !target.is_empty())
-                .map(str::to_owned),
-            name,
-        }
-    }
-}
-
-/// How many entities are named that there are.
-const LISTED: usize = 10;
-
-/// A queue, topic or subscription that the namespace does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnknownEntity {
-    /// What was asked for.
-    pub(crate) kind: EntityKind,
-    /// The name that was asked for; that of a subscription has its topic in it.
-    pub(crate) name: String,
-    /// What the namespace has instead under this name.
-    pub(crate) instead: Option<EntityKind>,
-    /// Those of this kind that there are, the most similar name first; of a topic's subscriptions, its own.
-    pub(crate) known: Vec<String>,
-}
-
-impl fmt::Display for UnknownEntity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, .. } = self;
-        let topic = topic_and_name(name).filter(|_| *kind == EntityKind::Subscription);
-        match topic {
-            Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
-            None => write!(f, "there is no {kind} \"{name}\"")?,
-        }
-        let (asked, who) = match topic {
-            Some((_, name)) => (name, "it"),
-            None => (name.as_str(), "the namespace"),
-        };
-        match (self.instead, self.known.as_slice()) {
-            (Some(instead), _) => write!(f, "; it is a {instead}"),
-            (None, []) => write!(f, "; {who} has no {kind}s"),
-            (None, known) => {
-                match text::is_near(asked, &known[0]) {
-                    true => write!(f, "; did you mean {:?}? {} has ", known[0], capital(who))?,
-                    false => write!(f, "; {who} has ")?,
-                }
-                let listed = known.iter().take(LISTED).map(String::as_str);
-                f.write_str(&Vec::from_iter(listed).join(", "))?;
-                match known.len().checked_sub(LISTED) {
-                    Some(more @ 1..) => write!(f, " and {more} more"),
-                    _ => Ok(()),
-                }
-            }
-        }
-    }
-}
-
-/// Begins a sentence.
-fn capital(words: &str) -> String {
-    let (first, rest) = words.split_at(1);
-    first.to_uppercase() + rest
-}
-
-impl Error for UnknownEntity {}
-
-/// Between the name of a topic and that of its subscription.
-const SUBSCRIPTIONS: &str = "/Subscriptions/";
-
-/// What kind of entity has a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EntityKind {
-    /// A queue.
-    Queue,
-    /// A topic.
-    Topic,
-    /// A subscription, whose name is `topic/Subscriptions/name`.
-    Subscription,
-}
-
-impl fmt::Display for EntityKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "queue",
-            Self::Topic => "topic",
-            Self::Subscription => "subscription",
-        })
-    }
-}
-
-impl From<EntityKind> for broker::EntityKind {
-    fn from(kind: EntityKind) -> Self {
-        match kind {
-            EntityKind::Queue => Self::Queue,
-            EntityKind::Topic => Self::Topic,
-            EntityKind::Subscription => Self::Subscription,
-        }
-    }
-}
-
-/// Returns the address of a subscription.
-pub(crate) fn subscription_path(topic: &str, name: &str) -> String {
-    format!("{topic}{SUBSCRIPTIONS}{name}")
-}
-
-/// Returns the topic and the name of a subscription.
-pub(crate) fn topic_and_name(path: &str) -> Option<(&str, &str)> {
-    path.split_once(SUBSCRIPTIONS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn catalog() -> Catalog {
-        let queues = r#"{"queues":[
-            {"name":"billing","properties":{"ForwardTo":"orders"}},
-            {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
-        ]}"#;
-        let topics = r#"{"topics":[{"name":"prices","properties":{},"subscriptions":["eu"]},{"name":"news","properties":{},"subscriptions":[]}]}"#;
-        let subscriptions = r#"{"subscriptions":[{"name":"prices/Subscriptions/eu","properties":{"MaxDeliveryCount":5},"rules":[]}]}"#;
-        Catalog::listed(
-            serde_json::from_str(queues).unwrap(),
-            serde_json::from_str(topics).unwrap(),
-            serde_json::from_str(subscriptions).unwrap(),
-        )
-    }
-
-    #[test]
-    fn an_entity_is_found_in_any_case() {
-        let catalog = catalog();
-        let orders = catalog.find(EntityKind::Queue, "Orders").unwrap();
-        assert_eq!(orders.max_delivery_count, Some(3));
-        assert!(orders.dead_letters_expired);
-        assert_eq!(orders.forwards_to, None);
-        let billing = catalog.find(EntityKind::Queue, "billing").unwrap();
-        assert_eq!(billing.forwards_to.as_deref(), Some("orders"));
-        let subscription = "Prices/subscriptions/EU";
-        let eu = catalog.find(EntityKind::Subscription, subscription);
-        assert_eq!(eu.unwrap().max_delivery_count, Some(5));
-        assert_eq!(catalog.missing(EntityKind::Queue, "ORDERS"), None);
-    }
-
-    #[test]
-    fn an_unknown_entity_comes_with_the_known_ones() {
-        use EntityKind::{Queue, Subscription, Topic};
-        let cases = [
-            (
-                Queue,
-                "ordres",
-                "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders, billing",
-            ),
-            (
-                Queue,
-                "prices",
-                "there is no queue \"prices\"; it is a topic",
-            ),
-            (
-                Topic,
-                "prises",
-                "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices, news",
-            ),
-            (
-                Subscription,
-                "prices/Subscriptions/us",
-                "the topic \"prices\" has no subscription \"us\"; it has eu",
-            ),
-            (
-                Subscription,
-                "news/Subscriptions/us",
-                "the topic \"news\" has no subscription \"us\"; it has no subscriptions",
-            ),
-            (
-                Subscription,
-                "prises/Subscriptions/eu",
-                "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices, news",
-            ),
-        ];
-        for (kind, name, expected) in cases {
-            let missing = catalog().missing(kind, name).unwrap();
-            assert_eq!(missing.to_string(), expected);
-        }
+/// The kind by the name that the broker has for it.
+pub(crate) fn broker_kind(kind: EntityKind) -> broker::EntityKind {
+    match kind {
+        EntityKind::Queue => broker::EntityKind::Queue,
+        EntityKind::Topic => broker::EntityKind::Topic,
+        EntityKind::Subscription => broker::EntityKind::Subscription,
     }
 }

@@ -16,10 +16,11 @@ mod session_receiver;
 use std::{fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use servicebus_assertions::{Event, Place, TEST_CLIENT, Timeline};
 
 use crate::{
     action::Action,
-    amqp::{CONTAINER, IncomingMessage, ReceiveMode, ReceiverLink},
+    amqp::{IncomingMessage, ReceiveMode, ReceiverLink},
     backend::{Answer, Backend, TimelineQuery},
     background::CancelSignal,
     catalog::EntityKind,
@@ -30,14 +31,13 @@ use crate::{
     error::control::ControlError,
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
-    timeline::{Event, Timeline},
 };
 
 pub use entity_clients::{QueueClient, SubscriptionClient, TopicClient};
 use locked_message::Hold;
 pub use locked_message::LockedMessage;
 pub use purge::Purged;
-pub use send::ScheduledEnqueueTime;
+pub use servicebus_assertions::ScheduledEnqueueTime;
 use servicebus_control_api::Receiver;
 pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
@@ -46,33 +46,29 @@ pub use session_receiver::SessionReceiver;
 #[derive(Debug, Clone)]
 pub struct SubQueueClient {
     pub(crate) connections: Arc<Connections>,
-    kind: EntityKind,
-    owner: String,
-    path: String,
+    place: Place,
 }
 
 impl SubQueueClient {
     /// Returns the address, such as `orders/$DeadLetterQueue`.
     pub fn path(&self) -> &str {
-        &self.path
+        self.place.path()
     }
 
     /// Returns the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
     pub fn owner_path(&self) -> &str {
-        &self.owner
+        self.place.owner_path()
     }
 
     /// Returns what kind of entity it belongs to.
     pub fn kind(&self) -> EntityKind {
-        self.kind
+        self.place.kind()
     }
 
     pub(crate) fn new(connections: Arc<Connections>, kind: EntityKind, owner: String) -> Self {
         Self {
             connections,
-            kind,
-            path: owner.clone(),
-            owner,
+            place: Place::new(kind, owner),
         }
     }
 
@@ -89,7 +85,7 @@ impl SubQueueClient {
     /// Looks at every message, or says why not.
     pub(crate) async fn try_peek(&self) -> Result<Vec<ReceivedMessage>, Error> {
         let peeked = self
-            .run(|client| async move { client.connections.amqp.peek(&client.path).await })
+            .run(|client| async move { client.connections.amqp.peek(client.path()).await })
             .await;
         self.outcome(format!("peek {self}"), peeked).await
     }
@@ -107,7 +103,7 @@ impl SubQueueClient {
     /// Counts the messages, or says why not.
     pub(crate) async fn try_counts(&self) -> Result<Counts, Error> {
         let operation = format!("count the messages of {self}");
-        let counted = self.ask(operation, |client| client.backend().counts(&client.path));
+        let counted = self.ask(operation, |client| client.backend().counts(client.path()));
         let mut counts = counted.await?;
         if self.backend().control_url().is_none() {
             counts.deferred = self.peeked_as_deferred().await?;
@@ -117,7 +113,7 @@ impl SubQueueClient {
 
     /// Counts the deferred messages by peeking, where the namespace does not count them.
     async fn peeked_as_deferred(&self) -> Result<u64, Error> {
-        if self.kind == EntityKind::Topic {
+        if self.kind() == EntityKind::Topic {
             return Ok(0);
         }
         let peeked = self.try_peek().await?;
@@ -210,19 +206,15 @@ impl SubQueueClient {
 
     /// Returns what happened here so far, or says why not.
     pub(crate) async fn try_timeline(&self) -> Result<Timeline, Error> {
-        self.ask_for_timeline(false).await
-    }
-
-    /// The same with the messages behind the events, where the emulator keeps them.
-    pub(crate) async fn timeline_with_messages(&self) -> Result<Timeline, Error> {
-        self.ask_for_timeline(true).await
+        let (timeline, _) = self.ask_for_timeline(false).await?;
+        Ok(timeline)
     }
 
     /// Returns what happened to the message of this sequence number, and to nothing else.
     pub(crate) async fn events_of(&self, sequence_number: i64) -> Result<Vec<Event>, ControlError> {
         self.run(|client| async move {
             let query = TimelineQuery {
-                entity: &client.path,
+                entity: client.path(),
                 sequence_number: Some(sequence_number),
                 messages: false,
             };
@@ -241,11 +233,15 @@ impl SubQueueClient {
         Some(shown)
     }
 
-    async fn ask_for_timeline(&self, messages: bool) -> Result<Timeline, Error> {
+    /// Returns the same, and if asked the messages behind the events, where the emulator keeps them.
+    pub(crate) async fn ask_for_timeline(
+        &self,
+        messages: bool,
+    ) -> Result<(Timeline, Option<Vec<ReceivedMessage>>), Error> {
         let operation = format!("get the timeline of {self}");
         let asked = self.ask(operation, move |client| {
             let query = TimelineQuery {
-                entity: &client.path,
+                entity: client.path(),
                 sequence_number: None,
                 messages,
             };
@@ -255,15 +251,17 @@ impl SubQueueClient {
         let messages = answer.messages.take().map(decoded);
         let declared = self.declared().await;
         let limit = declared.and_then(|declared| declared.max_delivery_count);
-        Ok(Timeline::new(&self.path, answer, limit).with_messages(messages))
+        Ok((Timeline::new(self.path(), answer, limit), messages))
     }
 
     /// Returns the receivers of the code under test.
     pub(crate) async fn try_receivers(&self) -> Result<Vec<Receiver>, Error> {
         let operation = format!("list the receivers of {self}");
-        let listed = self.ask(operation, |client| client.backend().receivers(&client.path));
+        let listed = self.ask(operation, |client| {
+            client.backend().receivers(client.path())
+        });
         let mut receivers = listed.await?;
-        receivers.retain(|receiver| receiver.client != CONTAINER);
+        receivers.retain(|receiver| receiver.client != TEST_CLIENT);
         Ok(receivers)
     }
 
@@ -272,7 +270,7 @@ impl SubQueueClient {
         mode: ReceiveMode,
         within: Duration,
     ) -> Result<Option<(ReceiverLink, IncomingMessage)>, AmqpError> {
-        let path = self.path.clone();
+        let path = self.path().to_owned();
         let receive = move |connections: Arc<Connections>, mut cancel: CancelSignal| async move {
             let receiver = connections.amqp.receiver_link(&path, mode).await?;
             let received = receiver.receive(&connections.amqp, &path, within, &mut cancel);
@@ -326,7 +324,7 @@ impl SubQueueClient {
     /// Returns what the namespace says of its owner.
     pub(crate) async fn declared(&self) -> Option<Declared> {
         let catalog = self.catalog().await;
-        catalog.find(self.kind, &self.owner).cloned()
+        catalog.find(self.kind(), self.owner_path()).cloned()
     }
 
     /// Waits for the namespace to become idle.
@@ -335,44 +333,33 @@ impl SubQueueClient {
             .await
     }
 
-    /// Returns the whole that it belongs to, or is.
-    pub(crate) fn owner(&self) -> Self {
+    /// Returns where it is.
+    pub(crate) fn sub_queue(&self) -> &Place {
+        &self.place
+    }
+
+    /// Returns a client of another place of the same entity.
+    pub(crate) fn at(&self, place: Place) -> Self {
         Self {
-            path: self.owner.clone(),
+            place,
             ..self.clone()
         }
     }
 
     /// Returns its dead-letter queue; a dead-letter queue is its own.
     pub(crate) fn dead_letter_queue(&self) -> Self {
-        match (self.is_owner(), self.kind) {
-            (false, _) => self.clone(),
-            (true, EntityKind::Topic) => self.transfer_dead_letter_queue(),
-            (true, EntityKind::Queue | EntityKind::Subscription) => self.below("$DeadLetterQueue"),
-        }
+        self.at(self.place.dead_letter_queue())
     }
 
     /// Returns the queue of messages that could not be forwarded.
     pub(crate) fn transfer_dead_letter_queue(&self) -> Self {
-        self.below("$Transfer/$DeadLetterQueue")
-    }
-
-    /// Returns whether it is an entity of its own and not its dead letters.
-    pub(crate) fn is_owner(&self) -> bool {
-        self.path == self.owner
-    }
-
-    fn below(&self, suffix: &str) -> Self {
-        Self {
-            path: format!("{}/{suffix}", self.owner),
-            ..self.clone()
-        }
+        self.at(self.place.transfer_dead_letter_queue())
     }
 }
 
 impl fmt::Display for SubQueueClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.path)
+        f.write_str(self.path())
     }
 }
 

@@ -15,6 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use servicebus_assertions::not_idle;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -67,8 +68,7 @@ impl Connections {
         match self.backend.wait_idle(within).await {
             Ok(()) => Ok(()),
             Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
-                let (within, busy) = (text::seconds(within), listed(&busy.problems));
-                let sentence = format!("the namespace did not become idle within {within}{busy}");
+                let sentence = not_idle(within, busy.problems);
                 Err(Error::new(ErrorKind::Timeout, None, sentence))
             }
             Err(source) => Err(Error::during("wait until the namespace is idle", source)),
@@ -157,11 +157,6 @@ impl Connections {
         });
         (task, over)
     }
-}
-
-fn listed(problems: &[String]) -> String {
-    let lines = problems.iter().map(|problem| format!("\n  {problem}"));
-    String::from_iter(lines)
 }
 
 impl Cancelled {
@@ -262,7 +257,7 @@ impl Drop for Unchecked {
             return;
         }
         let lines = skipped.iter().map(|line| format!("\n  {line}"));
-        let count = text::count(skipped.len(), "assertion");
+        let count = text::count(skipped.len() as u64, "assertion");
         eprintln!(
             "{UNCHECKED_VARIABLE}: {count} skipped{}",
             String::from_iter(lines)

@@ -33,7 +33,6 @@ mod in_process;
 mod keep;
 mod keys;
 mod liveness;
-mod matcher;
 mod message;
 mod mode;
 mod process;
@@ -45,18 +44,17 @@ mod sdk_client;
 mod service_bus;
 mod shared;
 mod stream;
-mod text;
-mod timeline;
 mod topology;
 mod variables;
 
 pub mod assertion;
 pub mod observer;
 
+use servicebus_assertions::text;
+
 pub use action::Action;
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
-pub use catalog::EntityKind;
 pub use clients::{
     Counts, EntityClient, LockedMessage, Purged, QueueClient, ScheduledEnqueueTime, SessionInfo,
     SessionReceiver, SubQueueClient, SubscriptionClient, TopicClient,
@@ -69,12 +67,14 @@ pub use faults::{Effect, Fault, FaultBuilder, Faults, Operation, RandomFaults};
 #[cfg(feature = "macros")]
 pub use fixture::run_test;
 pub use fixture::servicebus;
-pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, PropertyValue};
 pub use mode::Mode;
 pub use observer::observe;
 pub use received_message::{MessageState, ReceivedMessage};
 pub use service_bus::{Builder, ServiceBus};
+pub use servicebus_assertions::{
+    EntityKind, Event, EventKind, Predicate, Text, Timeline, TitledTimeline, contains, matches,
+};
 pub use servicebus_emulator::{ClientSettings, auth::Claims};
 /// Makes a test of an `async fn` whose one argument is a namespace of its own, which it starts. The feature `macros` has it.
 ///
@@ -93,7 +93,6 @@ pub use servicebus_emulator::{ClientSettings, auth::Claims};
 /// ```
 #[cfg(feature = "macros")]
 pub use servicebus_harness_macros::test;
-pub use timeline::{Event, EventKind, Timeline, TitledTimeline};
 pub use topology::{
     BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Queue, Rule, Subscription, Tier, Topic, Topology,

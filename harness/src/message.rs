@@ -3,14 +3,12 @@
 //! Anything that turns into one can be sent: a string, bytes, JSON, or a message built field by field. What
 //! is not set is not on the wire; the emulator fills in what the service fills in.
 
-mod property;
-
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde::Serialize;
 
-pub use property::PropertyValue;
+pub use servicebus_assertions::PropertyValue;
 
 /// A message, and everything a sender may say about it.
 ///

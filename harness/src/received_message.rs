@@ -11,33 +11,13 @@ use std::{
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+pub use servicebus_assertions::MessageState;
+use servicebus_assertions::{Message, summary};
 
 use crate::{
     error::{Error, ErrorKind},
     message::PropertyValue,
 };
-
-/// Whether a message can be received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MessageState {
-    /// It can, or it is locked.
-    #[default]
-    Active,
-    /// Only by its sequence number.
-    Deferred,
-    /// Not before its time.
-    Scheduled,
-}
-
-impl fmt::Display for MessageState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Active => "active",
-            Self::Deferred => "deferred",
-            Self::Scheduled => "scheduled",
-        })
-    }
-}
 
 /// A message as it was peeked or received.
 ///
@@ -131,14 +111,28 @@ impl ReceivedMessage {
 /// One line for failures: number, start of the body, id.
 impl fmt::Display for ReceivedMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 60;
-        let body = self.body_text();
-        let start: String = body.chars().take(SHOWN).collect();
-        let more = if start.len() < body.len() { "…" } else { "" };
-        write!(f, "#{} {start:?}{more}", self.sequence_number)?;
-        match &self.message_id {
-            Some(id) => write!(f, " (message-id {id})"),
-            None => Ok(()),
+        let id = self.message_id.as_deref();
+        f.write_str(&summary(self.sequence_number, &self.body, id))
+    }
+}
+
+/// What assertions see of it.
+impl From<&ReceivedMessage> for Message {
+    fn from(message: &ReceivedMessage) -> Self {
+        Self {
+            sequence_number: message.sequence_number,
+            message_id: message.message_id.clone(),
+            body: message.body.clone(),
+            state: message.state,
+            delivery_count: message.delivery_count,
+            session_id: message.session_id.clone(),
+            expires_at: message.expires_at,
+            scheduled_for: message.scheduled_for,
+            dead_letter_reason: message.dead_letter_reason().map(str::to_owned),
+            dead_letter_error_description: message
+                .dead_letter_error_description()
+                .map(str::to_owned),
+            predicate: None,
         }
     }
 }

@@ -40,10 +40,10 @@ use crate::{
     mode::Mode,
     observer::{Entrance, Recording},
     running::{Running, Started},
-    timeline::Timeline,
 };
 
 pub use builder::Builder;
+use servicebus_assertions::Timeline;
 
 /// A Service Bus for one test.
 pub struct ServiceBus {

@@ -12,7 +12,6 @@ use fe2o3_amqp::types::{
 };
 
 use bytes::Bytes;
-use serde_amqp::descriptor::Descriptor;
 use servicebus_codec::Reader;
 
 use crate::{
@@ -82,7 +81,7 @@ fn application_properties(
     }
     let mut map = OrderedMap::new();
     for (name, value) in properties {
-        map.insert(name, value.into_simple());
+        map.insert(name, simple(value));
     }
     Some(ApplicationProperties(map))
 }
@@ -119,7 +118,7 @@ impl ReceivedMessage {
             delivery_count: header.delivery_count,
             application_properties: application_properties
                 .into_iter()
-                .map(|(name, value)| (name, from_amqp(value.into())))
+                .map(|(name, value)| (name, PropertyValue::of_amqp(value.into())))
                 .collect(),
             subject: properties.subject,
             content_type: properties.content_type.map(|symbol| symbol.0),
@@ -150,14 +149,14 @@ impl Annotated {
     }
 
     fn number(&self, name: &str) -> Option<i64> {
-        match from_amqp(self.value(name)?.clone()) {
+        match PropertyValue::of_amqp(self.value(name)?.clone()) {
             PropertyValue::Integer(number) => Some(number),
             _ => None,
         }
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        match from_amqp(self.value(name)?.clone()) {
+        match PropertyValue::of_amqp(self.value(name)?.clone()) {
             PropertyValue::Text(text) => Some(text),
             _ => None,
         }
@@ -191,7 +190,7 @@ fn body_bytes(body: Body<Value>) -> Bytes {
             .into_iter()
             .flat_map(|section| section.0.into_vec())
             .collect(),
-        Body::Value(AmqpValue(value)) => value_bytes(value),
+        Body::Value(AmqpValue(value)) => PropertyValue::of_amqp(value).into_body(),
         Body::Sequence(sections) => {
             let values: Vec<Value> = sections
                 .into_iter()
@@ -203,57 +202,14 @@ fn body_bytes(body: Body<Value>) -> Bytes {
     }
 }
 
-fn value_bytes(value: Value) -> Bytes {
-    match from_amqp(value) {
-        PropertyValue::Null => Bytes::new(),
-        PropertyValue::Text(text) => Bytes::from(text),
-        PropertyValue::Bytes(bytes) => Bytes::from(bytes),
-        other => Bytes::from(other.to_string()),
-    }
-}
-
-impl PropertyValue {
-    fn into_simple(self) -> SimpleValue {
-        match self {
-            Self::Null => SimpleValue::Null,
-            Self::Bool(value) => SimpleValue::Bool(value),
-            Self::Integer(value) => SimpleValue::Long(value),
-            Self::Float(value) => SimpleValue::Double(value.into()),
-            Self::Text(value) | Self::Other(value) => SimpleValue::String(value),
-            Self::Bytes(value) => SimpleValue::Binary(value.into()),
-        }
-    }
-}
-
-/// Reads a value off the wire.
-fn from_amqp(value: Value) -> PropertyValue {
+fn simple(value: PropertyValue) -> SimpleValue {
     match value {
-        Value::Null => PropertyValue::Null,
-        Value::Bool(value) => PropertyValue::Bool(value),
-        Value::Ubyte(value) => PropertyValue::Integer(value.into()),
-        Value::Ushort(value) => PropertyValue::Integer(value.into()),
-        Value::Uint(value) => PropertyValue::Integer(value.into()),
-        Value::Ulong(value) => match i64::try_from(value) {
-            Ok(value) => PropertyValue::Integer(value),
-            Err(_) => PropertyValue::Other(value.to_string()),
-        },
-        Value::Byte(value) => PropertyValue::Integer(value.into()),
-        Value::Short(value) => PropertyValue::Integer(value.into()),
-        Value::Int(value) => PropertyValue::Integer(value.into()),
-        Value::Long(value) => PropertyValue::Integer(value),
-        Value::Float(value) => PropertyValue::Float(value.into_inner().into()),
-        Value::Double(value) => PropertyValue::Float(value.into_inner()),
-        Value::String(value) => PropertyValue::Text(value),
-        Value::Symbol(value) => PropertyValue::Text(value.0),
-        Value::Binary(value) => PropertyValue::Bytes(value.into_vec()),
-        Value::Described(described) => {
-            let name = match described.descriptor {
-                Descriptor::Name(name) => name.0,
-                Descriptor::Code(code) => format!("{code:#x}"),
-            };
-            PropertyValue::Other(format!("{name}({})", from_amqp(described.value)))
-        }
-        other => PropertyValue::Other(format!("{other:?}")),
+        PropertyValue::Null => SimpleValue::Null,
+        PropertyValue::Bool(value) => SimpleValue::Bool(value),
+        PropertyValue::Integer(value) => SimpleValue::Long(value),
+        PropertyValue::Float(value) => SimpleValue::Double(value.into()),
+        PropertyValue::Text(value) | PropertyValue::Other(value) => SimpleValue::String(value),
+        PropertyValue::Bytes(value) => SimpleValue::Binary(value.into()),
     }
 }
 
@@ -263,7 +219,7 @@ pub(crate) fn from_encoded(bytes: &[u8]) -> PropertyValue {
     let is_valid = Reader::new(bytes).validate().is_ok();
     let decoded = is_valid.then(|| serde_amqp::from_slice(bytes));
     match decoded {
-        Some(Ok(value)) => from_amqp(value),
+        Some(Ok(value)) => PropertyValue::of_amqp(value),
         _ => {
             let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
             PropertyValue::Other(format!("0x{}", String::from_iter(digits)))

@@ -1,87 +1,17 @@
-//! The kinds of expectations about what the record says, what a queue holds, and its dead letters.
+//! The kinds of expectations: markers, and what each takes.
 
-use super::{
-    AssertionFailed,
-    expectation::{
-        AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
-    },
-    held::Held,
-    hint,
-    recorded::Verb,
-};
-use crate::{
-    clients::{EntityClient, SubQueueClient},
-    received_message::MessageState,
-    timeline::EventKind,
-};
+use bytes::Bytes;
+use serde_json::Value;
+use servicebus_assertions::{Kind as AssertionKind, Text, WantedState};
 
-static ABANDONED: Verb = Verb {
-    one: "delivery abandoned",
-    many: "deliveries abandoned",
-    is: |event| event.kind == EventKind::Abandoned,
-    counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
-    target: |_| None,
-    hint: hint::receiving,
+use super::expectation::{
+    AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
 };
-static COMPLETED: Verb = Verb {
-    one: "message completed",
-    many: "messages completed",
-    is: |event| event.kind == EventKind::Completed,
-    counted: |timeline| Some(timeline.count(&EventKind::Completed)),
-    target: |_| None,
-    hint: hint::completing,
-};
-/// With a lock or without; a message that is only in its queue was not delivered.
-static DELIVERED: Verb = Verb {
-    one: "delivery",
-    many: "deliveries",
-    is: |event| {
-        matches!(
-            event.kind,
-            EventKind::Delivered | EventKind::ReceivedAndDeleted
-        )
-    },
-    counted: |timeline| {
-        let [locked, deleted] = [EventKind::Delivered, EventKind::ReceivedAndDeleted];
-        Some(timeline.count(&locked) + timeline.count(&deleted))
-    },
-    target: |event| event.client.as_deref(),
-    hint: hint::receiving,
-};
-/// An expired message is dropped or dead-lettered, as its queue says; either way it expired.
-static EXPIRED: Verb = Verb {
-    one: "message expired",
-    many: "messages expired",
-    is: |event| match event.kind {
-        EventKind::Expired => true,
-        EventKind::DeadLettered => event.reason.as_deref() == Some(hint::EXPIRED),
-        _ => false,
-    },
-    // The counter of dead letters does not count by reason.
-    counted: |_| None,
-    target: |_| None,
-    hint: hint::expiry,
-};
-static FORWARDED: Verb = Verb {
-    one: "message forwarded",
-    many: "messages forwarded",
-    is: |event| event.kind == EventKind::Forwarded,
-    counted: |timeline| Some(timeline.count(&EventKind::Forwarded)),
-    target: |event| event.detail.as_deref(),
-    hint: hint::forwarding,
-};
-static RENEWED: Verb = Verb {
-    one: "lock renewed",
-    many: "locks renewed",
-    is: |event| event.kind == EventKind::LockRenewed,
-    counted: |timeline| Some(timeline.count(&EventKind::LockRenewed)),
-    target: |_| None,
-    hint: hint::absence,
-};
+use crate::clients::{EntityClient, SubQueueClient};
 
-/// Makes markers of what they take and how they are checked, and the methods that begin an expectation of them.
+/// Makes markers of what they take, and the methods that begin an expectation of them.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident, $begin:ident: $($takes:ident),+ => |$it:ident| $check:expr;)+) => {
+    ($($(#[$doc:meta])* $name:ident, $begin:ident: $($takes:ident),*;)+) => {
         $(
             $(#[$doc])*
             #[derive(Debug, Clone, Copy)]
@@ -90,17 +20,13 @@ macro_rules! kinds {
             impl $name {
                 /// Expects it of this queue, subscription or topic.
                 pub fn of(client: &impl EntityClient) -> Expectation<Self> {
-                    Expectation::new(client, Self)
+                    Expectation::new(client, AssertionKind::$name)
                 }
             }
 
-            impl Kind for $name {
-                async fn check($it: Expectation<Self>) -> Result<(), AssertionFailed> {
-                    $check.await
-                }
-            }
+            impl Kind for $name {}
 
-            $(impl $takes for $name {})+
+            $(impl $takes for $name {})*
         )+
 
         impl SubQueueClient {
@@ -117,41 +43,215 @@ macro_rules! kinds {
 
 kinds! {
     /// Deliveries were abandoned.
-    Abandoned, expect_abandoned: AboutMessages, Repeated => |it| it.with_kind(|_| &ABANDONED).check();
+    Abandoned, expect_abandoned: AboutMessages, Repeated;
     /// No deliveries were abandoned once the namespace is idle.
-    NotAbandoned, expect_not_abandoned: AboutMessages => |it| it.with_kind(|_| &ABANDONED).check_absent();
+    NotAbandoned, expect_not_abandoned: AboutMessages;
     /// Messages were completed.
-    Completed, expect_completed: AboutMessages, Counted => |it| it.with_kind(|_| &COMPLETED).check();
+    Completed, expect_completed: AboutMessages, Counted;
     /// No messages were completed once the namespace is idle.
-    NotCompleted, expect_not_completed: AboutMessages => |it| it.with_kind(|_| &COMPLETED).check_absent();
+    NotCompleted, expect_not_completed: AboutMessages;
     /// Messages were delivered to receivers.
-    Delivered, expect_delivered: AboutMessages, Repeated, Targeted => |it| it.with_kind(|_| &DELIVERED).check();
+    Delivered, expect_delivered: AboutMessages, Repeated, Targeted;
     /// No messages were delivered to receivers once the namespace is idle.
-    NotDelivered, expect_not_delivered: AboutMessages, Targeted => |it| it.with_kind(|_| &DELIVERED).check_absent();
+    NotDelivered, expect_not_delivered: AboutMessages, Targeted;
     /// Messages expired, dropped or dead-lettered.
-    Expired, expect_expired: AboutMessages, Counted => |it| it.with_kind(|_| &EXPIRED).check();
+    Expired, expect_expired: AboutMessages, Counted;
     /// No messages expired once the namespace is idle.
-    NotExpired, expect_not_expired: AboutMessages => |it| it.with_kind(|_| &EXPIRED).check_absent();
+    NotExpired, expect_not_expired: AboutMessages;
     /// Messages were forwarded to another entity.
-    Forwarded, expect_forwarded: AboutMessages, Counted, Targeted => |it| it.with_kind(|_| &FORWARDED).check();
+    Forwarded, expect_forwarded: AboutMessages, Counted, Targeted;
     /// No messages were forwarded once the namespace is idle.
-    NotForwarded, expect_not_forwarded: AboutMessages, Targeted => |it| it.with_kind(|_| &FORWARDED).check_absent();
+    NotForwarded, expect_not_forwarded: AboutMessages, Targeted;
     /// Locks were renewed.
-    LockRenewed, expect_lock_renewed: AboutMessages, Repeated => |it| it.with_kind(|_| &RENEWED).check();
+    LockRenewed, expect_lock_renewed: AboutMessages, Repeated;
     /// No locks were renewed once the namespace is idle.
-    LockNotRenewed, expect_lock_not_renewed: AboutMessages => |it| it.with_kind(|_| &RENEWED).check_absent();
+    LockNotRenewed, expect_lock_not_renewed: AboutMessages;
     /// Messages in the queue are deferred.
-    Deferred, expect_deferred: AboutMessages, Counted => |it| Held::in_state(it, MessageState::Deferred).check();
+    Deferred, expect_deferred: AboutMessages, Counted;
     /// No messages in the queue are deferred once the namespace is idle.
-    NotDeferred, expect_not_deferred: AboutMessages => |it| Held::in_state(it, MessageState::Deferred).check_none();
+    NotDeferred, expect_not_deferred: AboutMessages;
     /// Messages in the queue are scheduled.
-    Scheduled, expect_scheduled: AboutMessages, Counted, Timed => |it| Held::in_state(it, MessageState::Scheduled).check();
+    Scheduled, expect_scheduled: AboutMessages, Counted, Timed;
     /// No messages in the queue are scheduled once the namespace is idle.
-    NotScheduled, expect_not_scheduled: AboutMessages, Timed => |it| Held::in_state(it, MessageState::Scheduled).check_none();
+    NotScheduled, expect_not_scheduled: AboutMessages, Timed;
     /// Clients of the code under test receive from the queue.
-    Attached, expect_attached: Counted, Targeted => |it| it.check();
+    Attached, expect_attached: Counted, Targeted;
     /// Messages are in the dead-letter queue.
-    DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters => |it| Held::dead(it).check();
+    DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters;
     /// No messages are in the dead-letter queue once the namespace is idle.
-    NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters => |it| Held::dead(it).check_none();
+    NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters;
+    /// Expects a queue, or a dead-letter queue, to hold no message of any state.
+    Empty, expect_empty: ;
+    /// Expects bounds of the most sends that ever waited for their outcome at once: one at least, until it is said how many.
+    UnsettledSends, expect_unsettled_sends: ;
+}
+
+/// Expects exact numbers of messages; numbers that are not named do not matter.
+#[derive(Debug, Clone)]
+pub struct MessageCount(());
+
+/// Expects numbers of messages, of which none is named yet: nothing to assert.
+#[derive(Debug, Clone)]
+pub struct NoCount;
+
+/// Expects a session to hold exactly these messages, in this order.
+#[derive(Debug, Clone)]
+pub struct SessionOrder(());
+
+/// Expects a session to have a state: any, unless it is said which.
+#[derive(Debug, Clone)]
+pub struct SessionState(());
+
+/// What numbers of messages can be named of.
+pub trait CountsMessages {}
+
+impl Kind for MessageCount {}
+impl Kind for SessionOrder {}
+impl Kind for SessionState {}
+impl CountsMessages for NoCount {}
+impl CountsMessages for MessageCount {}
+
+impl MessageCount {
+    /// Expects numbers of this queue, which are to be named.
+    pub fn of(client: &impl EntityClient) -> Expectation<NoCount> {
+        Expectation::new(client, AssertionKind::MessageCount)
+    }
+}
+
+impl SessionOrder {
+    /// Expects it of this session; until its bodies are named, that it holds none.
+    pub fn of(client: &impl EntityClient, session: impl Into<String>) -> Expectation<Self> {
+        Expectation::new(client, AssertionKind::SessionOrder).of_session(session.into())
+    }
+}
+
+impl SessionState {
+    /// Expects it of this session.
+    pub fn of(client: &impl EntityClient, session: impl Into<String>) -> Expectation<Self> {
+        Expectation::new(client, AssertionKind::SessionState).of_session(session.into())
+    }
+}
+
+impl SubQueueClient {
+    /// Expects exact numbers of messages.
+    pub fn expect_message_count(&self) -> Expectation<NoCount> {
+        MessageCount::of(self)
+    }
+
+    /// Expects messages of a session in the queue, in an order.
+    pub fn expect_session_order(&self, session: impl Into<String>) -> Expectation<SessionOrder> {
+        SessionOrder::of(self, session)
+    }
+
+    /// Expects something to be kept with a session.
+    pub fn expect_session_state(&self, session: impl Into<String>) -> Expectation<SessionState> {
+        SessionState::of(self, session)
+    }
+}
+
+impl<K> Expectation<K> {
+    fn of_session(mut self, session: String) -> Self {
+        self.assertion.session = session;
+        self
+    }
+}
+
+impl Expectation<UnsettledSends> {
+    /// Expects exactly so many.
+    pub fn count(self, number: u64) -> Self {
+        self.at_least(number).at_most(number)
+    }
+
+    /// Expects so many or more.
+    pub fn at_least(mut self, number: u64) -> Self {
+        self.assertion.least = Some(number);
+        self
+    }
+
+    /// Expects so many or fewer, by now.
+    pub fn at_most(mut self, number: u64) -> Self {
+        self.assertion.most = Some(number);
+        self
+    }
+}
+
+impl<K: CountsMessages> Expectation<K> {
+    /// Expects so many active messages, locked and deferred ones included.
+    pub fn active(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("active", number)
+    }
+
+    /// Expects so many messages in the dead-letter queue.
+    pub fn dead_letter(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("dead_letter", number)
+    }
+
+    /// Expects so many messages in the transfer dead-letter queue.
+    pub fn transfer_dead_letter(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("transfer_dead_letter", number)
+    }
+
+    /// Expects so many messages that wait for their time.
+    pub fn scheduled(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("scheduled", number)
+    }
+
+    /// Expects so many locked messages.
+    pub fn locked(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("locked", number)
+    }
+
+    /// Expects so many deferred messages.
+    pub fn deferred(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("deferred", number)
+    }
+
+    /// Expects so many messages that wait to be forwarded.
+    pub fn transfer(self, number: u64) -> Expectation<MessageCount> {
+        self.wanting("transfer", number)
+    }
+
+    fn wanting(self, name: &'static str, number: u64) -> Expectation<MessageCount> {
+        let mut expectation = self.of_kind();
+        expectation.assertion.counts.push((name, number));
+        expectation
+    }
+}
+
+impl Expectation<SessionOrder> {
+    /// Expects the messages with these bodies and no others, the oldest first.
+    pub fn bodies<T: Into<Text>>(mut self, bodies: impl IntoIterator<Item = T>) -> Self {
+        self.assertion.bodies = bodies.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+impl Expectation<SessionState> {
+    /// Expects exactly these bytes.
+    pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
+        self.having(WantedState::Bytes(bytes.into()))
+    }
+
+    /// Expects this text.
+    pub fn text(self, text: impl Into<Text>) -> Self {
+        self.having(WantedState::Text(text.into()))
+    }
+
+    /// Expects this value in JSON, however it is written.
+    pub fn json(self, value: impl Into<Value>) -> Self {
+        self.having(WantedState::Json(value.into()))
+    }
+
+    /// Expects any state, or none.
+    pub fn set(self, set: bool) -> Self {
+        self.having(match set {
+            true => WantedState::Something,
+            false => WantedState::Nothing,
+        })
+    }
+
+    fn having(mut self, wanted: WantedState) -> Self {
+        self.assertion.state = wanted;
+        self
+    }
 }

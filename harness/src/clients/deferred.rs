@@ -57,7 +57,7 @@ impl SubQueueClient {
     ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         self.run(move |client| async move {
             let amqp = &client.connections.amqp;
-            amqp.receive_deferred(&client.path, sequence_number, mode, session.as_deref())
+            amqp.receive_deferred(client.path(), sequence_number, mode, session.as_deref())
                 .await
         })
         .await

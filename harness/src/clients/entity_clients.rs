@@ -31,7 +31,7 @@ impl QueueClient {
 
     /// Returns the name.
     pub fn name(&self) -> &str {
-        &self.client.owner
+        self.client.owner_path()
     }
 
     /// Returns the queue of its dead letters.
@@ -78,7 +78,7 @@ impl SubscriptionClient {
     }
 
     fn names(&self) -> (&str, &str) {
-        let names = topic_and_name(&self.client.owner);
+        let names = topic_and_name(self.client.owner_path());
         names.expect("the path of a subscription names its topic")
     }
 }
@@ -100,7 +100,7 @@ impl TopicClient {
 
     /// Returns the name.
     pub fn name(&self) -> &str {
-        &self.client.owner
+        self.client.owner_path()
     }
 
     /// Returns the address, which is the name.

@@ -34,12 +34,12 @@ impl SubQueueClient {
         if !not_found {
             return None;
         }
-        self.catalog().await.missing(self.kind, &self.owner)
+        self.catalog().await.missing(self.kind(), self.owner_path())
     }
 
     /// An error of a sentence about this entity.
     pub(crate) fn error(&self, kind: ErrorKind, sentence: String) -> Error {
-        Error::new(kind, self.path.clone(), sentence)
+        Error::new(kind, self.path().to_owned(), sentence)
     }
 
     /// Why an operation failed over AMQP: the entity may not exist.
@@ -50,7 +50,7 @@ impl SubQueueClient {
     ) -> Error {
         match self.unknown_if(source.is(NOT_FOUND)).await {
             Some(unknown) => unknown.into(),
-            None => Error::of(operation, &self.path, source),
+            None => Error::of(operation, self.path(), source),
         }
     }
 
@@ -74,7 +74,7 @@ impl SubQueueClient {
     ) -> Error {
         match self.unknown_if(source.status() == Some(404)).await {
             Some(unknown) => unknown.into(),
-            None => Error::of(operation, &self.path, source),
+            None => Error::of(operation, self.path(), source),
         }
     }
 

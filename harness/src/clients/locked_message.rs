@@ -6,6 +6,7 @@
 use std::{ops::Deref, sync::Arc, time::SystemTime};
 
 use fe2o3_amqp::link::delivery::DeliveryInfo;
+use servicebus_assertions::{EventKind, is_at};
 use tokio::sync::Mutex;
 
 use super::SubQueueClient;
@@ -16,7 +17,6 @@ use crate::{
     error::amqp::{AmqpError, MESSAGE_LOCK_LOST, SESSION_LOCK_LOST},
     error::{Error, ErrorKind},
     received_message::ReceivedMessage,
-    timeline::{EventKind, is_at},
 };
 
 /// A message received with a lock, to be settled.
@@ -145,7 +145,7 @@ impl LockedMessage {
                 client
                     .connections
                     .amqp
-                    .renew_lock(&client.path, token)
+                    .renew_lock(client.path(), token)
                     .await
             };
             let renewed = self.client.run(renew).await;
@@ -160,7 +160,7 @@ impl LockedMessage {
                 Err(source) => {
                     let operation =
                         format!("renew the lock on {} of {}", self.message, self.client);
-                    Err(Error::of(operation, &self.client.path, source))
+                    Err(Error::of(operation, self.client.path(), source))
                 }
             }
         })
@@ -194,12 +194,13 @@ impl LockedMessage {
             match hold {
                 Hold::Link(receiver, delivery) => receiver.settle(delivery, outcome).await,
                 Hold::Session(link, delivery) => {
-                    let settled = link.settle(&client.connections, &client.path, delivery, outcome);
+                    let settled =
+                        link.settle(&client.connections, client.path(), delivery, outcome);
                     settled.await
                 }
                 Hold::LockToken(token) => {
                     let amqp = &client.connections.amqp;
-                    amqp.settle(&client.path, token, outcome).await
+                    amqp.settle(client.path(), token, outcome).await
                 }
             }
         };
@@ -211,7 +212,7 @@ impl LockedMessage {
             }
             Err(source) => {
                 let operation = format!("settle {message} of {client}");
-                Err(Error::of(operation, &client.path, source))
+                Err(Error::of(operation, client.path(), source))
             }
         }
     }
@@ -239,7 +240,7 @@ async fn check_lock(client: &SubQueueClient, message: &ReceivedMessage) -> Resul
     };
     let mut mine = events
         .iter()
-        .filter(|event| event.client.as_deref() == Some(CONTAINER) && is_at(event, &client.path));
+        .filter(|event| event.client.as_deref() == Some(CONTAINER) && is_at(event, client.path()));
     // Delivered to the test, and nothing the test settled it as was recorded since.
     let is_open = mine.next_back().is_some_and(|last| {
         matches!(

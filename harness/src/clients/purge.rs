@@ -25,7 +25,7 @@ pub struct Purged {
 
 impl fmt::Display for Purged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let removed = text::count(self.removed, "message");
+        let removed = text::count(self.removed as u64, "message");
         write!(f, "removed {removed}, left {}", self.left)
     }
 }
@@ -41,7 +41,7 @@ impl SubQueueClient {
         Action::new(async move {
             let taken = self
                 .run(|client| async move {
-                    let (amqp, path) = (&client.connections.amqp, &client.path);
+                    let (amqp, path) = (&client.connections.amqp, client.path());
                     let mut removed = 0;
                     loop {
                         let receiver = amqp
@@ -88,7 +88,7 @@ impl SubQueueClient {
         let deleted = self
             .run(move |client| async move {
                 let amqp = &client.connections.amqp;
-                amqp.delete_messages(&client.path, count, before).await
+                amqp.delete_messages(client.path(), count, before).await
             })
             .await;
         let operation = format!("delete {count} messages of {self}");

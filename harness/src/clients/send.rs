@@ -5,8 +5,6 @@
 //! A scheduled message has a sequence number that is good for one thing, to cancel it; when it becomes active it gets
 //! another. Times are those of a client's clock: `now` is the test's own, however far the namespace was advanced.
 
-use std::time::{Duration, SystemTime};
-
 use super::{SubQueueClient, error::listed};
 use crate::{
     amqp::to_amqp,
@@ -53,7 +51,7 @@ impl SubQueueClient {
         let sent = self
             .run(|client| async move {
                 let messages = messages.into_iter().map(to_amqp).collect();
-                client.connections.amqp.send(&client.path, messages).await
+                client.connections.amqp.send(client.path(), messages).await
             })
             .await;
         let rendered = sent
@@ -66,36 +64,6 @@ impl SubQueueClient {
 
 pub(crate) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
     messages.into_iter().map(Into::into).collect()
-}
-
-/// When a scheduled message is to become active.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScheduledEnqueueTime {
-    /// At this time of the client's clock.
-    At(SystemTime),
-    /// So long from now.
-    In(Duration),
-}
-
-impl ScheduledEnqueueTime {
-    pub(crate) fn instant(self) -> SystemTime {
-        match self {
-            Self::At(instant) => instant,
-            Self::In(delay) => SystemTime::now() + delay,
-        }
-    }
-}
-
-impl From<SystemTime> for ScheduledEnqueueTime {
-    fn from(instant: SystemTime) -> Self {
-        Self::At(instant)
-    }
-}
-
-impl From<Duration> for ScheduledEnqueueTime {
-    fn from(delay: Duration) -> Self {
-        Self::In(delay)
-    }
 }
 
 /// Lets a client schedule what a test says; see [`sends`].
@@ -160,7 +128,7 @@ impl SubQueueClient {
                 client
                     .connections
                     .amqp
-                    .schedule(&client.path, messages)
+                    .schedule(client.path(), messages)
                     .await
             })
             .await;
@@ -181,7 +149,7 @@ impl SubQueueClient {
         let cancelled = self
             .run(move |client| async move {
                 let amqp = &client.connections.amqp;
-                amqp.cancel_scheduled(&client.path, sequence_number).await
+                amqp.cancel_scheduled(client.path(), sequence_number).await
             })
             .await;
         let Err(source) = cancelled else {

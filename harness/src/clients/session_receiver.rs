@@ -99,7 +99,7 @@ impl SubQueueClient {
     /// Returns the sessions, or says why not.
     pub(crate) async fn try_sessions(&self) -> Result<Vec<SessionInfo>, Error> {
         let operation = format!("list the sessions of {self}");
-        let listed = self.ask(operation, |client| client.backend().sessions(&client.path));
+        let listed = self.ask(operation, |client| client.backend().sessions(client.path()));
         listed.await
     }
 
@@ -111,7 +111,7 @@ impl SubQueueClient {
     #[track_caller]
     pub fn lose_session_lock<'a>(&'a self, id: &'a str) -> Action<'a, ()> {
         let lock = LoseSessionLock {
-            entity: self.path.clone(),
+            entity: self.path().to_owned(),
             session: id.to_owned(),
         };
         let operation = format!("take the session {id:?} of {self} away");
@@ -127,7 +127,7 @@ impl SubQueueClient {
     ) -> Result<Accepted, AmqpError> {
         self.run(move |client| async move {
             let amqp = &client.connections.amqp;
-            let path = &client.path;
+            let path = client.path();
             amqp.accept_session(path, wanted.as_deref(), timeout).await
         })
         .await
@@ -192,7 +192,7 @@ impl SessionReceiver {
     /// Receives the next message of the session, and waits for it up to a deadline in real time.
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
         let link = Arc::clone(&self.link);
-        let path = self.client.path.clone();
+        let path = self.client.path().to_owned();
         let receive = move |connections: Arc<Connections>, mut cancel: CancelSignal| async move {
             let mut link = link.0.lock().await;
             let receiver = link.as_mut().ok_or_else(closed)?;
@@ -290,7 +290,7 @@ impl SessionReceiver {
     ) -> Result<T, Error> {
         let id = self.id.clone();
         let asked = self.client.run(move |client| async move {
-            question(&client.connections.amqp, &client.path, &id).await
+            question(&client.connections.amqp, client.path(), &id).await
         });
         match asked.await {
             Ok(answer) => Ok(answer),
@@ -333,6 +333,6 @@ impl SessionReceiver {
             }));
         }
         let operation = format!("use the session {session:?} of {client}");
-        Error::of(operation, &client.path, source)
+        Error::of(operation, client.path(), source)
     }
 }

@@ -25,7 +25,7 @@ use super::{
     description::{Description, rule_document},
 };
 use crate::{
-    catalog::EntityKind,
+    catalog::{EntityKind, broker_kind},
     error::control::{ControlError, Refusal},
     stream::{self, exchange},
 };
@@ -145,7 +145,7 @@ impl Admin {
             Err(error) => return Err(error),
         };
         // A missing queue or topic is answered with a list that has nothing to do with it.
-        let root = description_root(kind.into());
+        let root = description_root(broker_kind(kind));
         Ok(described(&answer).filter(|description| description.name == root))
     }
 

@@ -12,7 +12,7 @@ use servicebus_emulator::{
     xml::{ATOM, CONNECT, Element, INSTANCE, Writer},
 };
 
-use crate::catalog::EntityKind;
+use crate::catalog::{EntityKind, broker_kind};
 
 /// What an entity of a test has that says nothing of idleness.
 const IDLE: &str = "PT5M";
@@ -51,7 +51,10 @@ impl Description {
 
     /// Reads what the service says of one.
     pub(crate) fn read(kind: EntityKind, element: &Element) -> Self {
-        let (known, order) = (element.children.iter(), description_elements(kind.into()));
+        let (known, order) = (
+            element.children.iter(),
+            description_elements(broker_kind(kind)),
+        );
         let known = known.filter(|child| order.contains(&child.name.as_str()));
         Self {
             kind,
@@ -102,8 +105,8 @@ impl Description {
 
     /// Writes it as the body of a request.
     pub(crate) fn document(&self) -> String {
-        document(description_root(self.kind.into()), |out| {
-            for name in description_elements(self.kind.into()) {
+        document(description_root(broker_kind(self.kind)), |out| {
+            for name in description_elements(broker_kind(self.kind)) {
                 if let Some(element) = self.elements.get(name) {
                     out.tree(element);
                 } else if let Some(rule) = &self.first_rule

@@ -8,7 +8,7 @@ use servicebus_emulator::{
 
 use super::{RemoteNamespace, config::WHERE, description::Description, namespace::Prefix};
 use crate::{
-    catalog::{EntityKind, subscription_path},
+    catalog::{EntityKind, broker_kind, subscription_path},
     error::{Error, control::ControlError},
     variables::CONNECTION_STRING_VARIABLE,
 };
@@ -96,7 +96,7 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), Error> {
 /// What is to be made, each queue and topic with the prefix before its name, wherever it is named.
 fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<Step> {
     let step = |kind: EntityKind, path: String, is: &EntityDescription| {
-        let mut properties = properties_json(kind.into(), is);
+        let mut properties = properties_json(broker_kind(kind), is);
         prefix.before_targets(&mut properties);
         let targets = is.targets();
         Step {

@@ -11,8 +11,7 @@ use crate::{
     action::Action,
     address::Place,
     background::Background,
-    catalog::Catalog,
-    connections,
+    catalog, connections,
     endpoints::{HttpPorts, Secret},
     error::Error,
     in_process,
@@ -166,7 +165,7 @@ impl Builder {
             Some(topology) => topology.resolve()?,
             None => Resolved::usual(),
         };
-        let declared = Catalog::declared(&resolved.config);
+        let declared = catalog::declared(&resolved.config);
         let place = match mode {
             Mode::InProcess | Mode::Process => Place::of_system()?,
             // They are not places where an emulator is started.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use servicebus_control_api as api;
 
 pub use display::TitledTimeline;
-pub use servicebus_control_api::{Event, EventKind};
+pub(crate) use servicebus_control_api::{Event, EventKind};
 
-use crate::received_message::ReceivedMessage;
+use crate::message::Message;
 
 /// The events of one queue, topic or subscription, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub struct Timeline {
     counters: BTreeMap<String, u64>,
     max_delivery_count: Option<u32>,
     /// Of those that were asked for and are still kept.
-    messages: Option<Vec<ReceivedMessage>>,
+    messages: Option<Vec<Message>>,
     most_unsettled_sends: Option<u64>,
 }
 
@@ -76,11 +76,9 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn new(
-        entity: &str,
-        answer: api::Timeline,
-        max_delivery_count: Option<u32>,
-    ) -> Self {
+    /// Takes the record of an entity that dead-letters after so many deliveries.
+    #[doc(hidden)]
+    pub fn new(entity: &str, answer: api::Timeline, max_delivery_count: Option<u32>) -> Self {
         Self {
             entity: entity.to_owned(),
             events: identified(answer.events),
@@ -123,7 +121,8 @@ impl Timeline {
     }
 
     /// Adds the messages that the events are about.
-    pub(crate) fn with_messages(self, messages: Option<Vec<ReceivedMessage>>) -> Self {
+    #[doc(hidden)]
+    pub fn with_messages(self, messages: Option<Vec<Message>>) -> Self {
         Self { messages, ..self }
     }
 
@@ -132,7 +131,7 @@ impl Timeline {
     }
 
     /// Returns the message that an event is about, where it was asked for and is kept.
-    pub(crate) fn message(&self, event: &Event) -> Option<&ReceivedMessage> {
+    pub(crate) fn message(&self, event: &Event) -> Option<&Message> {
         self.messages.as_ref()?.get(event.message?)
     }
 
@@ -160,7 +159,7 @@ fn identified(mut events: Vec<Event>) -> Vec<Event> {
 }
 
 /// Whether an event happened at this address, in any case.
-pub(crate) fn is_at(event: &Event, path: &str) -> bool {
+pub fn is_at(event: &Event, path: &str) -> bool {
     let entity = event.entity.as_deref();
     entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))
 }

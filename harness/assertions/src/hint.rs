@@ -5,30 +5,29 @@
 
 use std::time::SystemTime;
 
-use super::{
-    failure::{Report, due_in},
-    selector::Wanted,
-};
 use crate::{
     catalog::topic_and_name,
-    error::amqp::MESSAGE_LOCK_LOST,
-    received_message::{MessageState, ReceivedMessage},
+    message::{Message, MessageState},
+    report::{Report, due_in},
+    selector::Wanted,
     text,
     timeline::{EventKind, Timeline},
 };
 
+/// The condition of settling by a lock that was lost.
+const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 /// The reason of dead letters that expired.
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
 pub(crate) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
     let other = report.dead.iter().find(|message| {
-        let reason = message.dead_letter_reason();
+        let reason = message.dead_letter_reason.as_deref();
         let mut wanted = wanted.reason.iter();
         wanted.any(|wanted| !wanted.matches(reason))
     });
     match other {
-        Some(message) if message.dead_letter_reason() == Some(EXPIRED) => {
+        Some(message) if message.dead_letter_reason.as_deref() == Some(EXPIRED) => {
             Some(expired(report, message))
         }
         Some(message) => Some(other_reason(message, wanted)),
@@ -82,7 +81,7 @@ pub(crate) fn absence(report: &Report) -> Option<String> {
 
 /// Explains messages that did not expire.
 pub(crate) fn expiry(report: &Report) -> Option<String> {
-    let still = |message: &ReceivedMessage| {
+    let still = |message: &Message| {
         let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
         let id = message.message_id.as_deref()?;
         let left = text::rounded_seconds(left);
@@ -216,7 +215,7 @@ fn distrust(report: &Report) -> Option<String> {
     Some(format!("a TLS handshake failed: {detail}"))
 }
 
-fn expired(report: &Report, message: &ReceivedMessage) -> String {
+fn expired(report: &Report, message: &Message) -> String {
     let deliveries = of(&report.timeline, message, &EventKind::Delivered);
     let locked = of(&report.timeline, message, &EventKind::LockExpired) > 0;
     let before = match deliveries {
@@ -230,12 +229,12 @@ fn expired(report: &Report, message: &ReceivedMessage) -> String {
     format!("the message expired {before}; raise its time to live or advance less")
 }
 
-fn other_reason(message: &ReceivedMessage, wanted: &Wanted) -> String {
-    let found = match message.dead_letter_reason() {
+fn other_reason(message: &Message, wanted: &Wanted) -> String {
+    let found = match message.dead_letter_reason.as_deref() {
         Some(reason) => format!("with reason {reason:?}"),
         None => "without a reason".to_owned(),
     };
-    let words = match message.dead_letter_error_description() {
+    let words = match message.dead_letter_error_description.as_deref() {
         Some(description) => format!(" ({description:?})"),
         None => String::new(),
     };
@@ -248,7 +247,7 @@ fn other_reason(message: &ReceivedMessage, wanted: &Wanted) -> String {
 }
 
 /// Explains a message that no receiver gets: it is scheduled or deferred.
-fn unavailable(report: &Report, message: &ReceivedMessage) -> Option<String> {
+fn unavailable(report: &Report, message: &Message) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
         MessageState::Scheduled => {
@@ -268,7 +267,7 @@ fn unavailable(report: &Report, message: &ReceivedMessage) -> Option<String> {
 }
 
 /// Explains a message that is still in its queue.
-fn waiting(report: &Report, message: &ReceivedMessage) -> Option<String> {
+fn waiting(report: &Report, message: &Message) -> Option<String> {
     let unavailable = unavailable(report, message);
     if unavailable.is_some() {
         return unavailable;
@@ -331,7 +330,7 @@ fn gone_on(report: &Report) -> Option<String> {
     (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.owner))
 }
 
-fn of(timeline: &Timeline, message: &ReceivedMessage, kind: &EventKind) -> usize {
+fn of(timeline: &Timeline, message: &Message, kind: &EventKind) -> usize {
     let id = message.message_id.as_deref();
     let events = timeline.events().iter();
     events

@@ -90,7 +90,9 @@ impl From<String> for Text {
 pub struct Predicate<T: ?Sized>(Arc<dyn Fn(&T) -> bool + Send + Sync>);
 
 impl<T: ?Sized> Predicate<T> {
-    pub(crate) fn new(predicate: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+    /// Keeps a predicate.
+    #[doc(hidden)]
+    pub fn new(predicate: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(predicate))
     }
 

@@ -75,7 +75,7 @@ fn an_unknown_kind_keeps_its_name() {
 
 #[test]
 fn every_kind_that_an_emulator_records_has_a_name_here() {
-    for counter in servicebus_emulator::broker::Counter::ALL {
+    for counter in servicebus_broker::Counter::ALL {
         let kind = EventKind::named(counter.name());
         assert!(!matches!(kind, EventKind::Other(_)), "{kind:?}");
     }

@@ -10,20 +10,20 @@ use servicebus_control_api::{Receiver, Session};
 use super::selector::{Selector, Wanted};
 use crate::{
     catalog::Declared,
-    received_message::{MessageState, ReceivedMessage},
+    message::{Message, MessageState},
     text,
     timeline::{EventKind, Timeline},
 };
 
 /// The text by which the harness says that only an emulator could tell.
-pub(crate) const UNCHECKABLE: &str = "could not check: ";
+const UNCHECKABLE: &str = "could not check: ";
 /// How many messages of a queue are listed.
 const LISTED: usize = 10;
 /// Of how many messages the timeline is shown.
 const TIMELINES: usize = 3;
 
 /// What is said about a message beyond itself, given whether it is a dead letter.
-pub(crate) type Remark<'a> = &'a dyn Fn(&ReceivedMessage, bool) -> String;
+pub(crate) type Remark<'a> = &'a dyn Fn(&Message, bool) -> String;
 
 /// An assertion that did not come true, and everything that explains it.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,15 +35,16 @@ pub struct AssertionFailed {
 
 impl AssertionFailed {
     /// Writes down that the assertion could not even be checked.
-    pub(crate) fn unchecked(error: &dyn Error) -> Self {
-        let text = error.to_string();
+    #[doc(hidden)]
+    pub fn unchecked(text: String) -> Self {
         Self {
             is_unchecked: text.contains(UNCHECKABLE),
             text,
         }
     }
 
-    pub(crate) fn is_unchecked(&self) -> bool {
+    /// Returns whether it is not known, because the namespace does not say.
+    pub fn is_unchecked(&self) -> bool {
         self.is_unchecked
     }
 }
@@ -67,27 +68,27 @@ impl Error for AssertionFailed {}
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The address the assertion is about.
-    pub(crate) subject: String,
+    pub subject: String,
     /// The queue, topic or subscription that address belongs to.
-    pub(crate) owner: String,
-    pub(crate) declared: Option<Declared>,
+    pub owner: String,
+    pub declared: Option<Declared>,
     /// The messages of the queue or subscription itself.
-    pub(crate) live: Vec<ReceivedMessage>,
+    pub live: Vec<Message>,
     /// The dead letters that belong to the matter.
-    pub(crate) dead: Vec<ReceivedMessage>,
+    pub dead: Vec<Message>,
     /// Their address.
-    pub(crate) dead_letter_queue: String,
-    pub(crate) timeline: Timeline,
+    pub dead_letter_queue: String,
+    pub timeline: Timeline,
     /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
-    pub(crate) shows_dead: bool,
+    pub shows_dead: bool,
     /// The sessions, and what happened to the one the assertion is about.
-    pub(crate) sessions: Vec<String>,
+    pub sessions: Vec<String>,
     /// The messages of the record that were judged, and how; they may be gone by now.
-    pub(crate) examined: Vec<String>,
+    pub examined: Vec<String>,
     /// Which messages the assertion is about: they are shown first.
-    pub(crate) which: Selector,
+    pub which: Selector,
     /// The receivers of the code under test, where the namespace tells them.
-    pub(crate) receivers: Option<Vec<Receiver>>,
+    pub receivers: Option<Vec<Receiver>>,
 }
 
 impl Report {
@@ -108,14 +109,14 @@ impl Report {
     }
 
     /// The messages of the queue itself that the assertion is about.
-    pub(crate) fn meant(&self) -> impl Iterator<Item = &ReceivedMessage> {
+    pub(crate) fn meant(&self) -> impl Iterator<Item = &Message> {
         let live = self.live.iter();
         live.filter(|message| self.which.matches(message))
     }
 
     /// Writes the failure with the usual remarks.
     pub(crate) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
-        let remark = |message: &ReceivedMessage, is_dead: bool| match is_dead {
+        let remark = |message: &Message, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
             false => state_of(self, message),
         };
@@ -131,11 +132,11 @@ impl Report {
     ) -> AssertionFailed {
         let mut parts = vec![format!("{}: {expected}", self.subject)];
         if self.shows_dead {
-            let remark = |message: &ReceivedMessage| remark(message, true);
+            let remark = |message: &Message| remark(message, true);
             parts.push(contents(&self.dead_letter_queue, &self.dead, &remark));
         }
         if !self.live.is_empty() || !self.shows_dead {
-            let remark = |message: &ReceivedMessage| remark(message, false);
+            let remark = |message: &Message| remark(message, false);
             parts.push(contents(&self.owner, &self.live, &remark));
         }
         if !self.examined.is_empty() {
@@ -151,7 +152,7 @@ impl Report {
     }
 
     /// Returns whether the last thing that happened to a message was to be handed out or to stay so.
-    pub(crate) fn is_locked(&self, message: &ReceivedMessage) -> bool {
+    pub(crate) fn is_locked(&self, message: &Message) -> bool {
         let id = message.message_id.as_deref();
         let mut events = self.timeline.events().iter();
         let last = events.rfind(|event| id.is_some() && event.message_id.as_deref() == id);
@@ -183,7 +184,7 @@ impl Report {
         let timelines = timelines.map(|id| self.timeline.of_message(id).titled(id).to_string());
         let mut timelines: Vec<String> = timelines.collect();
         if ids.len() > shown.len() {
-            let more = text::count(ids.len() - shown.len(), "other message");
+            let more = text::count((ids.len() - shown.len()) as u64, "other message");
             timelines.push(format!("the timelines of {more} are not shown"));
         }
         timelines
@@ -205,7 +206,7 @@ impl Report {
 }
 
 /// Says what state a message of the queue itself is in, and how its deliveries went.
-pub(crate) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
+pub(crate) fn state_of(report: &Report, message: &Message) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
         MessageState::Deferred if report.is_locked(message) => "deferred, locked".to_owned(),
@@ -225,7 +226,7 @@ pub(crate) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
 }
 
 /// Says how long a scheduled message still waits.
-pub(crate) fn due_in(message: &ReceivedMessage) -> Option<String> {
+pub(crate) fn due_in(message: &Message) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
@@ -235,19 +236,21 @@ pub(crate) fn listing(path: &str, sessions: &[Session]) -> String {
     if sessions.is_empty() {
         return format!("{path} has no sessions");
     }
-    let title = format!("{path} has {}", text::count(sessions.len(), "session"));
+    let title = format!(
+        "{path} has {}",
+        text::count(sessions.len() as u64, "session")
+    );
     listed(&title, sessions.iter().map(Session::to_string))
 }
 
-fn contents(
-    path: &str,
-    messages: &[ReceivedMessage],
-    remark: &dyn Fn(&ReceivedMessage) -> String,
-) -> String {
+fn contents(path: &str, messages: &[Message], remark: &dyn Fn(&Message) -> String) -> String {
     if messages.is_empty() {
         return format!("{path} is empty");
     }
-    let title = format!("{path} holds {}", text::count(messages.len(), "message"));
+    let title = format!(
+        "{path} holds {}",
+        text::count(messages.len() as u64, "message")
+    );
     let lines = messages.iter();
     listed(
         &title,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use strsim::levenshtein as edits;
 
 /// Spells a duration as seconds, with as many decimals as it needs: `5 s`, `0.25 s`.
-pub(crate) fn seconds(duration: Duration) -> String {
+pub fn seconds(duration: Duration) -> String {
     match duration.subsec_millis() {
         0 => format!("{} s", duration.as_secs()),
         millis => {
@@ -21,7 +21,7 @@ pub(crate) fn seconds(duration: Duration) -> String {
 
 /// Spells a duration in whole seconds that have begun, for times that two clocks measured: `600 s`, also when a
 /// little of it has passed.
-pub(crate) fn rounded_seconds(duration: Duration) -> String {
+pub fn rounded_seconds(duration: Duration) -> String {
     // By so much the clocks may differ the other way.
     const SLACK: Duration = Duration::from_millis(50);
     let left = duration.saturating_sub(SLACK);
@@ -29,7 +29,7 @@ pub(crate) fn rounded_seconds(duration: Duration) -> String {
 }
 
 /// Spells a duration in ISO 8601, the form of the official configuration file: `PT1M30S`.
-pub(crate) fn iso8601(duration: Duration) -> String {
+pub fn iso8601(duration: Duration) -> String {
     let total = duration.as_secs();
     let part = |amount: u64, unit: &str| match amount {
         0 => String::new(),
@@ -49,29 +49,37 @@ pub(crate) fn iso8601(duration: Duration) -> String {
 }
 
 /// Spells a number with its noun: `1 message`, `2 messages`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         many => format!("{many} {noun}s"),
     }
 }
 
+/// How many were found, as a sentence says it.
+pub(crate) fn found(number: u64) -> String {
+    match number {
+        0 => "none".to_owned(),
+        some => some.to_string(),
+    }
+}
+
 /// Whether a name is likely to be meant by another: at most half of it is different, case aside.
-pub(crate) fn is_near(wanted: &str, name: &str) -> bool {
+pub fn is_near(wanted: &str, name: &str) -> bool {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
     let longest = wanted.chars().count().max(name.chars().count());
     edits(&wanted, &name) * 2 <= longest
 }
 
 /// Orders names by how few edits turn them into `wanted`, case aside.
-pub(crate) fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
+pub fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     names.sort_by_cached_key(|name| edits(&wanted, &name.to_lowercase()));
     names
 }
 
 /// How unlikely a name is to be meant by another: by its edits, and where these are equal by what both begin with.
-pub(crate) fn distance(wanted: &str, name: &str) -> (usize, usize) {
+pub fn distance(wanted: &str, name: &str) -> (usize, usize) {
     let pairs = wanted.chars().zip(name.chars());
     let same = pairs.take_while(|(wanted, found)| wanted == found).count();
     (edits(wanted, name), usize::MAX - same)

@@ -1,0 +1,306 @@
+//! How an assertion looks at a namespace: again and again up to its deadline, and once more at everything that explains a
+//! failure.
+//!
+//! What is expected, and what is said of what was found, is decided elsewhere, by messages and records alone.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use servicebus_control_api::{Counts, Receiver};
+
+use crate::{
+    assertion::{Assertion, ScheduledEnqueueTime},
+    hint,
+    kind::Matter,
+    message::MessageState,
+    namespace::Namespace,
+    place::Place,
+    recorded::Verb,
+    report::{AssertionFailed, Report, listing},
+    selector::Selector,
+    timeline::Timeline,
+};
+
+/// The pauses between two looks: short at first, for most things have happened already.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
+
+/// An assertion that has started to look.
+#[derive(Clone, Copy)]
+pub(crate) struct Looking<'a> {
+    pub(crate) assertion: &'a Assertion,
+    pub(crate) namespace: &'a dyn Namespace,
+    /// When messages are to be due, counted from when it started.
+    pub(crate) due: Option<SystemTime>,
+}
+
+/// What a look finds.
+pub(crate) enum Found {
+    Receivers(Vec<Receiver>),
+    Record(&'static Verb, Timeline),
+    Held(MessageState, u64),
+    DeadLetters(u64),
+    UnsettledSends(u64),
+    Counts(Counts),
+    /// What is to be empty.
+    Present(u64),
+    /// The numbers and bodies of a session's messages.
+    Order(Vec<(i64, String)>),
+    State(Option<Bytes>),
+}
+
+/// What a look decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Holds,
+    /// And no waiting helps.
+    Fails,
+    NotYet,
+}
+
+impl Verdict {
+    pub(crate) fn holds_if(holds: bool) -> Self {
+        match holds {
+            true => Self::Holds,
+            false => Self::NotYet,
+        }
+    }
+}
+
+impl Assertion {
+    /// Looks until it holds or the time is over.
+    ///
+    /// # Errors
+    ///
+    /// When it does not hold, or cannot be checked: the text says why.
+    pub async fn check(&self, namespace: &dyn Namespace) -> Result<(), AssertionFailed> {
+        let names = Vec::from_iter(self.counts.iter().map(|(name, _)| *name));
+        namespace.counts_all(self.place.path(), &names)?;
+        let unknown = namespace.catalog().await?;
+        if let Some(unknown) = unknown.missing(self.place.kind(), self.place.owner_path()) {
+            return Err(AssertionFailed::unchecked(unknown.to_string()));
+        }
+        let due = self.due.map(ScheduledEnqueueTime::instant);
+        let looking = Looking {
+            assertion: self,
+            namespace,
+            due,
+        };
+        let found = match self.kind.is_absent() {
+            true => looking.rule_out().await?,
+            false => looking.wait().await?,
+        };
+        match found {
+            None => Ok(()),
+            Some(found) => Err(looking.failure(found).await),
+        }
+    }
+}
+
+impl Looking<'_> {
+    /// Looks until it finds what is expected; else returns what it found last.
+    async fn wait(self) -> Result<Option<Found>, AssertionFailed> {
+        let within = self.assertion.within;
+        let [mut pause, longest] = PAUSES;
+        loop {
+            let found = self.look().await?;
+            match self.judge(&found) {
+                Verdict::Holds => return Ok(None),
+                Verdict::Fails => return Ok(Some(found)),
+                Verdict::NotYet if self.namespace.elapsed() >= within => return Ok(Some(found)),
+                Verdict::NotYet => tokio::time::sleep(pause.min(within)).await,
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Returns what it finds that was not to be. What has happened is never undone, so that one look at the record can
+    /// refute it. To confirm it the namespace must be idle first: nothing is due, nothing is on its way, and no receiver holds
+    /// a lock with which it could still happen.
+    async fn rule_out(self) -> Result<Option<Found>, AssertionFailed> {
+        if let Matter::Record(_) = self.assertion.kind.matter() {
+            let so_far = self.look().await?;
+            if self.judge(&so_far) == Verdict::Fails {
+                return Ok(Some(so_far));
+            }
+        }
+        self.namespace.wait_idle(self.assertion.within).await?;
+        let found = self.look().await?;
+        Ok(Some(found).filter(|found| self.judge(found) == Verdict::Fails))
+    }
+
+    async fn look(self) -> Result<Found, AssertionFailed> {
+        let (assertion, namespace) = (self.assertion, self.namespace);
+        let path = assertion.place.path();
+        Ok(match assertion.kind.matter() {
+            Matter::Receivers => Found::Receivers(namespace.receivers(path).await?),
+            Matter::Record(verb) => Found::Record(verb, self.record().await?),
+            Matter::Held(state) => {
+                let messages = namespace.messages(path).await?;
+                Found::Held(state, self.held(state, &messages))
+            }
+            Matter::DeadLetters => {
+                let dead_letter_queue = assertion.place.dead_letter_queue();
+                let messages = namespace.messages(dead_letter_queue.path()).await?;
+                Found::DeadLetters(assertion.dead_letters(&messages))
+            }
+            Matter::UnsettledSends => {
+                let timeline = namespace.timeline(path, false).await?;
+                let most = timeline.most_unsettled_sends().ok_or_else(|| {
+                    let sentence = "this emulator does not count unsettled sends";
+                    AssertionFailed::unchecked(sentence.to_owned())
+                });
+                Found::UnsettledSends(most?)
+            }
+            Matter::Counts => Found::Counts(namespace.counts(path).await?),
+            Matter::Empty => Found::Present(namespace.counts(path).await?.present()),
+            Matter::SessionOrder => {
+                let messages = namespace.messages(path).await?;
+                Found::Order(assertion.order(&messages))
+            }
+            Matter::SessionState => {
+                let state = namespace.session_state(path, &assertion.session);
+                Found::State(state.await?)
+            }
+        })
+    }
+
+    /// Reads the record, with the messages where ids do not tell.
+    async fn record(self) -> Result<Timeline, AssertionFailed> {
+        let needs_message = self.assertion.which.needs_message();
+        let path = self.assertion.place.path();
+        let timeline = self.namespace.timeline(path, needs_message).await?;
+        match needs_message && !timeline.has_messages() {
+            false => Ok(timeline),
+            true => Err(AssertionFailed::unchecked(
+                "this emulator keeps no messages, so that only their ids are known of those that are gone; start it with `--record-messages`, as the harness does"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    fn judge(self, found: &Found) -> Verdict {
+        let assertion = self.assertion;
+        let number = |found| match assertion.kind.is_absent() {
+            true if found > 0 => Verdict::Fails,
+            true => Verdict::Holds,
+            false => Verdict::holds_if(assertion.number.is(found)),
+        };
+        match found {
+            Found::Receivers(receivers) => number(assertion.attached(receivers)),
+            Found::Record(verb, timeline) => assertion.judge_record(verb, timeline),
+            Found::Held(_, found) | Found::DeadLetters(found) => number(*found),
+            Found::UnsettledSends(found) => assertion.judge_sends(*found),
+            Found::Counts(counts) => Verdict::holds_if(assertion.are_counted(counts)),
+            Found::Present(found) => Verdict::holds_if(*found == 0),
+            Found::Order(found) => Verdict::holds_if(assertion.is_order(found)),
+            Found::State(found) => Verdict::holds_if(assertion.state.is(found.as_ref())),
+        }
+    }
+
+    /// Looks at everything around, and says what was expected and what was found.
+    async fn failure(self, found: Found) -> AssertionFailed {
+        let assertion = self.assertion;
+        let report = self.report().await;
+        match found {
+            Found::Receivers(receivers) => assertion.not_attached(&report, &receivers),
+            Found::Record(verb, timeline) => assertion.not_on_record(report, verb, &timeline),
+            Found::Held(state, found) => self.not_held(&report, state, found),
+            Found::DeadLetters(found) => assertion.not_dead_lettered(&report, found),
+            Found::UnsettledSends(found) => assertion.not_unsettled(&report, found),
+            Found::Counts(counts) => assertion.not_counted(&report, &counts),
+            Found::Present(found) => assertion.not_empty(&report, found),
+            Found::Order(found) => assertion.not_in_order(&report, &found),
+            Found::State(found) => assertion.not_kept(&report, found.as_ref()),
+        }
+    }
+
+    async fn report(self) -> Report {
+        let (assertion, namespace) = (self.assertion, self.namespace);
+        let place = &assertion.place;
+        let counts = |wanted| assertion.counts.iter().any(|(name, _)| *name == wanted);
+        let with_transfers = match assertion.kind.matter() {
+            Matter::Record(_) => !assertion.kind.is_absent(),
+            Matter::Counts => counts("transfer_dead_letter") && !counts("dead_letter"),
+            _ => false,
+        };
+        let mut report = match with_transfers && place.is_owner() {
+            true => Report::with_transfers(namespace, place).await,
+            false => Report::of(namespace, place).await,
+        };
+        match assertion.kind.matter() {
+            Matter::SessionOrder | Matter::SessionState => {
+                report.sessions = sessions(&self, &report.timeline).await;
+            }
+            Matter::Counts => report.shows_dead |= counts("dead_letter"),
+            Matter::DeadLetters => report.shows_dead = true,
+            _ => {}
+        }
+        report.about(&assertion.which)
+    }
+}
+
+/// Lists the sessions, and what happened to the one that is meant.
+async fn sessions(looking: &Looking<'_>, timeline: &Timeline) -> Vec<String> {
+    let Assertion { place, session, .. } = looking.assertion;
+    let listed = looking.namespace.sessions(place.path()).await;
+    let of_session = timeline.of_session(session);
+    let mut sessions = vec![listing(place.path(), &listed.unwrap_or_default())];
+    if !of_session.events().is_empty() {
+        sessions.push(of_session.titled(&format!("session {session}")).to_string());
+    }
+    sessions
+}
+
+impl Report {
+    /// Looks at everything around a place. What cannot be had is left out: the failure itself matters more.
+    async fn of(namespace: &dyn Namespace, place: &Place) -> Self {
+        Self::around(namespace, place, &place.dead_letter_queue()).await
+    }
+
+    /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
+    async fn with_transfers(namespace: &dyn Namespace, place: &Place) -> Self {
+        let report = Self::around(namespace, place, &place.transfer_dead_letter_queue()).await;
+        Self {
+            shows_dead: !report.dead.is_empty(),
+            ..report
+        }
+    }
+
+    async fn around(namespace: &dyn Namespace, place: &Place, dead_letter_queue: &Place) -> Self {
+        let owner = place.owner_path();
+        let catalog = namespace.catalog().await.unwrap_or_default();
+        let live = namespace.messages(owner).await;
+        let dead = namespace.messages(dead_letter_queue.path()).await;
+        Self {
+            subject: place.path().to_owned(),
+            owner: owner.to_owned(),
+            declared: catalog.find(place.kind(), owner).cloned(),
+            live: live.unwrap_or_default(),
+            dead: dead.unwrap_or_default(),
+            dead_letter_queue: dead_letter_queue.path().to_owned(),
+            timeline: namespace.timeline(owner, false).await.unwrap_or_default(),
+            shows_dead: !place.is_owner(),
+            sessions: Vec::new(),
+            examined: Vec::new(),
+            which: Selector::default(),
+            receivers: namespace.receivers(owner).await.ok(),
+        }
+    }
+}
+
+/// Describes the messages of a place, which no receiver has taken.
+pub async fn left_behind(namespace: &dyn Namespace, place: &Place) -> String {
+    let found = match namespace.counts(place.path()).await {
+        Ok(counts) => counts.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let expected = format!("expected nothing to be left when the test ended, found {found}");
+    let report = Report::of(namespace, place).await;
+    let hint = hint::general(&report);
+    report.hinted_failure(&expected, hint).to_string()
+}
+
+/// Explains why no client receives at a place, where the record says so.
+pub async fn connecting_hint(namespace: &dyn Namespace, place: &Place) -> Option<String> {
+    hint::connecting(&Report::of(namespace, place).await)
+}

@@ -1,0 +1,129 @@
+//! Messages that a queue holds and a plain receive does not deliver: deferred and scheduled ones, and dead letters, or what
+//! could not be forwarded when that is asked.
+//!
+//! To say that there are none the namespace must be idle first: a receiver that holds a message may still defer it.
+
+use std::time::SystemTime;
+
+use crate::{
+    assertion::{Assertion, ScheduledEnqueueTime},
+    check::Looking,
+    hint,
+    message::{Message, MessageState},
+    report::{AssertionFailed, Report, state_of},
+    selector::Wanted,
+    text,
+};
+
+impl Looking<'_> {
+    /// Counts the messages in a state that are meant.
+    pub(crate) fn held(self, state: MessageState, messages: &[Message]) -> u64 {
+        let meant = messages.iter().filter(|message| {
+            message.state == state
+                && self.assertion.which.matches(message)
+                && self.is_timely(message)
+        });
+        meant.count() as u64
+    }
+
+    fn is_timely(self, message: &Message) -> bool {
+        let off = |due: SystemTime, found: SystemTime| {
+            due.duration_since(found)
+                .unwrap_or_else(|early| early.duration())
+        };
+        match (self.due, message.scheduled_for) {
+            (None, _) => true,
+            (Some(due), Some(found)) => off(due, found) <= self.assertion.tolerance,
+            (Some(_), None) => false,
+        }
+    }
+
+    pub(crate) fn not_held(
+        self,
+        report: &Report,
+        state: MessageState,
+        found: u64,
+    ) -> AssertionFailed {
+        let expected = self.assertion.expected(found, &self.phrase(state));
+        if self.assertion.kind.is_absent() {
+            let remark = |message: &Message, _is_dead: bool| state_of(report, message);
+            return report.failure(&expected, &remark, None);
+        }
+        let remark = |message: &Message, _is_dead: bool| match message.state == state {
+            true => {
+                let differences = self.assertion.which.differences(message).into_iter();
+                let differences = differences.map(|difference| format!(", {difference}"));
+                let mark = match self.is_timely(message) {
+                    true => "",
+                    false => " — differs",
+                };
+                state_of(report, message) + &String::from_iter(differences) + mark
+            }
+            false => state_of(report, message),
+        };
+        report.failure(&expected, &remark, hint::absence(report))
+    }
+
+    /// Says what they are to be: `scheduled due in 600 s (± 10 s) with message id "o-17"`.
+    fn phrase(self, state: MessageState) -> String {
+        let due = self.assertion.due.map(|wanted| {
+            let wait = match wanted {
+                ScheduledEnqueueTime::In(delay) => text::seconds(delay),
+                ScheduledEnqueueTime::At(due) => {
+                    let wait = due.duration_since(SystemTime::now()).unwrap_or_default();
+                    text::rounded_seconds(wait)
+                }
+            };
+            let tolerance = text::seconds(self.assertion.tolerance);
+            format!(" due in {wait} (± {tolerance})")
+        });
+        format!(
+            "{state}{}{}",
+            due.unwrap_or_default(),
+            self.assertion.which.sentence()
+        )
+    }
+}
+
+impl Assertion {
+    /// Counts the dead letters that are meant.
+    pub(crate) fn dead_letters(&self, messages: &[Message]) -> u64 {
+        let wanted = self.wanted();
+        let meant = messages.iter().filter(|message| wanted.matches(message));
+        meant.count() as u64
+    }
+
+    pub(crate) fn not_dead_lettered(&self, report: &Report, found: u64) -> AssertionFailed {
+        let wanted = self.wanted();
+        let expected = self.expected(found, &format!("dead-lettered{}", wanted.sentence()));
+        if self.kind.is_absent() {
+            return report.hinted_failure(&expected, None);
+        }
+        let remark = |message: &Message, is_dead: bool| match is_dead {
+            true => wanted.difference(message),
+            false => state_of(report, message),
+        };
+        let hint = hint::dead_lettering(report, &wanted);
+        report.failure(&expected, &remark, hint)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            reason: self.reason.clone(),
+            description: self.description.clone(),
+            which: self.which.clone(),
+        }
+    }
+
+    fn expected(&self, found: u64, phrase: &str) -> String {
+        if self.kind.is_absent() {
+            return format!("expected no message {phrase}, found {found}");
+        }
+        format!(
+            "expected {} {phrase}, found {} within {}",
+            text::count(self.number.exact().unwrap_or(1), "message"),
+            text::found(found),
+            text::seconds(self.within)
+        )
+    }
+}

@@ -1,0 +1,181 @@
+//! The kinds of assertions: what each is about, and which fields it takes beside `entity` and `within`.
+
+use crate::{
+    message::MessageState,
+    recorded::{ABANDONED, COMPLETED, DELIVERED, EXPIRED, FORWARDED, RENEWED, Verb},
+};
+
+/// What an assertion expects. The names are those of the harness's macros without `assert_`, in camel case here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the macros of the harness describe them")]
+pub enum Kind {
+    Abandoned,
+    Attached,
+    Completed,
+    DeadLettered,
+    Deferred,
+    Delivered,
+    Empty,
+    Expired,
+    Forwarded,
+    LockNotRenewed,
+    LockRenewed,
+    MessageCount,
+    NotAbandoned,
+    NotCompleted,
+    NotDeadLettered,
+    NotDeferred,
+    NotDelivered,
+    NotExpired,
+    NotForwarded,
+    NotScheduled,
+    Scheduled,
+    SessionOrder,
+    SessionState,
+    UnsettledSends,
+}
+
+/// What an assertion looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Matter {
+    Receivers,
+    Record(&'static Verb),
+    Held(MessageState),
+    DeadLetters,
+    UnsettledSends,
+    Counts,
+    Empty,
+    SessionOrder,
+    SessionState,
+}
+
+/// A name, what it looks at, whether that is to be absent, and the groups of fields that it takes.
+type Facts = (&'static str, Matter, bool, &'static [Fields]);
+pub(crate) type Fields = &'static [&'static str];
+
+const MESSAGES: Fields = &["message_id", "body", "body_json"];
+const DEAD: Fields = &["reason", "description"];
+const COUNT: Fields = &["count"];
+const TIMES: Fields = &["times", "at_least"];
+const TO: Fields = &["to"];
+const TIMED: Fields = &["at", "due_in", "tolerance"];
+const BOUNDS: Fields = &["count", "at_least", "at_most"];
+const BODIES: Fields = &["session", "bodies"];
+const STATE: Fields = &["session", "text", "bytes", "json", "set"];
+/// The numbers that can be named of messages.
+pub(crate) const COUNTS: Fields = &[
+    "active",
+    "dead_letter",
+    "transfer_dead_letter",
+    "scheduled",
+    "locked",
+    "deferred",
+    "transfer",
+];
+
+impl Kind {
+    /// All that there are, in the order of their names.
+    pub const ALL: [Self; 24] = [
+        Self::Abandoned,
+        Self::Attached,
+        Self::Completed,
+        Self::DeadLettered,
+        Self::Deferred,
+        Self::Delivered,
+        Self::Empty,
+        Self::Expired,
+        Self::Forwarded,
+        Self::LockNotRenewed,
+        Self::LockRenewed,
+        Self::MessageCount,
+        Self::NotAbandoned,
+        Self::NotCompleted,
+        Self::NotDeadLettered,
+        Self::NotDeferred,
+        Self::NotDelivered,
+        Self::NotExpired,
+        Self::NotForwarded,
+        Self::NotScheduled,
+        Self::Scheduled,
+        Self::SessionOrder,
+        Self::SessionState,
+        Self::UnsettledSends,
+    ];
+
+    /// Returns the name: `dead_lettered`.
+    pub fn name(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// Returns the kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns the fields that it takes beside those that every kind has.
+    pub fn takes(self) -> impl Iterator<Item = &'static str> {
+        let groups = self.facts().3.iter();
+        groups.flat_map(|group| group.iter().copied())
+    }
+
+    pub(crate) fn matter(self) -> Matter {
+        self.facts().1
+    }
+
+    /// Whether it expects that there is nothing, or that something did not happen.
+    pub(crate) fn is_absent(self) -> bool {
+        self.facts().2
+    }
+
+    fn facts(self) -> Facts {
+        use Matter::{DeadLetters, Held, Record};
+        use MessageState::{Deferred, Scheduled};
+        type It = Kind;
+        match self {
+            It::Abandoned => ("abandoned", Record(&ABANDONED), false, &[MESSAGES, TIMES]),
+            It::NotAbandoned => ("not_abandoned", Record(&ABANDONED), true, &[MESSAGES]),
+            It::Completed => ("completed", Record(&COMPLETED), false, &[MESSAGES, COUNT]),
+            It::NotCompleted => ("not_completed", Record(&COMPLETED), true, &[MESSAGES]),
+            It::Delivered => (
+                "delivered",
+                Record(&DELIVERED),
+                false,
+                &[MESSAGES, TO, TIMES],
+            ),
+            It::NotDelivered => ("not_delivered", Record(&DELIVERED), true, &[MESSAGES, TO]),
+            It::Expired => ("expired", Record(&EXPIRED), false, &[MESSAGES, COUNT]),
+            It::NotExpired => ("not_expired", Record(&EXPIRED), true, &[MESSAGES]),
+            It::Forwarded => (
+                "forwarded",
+                Record(&FORWARDED),
+                false,
+                &[MESSAGES, TO, COUNT],
+            ),
+            It::NotForwarded => ("not_forwarded", Record(&FORWARDED), true, &[MESSAGES, TO]),
+            It::LockRenewed => ("lock_renewed", Record(&RENEWED), false, &[MESSAGES, TIMES]),
+            It::LockNotRenewed => ("lock_not_renewed", Record(&RENEWED), true, &[MESSAGES]),
+            It::Deferred => ("deferred", Held(Deferred), false, &[MESSAGES, COUNT]),
+            It::NotDeferred => ("not_deferred", Held(Deferred), true, &[MESSAGES]),
+            It::Scheduled => (
+                "scheduled",
+                Held(Scheduled),
+                false,
+                &[MESSAGES, COUNT, TIMED],
+            ),
+            It::NotScheduled => ("not_scheduled", Held(Scheduled), true, &[MESSAGES, TIMED]),
+            It::DeadLettered => (
+                "dead_lettered",
+                DeadLetters,
+                false,
+                &[DEAD, MESSAGES, COUNT],
+            ),
+            It::NotDeadLettered => ("not_dead_lettered", DeadLetters, true, &[DEAD, MESSAGES]),
+            It::Attached => ("attached", Matter::Receivers, false, &[TO, COUNT]),
+            It::Empty => ("empty", Matter::Empty, false, &[]),
+            It::MessageCount => ("message_count", Matter::Counts, false, &[COUNTS]),
+            It::SessionOrder => ("session_order", Matter::SessionOrder, false, &[BODIES]),
+            It::SessionState => ("session_state", Matter::SessionState, false, &[STATE]),
+            It::UnsettledSends => ("unsettled_sends", Matter::UnsettledSends, false, &[BOUNDS]),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What the emulator's record says happened, so many times.
+//!
+//! Nothing in a queue shows that a message was completed or forwarded, so this asks the record: its counters,
+//! which are exact, or its events when some messages are meant, with the messages behind them where ids do not
+//! tell. Where events or messages were dropped that could matter, the assertion fails and says so.
+
+use crate::{
+    assertion::{Assertion, Number},
+    check::Verdict,
+    hint,
+    report::{AssertionFailed, Report},
+    text,
+    timeline::{Event, EventKind, Timeline, is_at},
+};
+
+/// Something that happens to messages, and how it is written.
+#[derive(Debug)]
+pub(crate) struct Verb {
+    /// How one is called: `message completed`.
+    one: &'static str,
+    /// How more are called.
+    many: &'static str,
+    is: fn(&Event) -> bool,
+    /// How often it happened in all, where a counter says so.
+    counted: fn(&Timeline) -> Option<u64>,
+    /// The target: an entity or a client.
+    target: fn(&Event) -> Option<&str>,
+    /// Why it may not have happened.
+    hint: fn(&Report) -> Option<String>,
+}
+
+pub(crate) static ABANDONED: Verb = Verb {
+    one: "delivery abandoned",
+    many: "deliveries abandoned",
+    is: |event| event.kind == EventKind::Abandoned,
+    counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
+    target: |_| None,
+    hint: hint::receiving,
+};
+pub(crate) static COMPLETED: Verb = Verb {
+    one: "message completed",
+    many: "messages completed",
+    is: |event| event.kind == EventKind::Completed,
+    counted: |timeline| Some(timeline.count(&EventKind::Completed)),
+    target: |_| None,
+    hint: hint::completing,
+};
+/// With a lock or without; a message that is only in its queue was not delivered.
+pub(crate) static DELIVERED: Verb = Verb {
+    one: "delivery",
+    many: "deliveries",
+    is: |event| {
+        matches!(
+            event.kind,
+            EventKind::Delivered | EventKind::ReceivedAndDeleted
+        )
+    },
+    counted: |timeline| {
+        let [locked, deleted] = [EventKind::Delivered, EventKind::ReceivedAndDeleted];
+        Some(timeline.count(&locked) + timeline.count(&deleted))
+    },
+    target: |event| event.client.as_deref(),
+    hint: hint::receiving,
+};
+/// An expired message is dropped or dead-lettered, as its queue says; either way it expired.
+pub(crate) static EXPIRED: Verb = Verb {
+    one: "message expired",
+    many: "messages expired",
+    is: |event| match event.kind {
+        EventKind::Expired => true,
+        EventKind::DeadLettered => event.reason.as_deref() == Some(hint::EXPIRED),
+        _ => false,
+    },
+    // The counter of dead letters does not count by reason.
+    counted: |_| None,
+    target: |_| None,
+    hint: hint::expiry,
+};
+pub(crate) static FORWARDED: Verb = Verb {
+    one: "message forwarded",
+    many: "messages forwarded",
+    is: |event| event.kind == EventKind::Forwarded,
+    counted: |timeline| Some(timeline.count(&EventKind::Forwarded)),
+    target: |event| event.detail.as_deref(),
+    hint: hint::forwarding,
+};
+pub(crate) static RENEWED: Verb = Verb {
+    one: "lock renewed",
+    many: "locks renewed",
+    is: |event| event.kind == EventKind::LockRenewed,
+    counted: |timeline| Some(timeline.count(&EventKind::LockRenewed)),
+    target: |_| None,
+    hint: hint::absence,
+};
+
+impl Assertion {
+    pub(crate) fn judge_record(&self, verb: &Verb, timeline: &Timeline) -> Verdict {
+        let found = self.found(verb, timeline);
+        let is_exact = self.is_exact(verb, timeline);
+        if self.kind.is_absent() {
+            return match found > 0 || !is_exact {
+                true => Verdict::Fails,
+                false => Verdict::Holds,
+            };
+        }
+        let is_decided = self.number.exact().is_none() || is_exact;
+        Verdict::holds_if(self.number.is(found) && is_decided)
+    }
+
+    pub(crate) fn not_on_record(
+        &self,
+        report: Report,
+        verb: &Verb,
+        timeline: &Timeline,
+    ) -> AssertionFailed {
+        let (hint, alike) = match self.kind.is_absent() {
+            true => (None, "as ruled out"),
+            false => ((verb.hint)(&report), "as expected"),
+        };
+        let report = self.showing(report, verb, timeline, alike);
+        report.hinted_failure(&self.sentence(verb, timeline), hint)
+    }
+
+    /// Counts how often it happened, as far as the record goes back.
+    fn found(&self, verb: &Verb, timeline: &Timeline) -> u64 {
+        if let Some(count) = self.counted(verb, timeline) {
+            return count;
+        }
+        let events = self.events(verb, timeline);
+        let meant = events.filter(|event| match self.which.needs_message() {
+            true => timeline
+                .message(event)
+                .is_some_and(|message| self.which.matches(message)),
+            false => self.which.is_named(event.message_id.as_deref()),
+        });
+        meant.count() as u64
+    }
+
+    /// Returns the events of the verb and target, whichever messages they are about.
+    fn events<'a>(
+        &'a self,
+        verb: &'a Verb,
+        timeline: &'a Timeline,
+    ) -> impl Iterator<Item = &'a Event> {
+        timeline.events().iter().filter(|event| {
+            let target = (verb.target)(event);
+            (verb.is)(event)
+                && is_at(event, self.place.path())
+                && self.to.as_ref().is_none_or(|text| text.matches(target))
+        })
+    }
+
+    fn counted(&self, verb: &Verb, timeline: &Timeline) -> Option<u64> {
+        let any = self.which.is_any() && self.to.is_none();
+        any.then(|| (verb.counted)(timeline)).flatten()
+    }
+
+    /// Returns whether nothing that is missing from the record could change the number.
+    fn is_exact(&self, verb: &Verb, timeline: &Timeline) -> bool {
+        self.counted(verb, timeline).is_some()
+            || timeline.dropped() == 0 && self.knows_all(verb, timeline)
+    }
+
+    /// Returns whether every message that could be meant is still known.
+    fn knows_all(&self, verb: &Verb, timeline: &Timeline) -> bool {
+        let mut unknown = self.events(verb, timeline).filter(|event| {
+            self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
+        });
+        !self.which.needs_message() || unknown.next().is_none()
+    }
+
+    /// Adds what was asked of messages that are gone, how one is called that was like that, and what others were like
+    /// instead.
+    fn showing(&self, report: Report, verb: &Verb, timeline: &Timeline, alike: &str) -> Report {
+        let messages = self
+            .events(verb, timeline)
+            .filter_map(|event| timeline.message(event));
+        let mut messages: Vec<_> = messages.collect();
+        messages.sort_by_cached_key(|message| self.which.distance(message));
+        let lines = messages.into_iter().map(|message| {
+            let differences = self.which.differences(message);
+            let listed = match differences.is_empty() {
+                true => alike.to_owned(),
+                false => format!("{} — differs", differences.join(", ")),
+            };
+            format!("{message}: {listed}")
+        });
+        Report {
+            examined: lines.collect(),
+            ..report
+        }
+    }
+
+    fn sentence(&self, verb: &Verb, timeline: &Timeline) -> String {
+        let number = self.found(verb, timeline);
+        let found = text::found(number);
+        let is_exact = self.is_exact(verb, timeline);
+        let which = self.target();
+        if self.kind.is_absent() {
+            let doubt = match number {
+                0 => undecided(timeline),
+                _ => String::new(),
+            };
+            return format!("expected no {}{which}, found {number}{doubt}", verb.one);
+        }
+        let wanted = match self.number {
+            Number::AtLeast(number @ 2..) => format!("at least {}", verb.counting(number)),
+            Number::AtLeast(number) | Number::Exactly(number) => verb.counting(number),
+        };
+        let within = text::seconds(self.within);
+        let doubt = match is_exact {
+            true => String::new(),
+            false => undecided(timeline),
+        };
+        format!("expected {wanted}{which}, found {found} within {within}{doubt}")
+    }
+
+    /// Names whose matter it is: ` to "audit" with message id "o-17"`.
+    fn target(&self) -> String {
+        let target = self.to.as_ref().map(|text| format!(" to {text}"));
+        target.unwrap_or_default() + &self.which.sentence()
+    }
+}
+
+impl Verb {
+    fn counting(&self, number: u64) -> String {
+        match number {
+            1 => format!("1 {}", self.one),
+            many => format!("{many} {}", self.many),
+        }
+    }
+}
+
+/// Says that the record does not reach back far enough.
+fn undecided(timeline: &Timeline) -> String {
+    format!(
+        "\n  the record dropped its {}, so this cannot be decided; a count of all messages is exact",
+        match timeline.dropped() {
+            0 => "oldest messages".to_owned(),
+            dropped => format!("{dropped} oldest events"),
+        }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{catalog::EntityKind, kind::Kind, place::Place};
+
+    static SENT: Verb = Verb {
+        one: "message sent",
+        many: "messages sent",
+        is: |event| event.kind == EventKind::Sent,
+        counted: |timeline| Some(timeline.count(&EventKind::Sent)),
+        target: |_| None,
+        hint: |_| None,
+    };
+    static MOVED: Verb = Verb {
+        counted: |_| None,
+        ..FORWARDED
+    };
+
+    fn dropped() -> Timeline {
+        let answer = r#"{"dropped":3,"counters":{"sent":2},"events":[]}"#;
+        Timeline::new("orders", serde_json::from_str(answer).unwrap(), None)
+    }
+
+    #[test]
+    fn a_record_that_dropped_events_decides_nothing_but_by_its_counters() {
+        let exactly = |number| {
+            let orders = Place::new(EntityKind::Queue, "orders".to_owned());
+            let five = Duration::from_secs(5);
+            let assertion = Assertion::new(Kind::Completed, orders, five);
+            Assertion {
+                number: Number::Exactly(number),
+                ..assertion
+            }
+        };
+        assert_eq!(exactly(2).judge_record(&SENT, &dropped()), Verdict::Holds);
+        let none = exactly(0);
+        assert_eq!(none.judge_record(&MOVED, &dropped()), Verdict::NotYet);
+        assert_eq!(
+            none.sentence(&MOVED, &dropped()),
+            "expected 0 messages forwarded, found none within 5 s\n  the record dropped its 3 oldest events, so this cannot be decided; a count of all messages is exact"
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! An assertion as a request of the control API: what a client in another language asks for, read and judged.
+
+use std::{error::Error, fmt, time::Duration};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value};
+
+use crate::{
+    assertion::{Assertion, Number, ScheduledEnqueueTime, WantedState},
+    catalog::Catalog,
+    kind::{COUNTS, Kind},
+    matcher::Text,
+    place::Place,
+    text,
+};
+
+/// Longest wait in seconds.
+pub const MAX_WITHIN: f64 = 600.0;
+/// How long to wait where nothing is said.
+const WITHIN: Duration = Duration::from_secs(5);
+/// Longest time that a message is scheduled ahead or may differ by, in seconds: no setting of Service Bus looks further.
+const MAX_SECONDS: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
+
+/// What every kind takes.
+const ALWAYS: [&str; 3] = ["kind", "entity", "within"];
+/// Of these one says all.
+const ONE_OF: [&[&str]; 5] = [
+    &["times", "at_least"],
+    &["count", "at_least"],
+    &["count", "at_most"],
+    &["at", "due_in"],
+    &["text", "bytes", "json", "set"],
+];
+
+/// Why a request is no assertion, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestError(String);
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for RequestError {}
+
+impl Assertion {
+    /// Reads a request about an entity of a namespace.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kind, when it does not take a field, or a field does not take its value.
+    pub fn of_request(
+        request: &Map<String, Value>,
+        catalog: &Catalog,
+    ) -> Result<Self, RequestError> {
+        let kind = kind(request.get("kind"))?;
+        let wrong = request.keys().find(|name| {
+            let mut taken = ALWAYS.into_iter().chain(kind.takes());
+            !taken.any(|taken| taken == *name)
+        });
+        if let Some(name) = wrong {
+            let takes = Vec::from_iter(ALWAYS.into_iter().chain(kind.takes())).join(", ");
+            let sentence = format!(
+                "the assertion {} takes no {name:?}; it takes {takes}",
+                kind.name()
+            );
+            return Err(RequestError(sentence));
+        }
+        for one_of in ONE_OF {
+            let given = one_of.iter().filter(|name| request.contains_key(**name));
+            if given.count() > 1 {
+                let sentence = format!("an assertion takes one of {}", one_of.join(", "));
+                return Err(RequestError(sentence));
+            }
+        }
+        let Some(Value::String(entity)) = request.get("entity") else {
+            return Err(not_taken(
+                "entity",
+                request.get("entity"),
+                "an address, such as \"orders\"",
+            ));
+        };
+        let mut assertion = Self::new(kind, Place::at(entity, catalog), WITHIN);
+        for (name, value) in request {
+            assertion.set(name, value)?;
+        }
+        assertion.check_completeness(request)?;
+        Ok(assertion)
+    }
+
+    fn set(&mut self, name: &str, value: &Value) -> Result<(), RequestError> {
+        match name {
+            "within" => self.within = seconds(name, value, MAX_WITHIN)?,
+            "message_id" => self.which.message_id = Some(text(name, value)?),
+            "body" => self.which.body = Some(text(name, value)?),
+            "body_json" => self.which.body_json = Some(value.clone()),
+            "reason" => self.reason = Some(text(name, value)?),
+            "description" => self.description = Some(text(name, value)?),
+            "to" => self.to = Some(text(name, value)?),
+            "count" | "times" | "at_least" | "at_most" => {
+                self.set_number(name, whole(name, value)?)
+            }
+            "at" => self.due = Some(instant(name, value)?),
+            "due_in" => self.due = Some(seconds(name, value, MAX_SECONDS)?.into()),
+            "tolerance" => self.tolerance = seconds(name, value, MAX_SECONDS)?,
+            "session" => self.session = string(name, value)?.to_owned(),
+            "bodies" => {
+                let bodies = value.as_array();
+                let bodies =
+                    bodies.ok_or_else(|| not_taken(name, Some(value), "a list of texts"))?;
+                let bodies = bodies.iter().map(|body| text(name, body));
+                self.bodies = bodies.collect::<Result<_, _>>()?;
+            }
+            "text" | "bytes" | "json" | "set" => self.state = state(name, value)?,
+            _ => {
+                if let Some(name) = COUNTS.iter().find(|count| **count == name) {
+                    self.counts.push((name, whole(name, value)?));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_number(&mut self, name: &str, number: u64) {
+        self.number = match name {
+            "at_least" => Number::AtLeast(number),
+            _ => Number::Exactly(number),
+        };
+        if name != "at_most" {
+            self.least = Some(number);
+        }
+        if name != "at_least" {
+            self.most = Some(number);
+        }
+    }
+
+    /// Refuses what would assert nothing.
+    fn check_completeness(&self, request: &Map<String, Value>) -> Result<(), RequestError> {
+        let is_of_session = matches!(self.kind, Kind::SessionOrder | Kind::SessionState);
+        if is_of_session && !request.contains_key("session") {
+            return Err(not_taken("session", None, "the id of a session"));
+        }
+        if self.kind == Kind::MessageCount && self.counts.is_empty() {
+            let counts = COUNTS.join(", ");
+            let sentence =
+                format!("the assertion message_count asserts nothing without one of {counts}");
+            return Err(RequestError(sentence));
+        }
+        Ok(())
+    }
+}
+
+fn kind(named: Option<&Value>) -> Result<Kind, RequestError> {
+    let name = match named {
+        Some(Value::String(name)) => name,
+        named => return Err(not_taken("kind", named, "the name of an assertion")),
+    };
+    Kind::named(name).ok_or_else(|| {
+        let names = Kind::ALL.map(|kind| kind.name().to_owned());
+        let names = text::nearest_first(name, names.to_vec());
+        let meant = match text::is_near(name, &names[0]) {
+            true => format!("did you mean {:?}? There", names[0]),
+            false => "there".to_owned(),
+        };
+        let all = Kind::ALL.map(Kind::name).join(", ");
+        RequestError(format!("there is no assertion {name:?}; {meant} are {all}"))
+    })
+}
+
+fn text(name: &str, value: &Value) -> Result<Text, RequestError> {
+    let part = match value {
+        Value::String(text) => return Ok(Text::Is(text.clone())),
+        Value::Object(members) if members.len() == 1 => members.get("contains"),
+        _ => None,
+    };
+    match part.and_then(Value::as_str) {
+        Some(part) => Ok(Text::Contains(part.to_owned())),
+        None => Err(not_taken(
+            name,
+            Some(value),
+            "a text or {\"contains\": a text}",
+        )),
+    }
+}
+
+fn string<'a>(name: &str, value: &'a Value) -> Result<&'a str, RequestError> {
+    value
+        .as_str()
+        .ok_or_else(|| not_taken(name, Some(value), "a text"))
+}
+
+fn whole(name: &str, value: &Value) -> Result<u64, RequestError> {
+    value
+        .as_u64()
+        .ok_or_else(|| not_taken(name, Some(value), "a whole number"))
+}
+
+fn seconds(name: &str, value: &Value, most: f64) -> Result<Duration, RequestError> {
+    let given = value.as_f64().filter(|seconds| *seconds <= most);
+    let length = given.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    length.ok_or_else(|| not_taken(name, Some(value), &format!("seconds from 0 to {most}")))
+}
+
+fn instant(name: &str, value: &Value) -> Result<ScheduledEnqueueTime, RequestError> {
+    let instant = value
+        .as_str()
+        .and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    match instant {
+        Some(instant) => Ok(ScheduledEnqueueTime::At(instant.into())),
+        None => Err(not_taken(name, Some(value), "an instant in RFC 3339")),
+    }
+}
+
+fn state(name: &str, value: &Value) -> Result<WantedState, RequestError> {
+    Ok(match name {
+        "text" => WantedState::Text(text(name, value)?),
+        "json" => WantedState::Json(value.clone()),
+        "bytes" => {
+            let bytes = BASE64_STANDARD.decode(string(name, value)?);
+            let bytes = bytes.map_err(|_| not_taken(name, Some(value), "bytes in base64"))?;
+            WantedState::Bytes(bytes.into())
+        }
+        _ => match value {
+            Value::Bool(true) => WantedState::Something,
+            Value::Bool(false) => WantedState::Nothing,
+            _ => return Err(not_taken(name, Some(value), "true or false")),
+        },
+    })
+}
+
+fn not_taken(name: &str, value: Option<&Value>, takes: &str) -> RequestError {
+    RequestError(match value {
+        Some(value) => format!("{name} is {value}; it takes {takes}"),
+        None => format!("{name} is missing; it takes {takes}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(request: Value) -> Result<Assertion, String> {
+        let catalog = Catalog::listed(
+            serde_json::from_value(json!({"queues": [{"name": "orders", "properties": {}}]}))
+                .unwrap(),
+            serde_json::from_value(
+                json!({"topics": [{"name": "prices", "properties": {}, "subscriptions": ["eu"]}]}),
+            )
+            .unwrap(),
+            serde_json::from_value(json!({"subscriptions": [
+                {"name": "prices/Subscriptions/eu", "properties": {}, "rules": []},
+            ]}))
+            .unwrap(),
+        );
+        let request = request.as_object().unwrap();
+        Assertion::of_request(request, &catalog).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_request_says_what_the_macro_says() {
+        let assertion = read(json!({
+            "kind": "dead_lettered", "entity": "Orders/$deadletterqueue", "reason": {"contains": "Max"},
+            "body_json": {"total": 3}, "count": 2, "within": 0.5,
+        }))
+        .unwrap();
+        assert_eq!(assertion.kind, Kind::DeadLettered);
+        assert_eq!(assertion.place.path(), "orders/$DeadLetterQueue");
+        assert_eq!(assertion.reason, Some(Text::Contains("Max".to_owned())));
+        assert_eq!(assertion.number, Number::Exactly(2));
+        assert_eq!(assertion.within, Duration::from_millis(500));
+        let eu = read(json!({"kind": "empty", "entity": "prices/subscriptions/EU"})).unwrap();
+        assert_eq!(eu.place.path(), "prices/Subscriptions/eu");
+        assert_eq!(eu.within, WITHIN);
+    }
+
+    #[test]
+    fn what_is_not_taken_is_refused_in_a_sentence() {
+        let cases = [
+            (
+                json!({"entity": "orders"}),
+                "kind is missing; it takes the name of an assertion",
+            ),
+            (
+                json!({"kind": "empty"}),
+                "entity is missing; it takes an address, such as \"orders\"",
+            ),
+            (
+                json!({"kind": "empty", "entity": "orders", "count": 1}),
+                "the assertion empty takes no \"count\"; it takes kind, entity, within",
+            ),
+            (
+                json!({"kind": "completed", "entity": "orders", "count": -1}),
+                "count is -1; it takes a whole number",
+            ),
+            (
+                json!({"kind": "completed", "entity": "orders", "within": 601}),
+                "within is 601; it takes seconds from 0 to 600",
+            ),
+            (
+                json!({"kind": "delivered", "entity": "orders", "times": 1, "at_least": 1}),
+                "an assertion takes one of times, at_least",
+            ),
+            (
+                json!({"kind": "session_order", "entity": "orders", "bodies": []}),
+                "session is missing; it takes the id of a session",
+            ),
+            (
+                json!({"kind": "message_count", "entity": "orders"}),
+                "the assertion message_count asserts nothing without one of active, dead_letter, transfer_dead_letter, scheduled, locked, deferred, transfer",
+            ),
+            (
+                json!({"kind": "completed", "entity": "orders", "body": {"matches": "."}}),
+                "body is {\"matches\":\".\"}; it takes a text or {\"contains\": a text}",
+            ),
+        ];
+        for (request, sentence) in cases {
+            assert_eq!(read(request).unwrap_err(), sentence);
+        }
+        let unknown = read(json!({"kind": "deadlettered", "entity": "orders"})).unwrap_err();
+        let begins = "there is no assertion \"deadlettered\"; did you mean \"dead_lettered\"? There are abandoned, ";
+        assert!(unknown.starts_with(begins), "{unknown}");
+    }
+
+    #[test]
+    fn every_field_that_a_kind_takes_is_read() {
+        let value = |name: &str| match name {
+            "at" => json!("2026-01-01T00:00:00Z"),
+            "bodies" => json!(["a"]),
+            "bytes" => json!("AA=="),
+            "set" => json!(true),
+            "message_id" | "body" | "reason" | "description" | "to" | "session" | "text" => {
+                json!("a")
+            }
+            _ => json!(7),
+        };
+        for kind in Kind::ALL {
+            assert_eq!(Kind::named(kind.name()), Some(kind));
+            for name in kind.takes() {
+                let mut request =
+                    json!({"kind": kind.name(), "entity": "orders", "session": "s", "active": 1});
+                let members = request.as_object_mut().unwrap();
+                members.retain(|name, _| {
+                    ALWAYS.contains(&name.as_str()) || kind.takes().any(|taken| taken == name)
+                });
+                let plain = format!("{:?}", read(request.clone()).unwrap());
+                request[name] = value(name);
+                let set = format!("{:?}", read(request.clone()).unwrap());
+                let is_default = ["set", "active"].contains(&name);
+                assert!(
+                    plain != set || is_default,
+                    "{name} of {kind:?} changes nothing"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A namespace as the harness looks at it for an assertion: over its public protocols, as any client could.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use servicebus_assertions::{
+    Answer, AssertionFailed, Catalog, Message, Namespace, Place, Predicate, Timeline,
+};
+use servicebus_control_api::{Counts, Receiver, Session};
+
+use crate::{
+    background::Stopwatch,
+    clients::SubQueueClient,
+    error::{Error, control::ControlError},
+    received_message::ReceivedMessage,
+};
+
+/// Looks for an assertion about one entity.
+pub(crate) struct Looking {
+    client: SubQueueClient,
+    predicate: Option<Predicate<ReceivedMessage>>,
+    started: Stopwatch,
+}
+
+impl Looking {
+    pub(crate) fn new(
+        client: SubQueueClient,
+        predicate: Option<Predicate<ReceivedMessage>>,
+    ) -> Self {
+        Self {
+            client,
+            predicate,
+            started: Stopwatch::start(),
+        }
+    }
+
+    /// A client of the entity, or of one of its sub-queues.
+    fn at(&self, path: &str) -> SubQueueClient {
+        let place = self.client.sub_queue();
+        let places = [
+            place.clone(),
+            place.owner(),
+            place.dead_letter_queue(),
+            place.transfer_dead_letter_queue(),
+        ];
+        let mut places = places.into_iter();
+        let named = places.find(|place| place.path() == path);
+        self.client
+            .at(named.unwrap_or_else(|| Place::new(place.kind(), path.to_owned())))
+    }
+
+    /// A message as the assertion sees it, which asks the test's predicate about the whole of it.
+    fn seen(&self, message: ReceivedMessage) -> Message {
+        let seen = Message::from(&message);
+        let predicate = self.predicate.clone().map(|predicate| {
+            let message = Arc::new(message);
+            Predicate::new(move |()| predicate.is_true_of(&message))
+        });
+        Message { predicate, ..seen }
+    }
+}
+
+impl Namespace for Looking {
+    fn catalog(&self) -> Answer<'_, Catalog> {
+        Box::pin(async { Ok(self.client.catalog().await) })
+    }
+
+    fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>> {
+        Box::pin(async move {
+            let peeked = self.at(path).try_peek().await.map_err(unchecked)?;
+            let seen = peeked.into_iter().map(|message| self.seen(message));
+            Ok(seen.collect())
+        })
+    }
+
+    fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts> {
+        Box::pin(async move { self.at(path).try_counts().await.map_err(unchecked) })
+    }
+
+    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline> {
+        Box::pin(async move {
+            let asked = self.at(path).ask_for_timeline(with_messages).await;
+            let (timeline, messages) = asked.map_err(unchecked)?;
+            let seen = |messages: Vec<_>| {
+                let seen = messages.into_iter().map(|message| self.seen(message));
+                seen.collect()
+            };
+            Ok(timeline.with_messages(messages.map(seen)))
+        })
+    }
+
+    fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>> {
+        Box::pin(async move { self.at(path).try_receivers().await.map_err(unchecked) })
+    }
+
+    fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>> {
+        Box::pin(async move { self.at(path).try_sessions().await.map_err(unchecked) })
+    }
+
+    /// Accepts the session for the moment where nothing lists the sessions with their states.
+    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let client = self.at(path);
+            let state = match client.backend().control_url() {
+                Some(_) => client.listed_session_state(session).await,
+                None => client.state_of_free_session(session).await,
+            };
+            state.map_err(unchecked)
+        })
+    }
+
+    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+        Box::pin(async move { self.client.wait_idle(within).await.map_err(unchecked) })
+    }
+
+    /// A namespace that runs elsewhere says nothing of locks.
+    fn counts_all(&self, path: &str, names: &[&str]) -> Result<(), AssertionFailed> {
+        let counts_locks = names.contains(&"locked");
+        if counts_locks && self.client.backend().control_url().is_none() {
+            let what =
+                format!("how many messages of {path} are locked, which only an emulator counts");
+            return Err(unchecked(ControlError::Uncheckable { what }.into()));
+        }
+        Ok(())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+impl SubQueueClient {
+    async fn listed_session_state(&self, session: &str) -> Result<Option<Bytes>, Error> {
+        let mut sessions = self.try_sessions().await?.into_iter();
+        let own = sessions.find(|found| found.session_id == session);
+        Ok(own.and_then(|found| found.state))
+    }
+
+    async fn state_of_free_session(&self, session: &str) -> Result<Option<Bytes>, Error> {
+        let session = self.accept_session(session).result().await?;
+        let state = session.state().result().await;
+        session.close().result().await?;
+        state
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn unchecked(error: Error) -> AssertionFailed {
+    AssertionFailed::unchecked(error.to_string())
+}
