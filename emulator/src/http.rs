@@ -1,6 +1,7 @@
 //! The HTTP side: health, and the control API by which tests own time and look inside. Every other path belongs to the
 //! administration API.
 
+mod assertions;
 mod clock;
 mod counts;
 mod entities;
@@ -58,6 +59,8 @@ pub(crate) struct Control {
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
     explorations: Arc<Explorations>,
+    /// Assertions that wait at the same time.
+    assertions: Arc<Semaphore>,
     serve: Serve,
 }
 
@@ -90,6 +93,7 @@ impl Control {
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
             explorations: Arc::default(),
+            assertions: Arc::new(Semaphore::new(assertions::AT_ONCE)),
             shared,
             serve,
         }

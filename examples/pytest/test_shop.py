@@ -43,7 +43,7 @@ def test_an_order_is_charged(servicebus):
 def test_a_poison_order_is_dead_lettered_with_its_reason(servicebus):
     send(servicebus, "twelve")
     shop.work(servicebus.connection_string, Bank().charge, deliveries=1)
-    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="NotANumber")
+    servicebus.assert_dead_lettered("orders", message_id="o-17", reason="NotANumber")
 
 
 def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
@@ -52,7 +52,7 @@ def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
 
     send(servicebus, "12")
     shop.work(servicebus.connection_string, refuse, deliveries=3)
-    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="MaxDeliveryCountExceeded")
+    servicebus.assert_dead_lettered("orders", message_id="o-17", reason="MaxDeliveryCountExceeded")
 
 
 def test_an_order_that_comes_again_is_charged_once(servicebus):
@@ -83,4 +83,4 @@ def test_an_offer_ends_after_an_hour(servicebus):
     assert servicebus.counts("orders")["active"] == 1
     servicebus.advance(seconds=60)
     assert servicebus.counts("orders")["active"] == 0
-    servicebus.expect("orders", "dead-lettered", message_id="o-17", reason="TTLExpiredException")
+    servicebus.assert_dead_lettered("orders", message_id="o-17", reason="TTLExpiredException")

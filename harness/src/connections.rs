@@ -122,29 +122,6 @@ impl Connections {
         Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
     }
 
-    /// Connections that lead nowhere, for tests of what needs no answer.
-    #[cfg(test)]
-    pub(crate) fn unconnected() -> Arc<Self> {
-        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
-        let liveness = crate::liveness::Liveness::default();
-        let login = crate::amqp::Login::new(address, "", liveness, None);
-        Arc::new(Self {
-            background: Arc::new(Background::start().expect("a runtime starts")),
-            amqp: Amqp::new(login),
-            backend: Arc::new(crate::control::Control::new(
-                address,
-                "none",
-                crate::liveness::Liveness::default(),
-            )),
-            declared: Catalog::default(),
-            cancelled: Cancelled::default(),
-            script: Script::default(),
-            within: WITHIN,
-            leak_check: false,
-            unchecked: Unchecked::default(),
-        })
-    }
-
     fn spawn<T: Send + 'static>(
         &self,
         operation: Pin<Box<dyn Future<Output = T> + Send>>,

@@ -111,9 +111,9 @@ impl Message {
     }
 
     /// The sections that its sender's content is in, with the footer behind them.
-    pub fn content(&self) -> &[u8] {
+    pub fn content(&self) -> Bytes {
         let (_, end) = self.sections.application_range();
-        &self.payload[end..]
+        self.payload.slice(end..)
     }
 
     /// The key that decides its partition.

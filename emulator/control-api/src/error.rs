@@ -1,5 +1,7 @@
 //! Refusals: `{"error":{"code","message","problems"}}`.
 
+use std::fmt;
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +70,23 @@ pub struct Problem {
     pub value: Value,
     /// What would have been allowed.
     pub allowed: String,
+}
+
+/// What the emulator allows where it says what is there and not what was asked for.
+const AT_REST: &str = "at rest";
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match self.value.as_str() {
+            Some(text) => write!(f, "{path}: {text}")?,
+            None => write!(f, "{path}: {}", self.value)?,
+        }
+        match self.allowed.as_str() {
+            "" | AT_REST => Ok(()),
+            allowed => write!(f, " is not allowed; allowed: {allowed}"),
+        }
+    }
 }
 
 impl Problem {

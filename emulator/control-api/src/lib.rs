@@ -5,6 +5,7 @@
 //! has one form. With the feature `schema` the types describe themselves, and `openapi` puts these descriptions together
 //! with the routes.
 
+mod assertion;
 mod clock;
 mod encoding;
 mod entity;
@@ -19,6 +20,7 @@ mod operations;
 mod session;
 mod timeline;
 
+pub use assertion::AssertionResult;
 pub use clock::{Advance, Clock, ClockHold, HoldClock, Settle, Settled};
 pub use entity::Counts;
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};

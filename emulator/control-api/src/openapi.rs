@@ -1,5 +1,6 @@
 //! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
 
+mod assertions;
 mod configuration;
 mod explorations;
 mod operation;
@@ -10,6 +11,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::ErrorAnswer;
+pub use assertions::KINDS as ASSERTIONS;
 pub(crate) use configuration::{queue_settings, rules, subscription_settings, topic_settings};
 use operation::Operation;
 
@@ -17,6 +19,7 @@ use operation::Operation;
 pub fn document() -> Value {
     let mut description = Description::new();
     routes::describe(&mut description);
+    assertions::describe(&mut description);
     explorations::describe(&mut description);
     description.finish()
 }
@@ -72,6 +75,7 @@ impl Description {
         let mut schemas = self.requests.take_definitions(true);
         schemas.extend(self.answers.take_definitions(true));
         schemas.extend(configuration::schemas());
+        schemas.extend(assertions::schemas());
         let refusal = |description: &str| {
             let content = json!({ "application/json": { "schema": error } });
             json!({ "description": description, "content": content })

@@ -183,7 +183,7 @@ impl Traits {
         Self {
             id: Some(message.id().into_owned()),
             session: message.session_id().map(std::borrow::Cow::into_owned),
-            body_hash: Some(hash(message.content())),
+            body_hash: Some(hash(&message.content())),
             properties: properties(message.application_properties()),
             ..Self::default()
         }

@@ -23,7 +23,12 @@ pub(crate) async fn show(
     Asked(OfEntity { entity }): Asked<OfEntity>,
 ) -> Result<Json<Counts>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
-    let counts = namespace.read(&entity, |entity| entity.counts(kind));
+    Ok(Json(of_entity(&namespace, &entity, kind)))
+}
+
+/// How many messages there are in a store and beside it.
+pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity, kind: SubQueue) -> Counts {
+    let counts = namespace.read(entity, |entity| entity.counts(kind));
     let mut shown = Counts::default();
     shown.active = counts.active as u64;
     shown.dead_letter = counts.dead_letter as u64;
@@ -33,7 +38,7 @@ pub(crate) async fn show(
     shown.locked = counts.locked as u64;
     shown.deferred = counts.deferred as u64;
     shown.size_bytes = counts.size;
-    Ok(Json(shown))
+    shown
 }
 
 /// The receivers that have asked for messages of an entity or wait for a session of it, by the names of their clients.
@@ -42,11 +47,19 @@ pub(crate) async fn receivers(
     Asked(OfEntity { entity }): Asked<OfEntity>,
 ) -> Result<Json<Receivers>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
-    let receivers = namespace.receivers(&entity, kind).into_iter();
+    let receivers = receivers_of(&namespace, &entity, kind);
+    Ok(Json(Receivers { receivers }))
+}
+
+/// Those of a store.
+pub(crate) fn receivers_of(
+    namespace: &Namespace,
+    entity: &SharedEntity,
+    kind: SubQueue,
+) -> Vec<Receiver> {
+    let receivers = namespace.receivers(entity, kind).into_iter();
     let receivers = receivers.map(|(client, credit)| Receiver { client, credit });
-    Ok(Json(Receivers {
-        receivers: receivers.collect(),
-    }))
+    receivers.collect()
 }
 
 /// The store that an address means.

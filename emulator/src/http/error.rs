@@ -63,6 +63,18 @@ impl ApiError {
             .with_problems(vec![Problem::new(path, value, allowed)])
     }
 
+    /// The refusal as a client of the control API says it.
+    pub(crate) fn to_text(&self) -> String {
+        let problems = self.problems.iter();
+        let problems = problems.map(|problem| format!("\n  {problem}"));
+        let status = self.status.as_u16();
+        format!(
+            "{} (status {status}){}",
+            self.message,
+            String::from_iter(problems)
+        )
+    }
+
     pub(crate) fn with_problems(self, problems: Vec<Problem>) -> Self {
         Self { problems, ..self }
     }

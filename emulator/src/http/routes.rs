@@ -16,8 +16,8 @@ use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
-    Control, clock, counts, entities, explain, explorations, faults, namespaces, operations,
-    process, sessions, timeline,
+    Control, assertions, clock, counts, entities, explain, explorations, faults, namespaces,
+    operations, process, sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -115,6 +115,7 @@ fn of_namespace() -> Vec<Route> {
         post(of_namespace!("/clock/hold"), clock::hold),
         delete(of_namespace!("/clock/hold/{id}"), clock::release),
         post(of_namespace!("/settled"), clock::settled),
+        post(of_namespace!("/assertions"), assertions::check),
         get(of_namespace!("/counts"), counts::show),
         get(of_namespace!("/receivers"), counts::receivers),
         get(of_namespace!("/timeline"), timeline::show),

@@ -18,13 +18,16 @@ pub(crate) async fn list(
 ) -> Result<Json<Sessions>, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;
     check(&namespace, &found, kind, &entity)?;
-    let sessions = namespace.read(&found, |entity| {
-        let sessions = entity.snapshot_sessions();
-        sessions
-            .map(|session| shown(&namespace, &session))
-            .collect()
-    });
+    let sessions = of_entity(&namespace, &found);
     Ok(Json(Sessions { sessions }))
+}
+
+/// Those of an entity that has them.
+pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity) -> Vec<Session> {
+    namespace.read(entity, |entity| {
+        let sessions = entity.snapshot_sessions();
+        sessions.map(|session| shown(namespace, &session)).collect()
+    })
 }
 
 /// Ends the lock of a session as if its time had run out; 404 when no receiver holds it.
@@ -57,7 +60,8 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Session {
     shown
 }
 
-fn check(
+/// Refuses what has no sessions.
+pub(crate) fn check(
     namespace: &Namespace,
     entity: &SharedEntity,
     kind: SubQueue,

@@ -27,6 +27,7 @@ use super::counts::find;
 use super::error::ApiError;
 use super::error::{Asked, Chosen};
 use crate::namespace::{Namespace, SharedEntity};
+pub(crate) use render::Recorded;
 use render::Rendering;
 
 /// How many are rendered at the same time; others wait.
@@ -120,7 +121,22 @@ fn copied(
         timeline.events().copied(|event| wanted.is_here(event))
     };
     let shows_messages = which.messages && namespace.recorded_messages.are_kept();
-    Rendering::new(Arc::clone(namespace), &head, events, wanted, shows_messages)
+    Rendering::new(Arc::clone(namespace), head, events, wanted, shows_messages)
+}
+
+/// What happened at an address, with the messages behind the events if they are asked for and kept.
+pub(crate) async fn of_entity(
+    namespace: &Arc<Namespace>,
+    found: (Arc<SharedEntity>, SubQueue),
+    messages: bool,
+) -> (Timeline, Option<Vec<Recorded>>) {
+    let which = Which {
+        entity: None,
+        message_id: None,
+        sequence_number: None,
+        messages,
+    };
+    copied(namespace, which, Some(found)).whole().await
 }
 
 /// What happened to one message; none where there is no such entity, or it is more than is told of one.

@@ -28,6 +28,7 @@ mod admin {
 mod arm;
 /// The control API, by which tests own time and look inside.
 mod control {
+    mod assertions;
     mod clock;
     mod errors;
     mod explain;

@@ -11,7 +11,7 @@ use servicebus_control_api::{Counts, Receiver};
 use crate::{
     assertion::{Assertion, ScheduledEnqueueTime},
     hint,
-    kind::Matter,
+    kind::Subject,
     message::MessageState,
     namespace::Namespace,
     place::Place,
@@ -50,14 +50,14 @@ pub(crate) enum Found {
 
 /// What a look decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Outcome {
     Holds,
     /// And no waiting helps.
     Fails,
     NotYet,
 }
 
-impl Verdict {
+impl Outcome {
     pub(crate) fn holds_if(holds: bool) -> Self {
         match holds {
             true => Self::Holds,
@@ -74,7 +74,7 @@ impl Assertion {
     /// When it does not hold, or cannot be checked: the text says why.
     pub async fn check(&self, namespace: &dyn Namespace) -> Result<(), AssertionFailed> {
         let names = Vec::from_iter(self.counts.iter().map(|(name, _)| *name));
-        namespace.counts_all(self.place.path(), &names)?;
+        namespace.check_counts(self.place.path(), &names)?;
         let unknown = namespace.catalog().await?;
         if let Some(unknown) = unknown.missing(self.place.kind(), self.place.owner_path()) {
             return Err(AssertionFailed::unchecked(unknown.to_string()));
@@ -104,10 +104,10 @@ impl Looking<'_> {
         loop {
             let found = self.look().await?;
             match self.judge(&found) {
-                Verdict::Holds => return Ok(None),
-                Verdict::Fails => return Ok(Some(found)),
-                Verdict::NotYet if self.namespace.elapsed() >= within => return Ok(Some(found)),
-                Verdict::NotYet => tokio::time::sleep(pause.min(within)).await,
+                Outcome::Holds => return Ok(None),
+                Outcome::Fails => return Ok(Some(found)),
+                Outcome::NotYet if self.namespace.elapsed() >= within => return Ok(Some(found)),
+                Outcome::NotYet => tokio::time::sleep(pause.min(within)).await,
             }
             pause = (pause * 2).min(longest);
         }
@@ -117,33 +117,33 @@ impl Looking<'_> {
     /// refute it. To confirm it the namespace must be idle first: nothing is due, nothing is on its way, and no receiver holds
     /// a lock with which it could still happen.
     async fn rule_out(self) -> Result<Option<Found>, AssertionFailed> {
-        if let Matter::Record(_) = self.assertion.kind.matter() {
+        if let Subject::Record(_) = self.assertion.kind.subject() {
             let so_far = self.look().await?;
-            if self.judge(&so_far) == Verdict::Fails {
+            if self.judge(&so_far) == Outcome::Fails {
                 return Ok(Some(so_far));
             }
         }
         self.namespace.wait_idle(self.assertion.within).await?;
         let found = self.look().await?;
-        Ok(Some(found).filter(|found| self.judge(found) == Verdict::Fails))
+        Ok(Some(found).filter(|found| self.judge(found) == Outcome::Fails))
     }
 
     async fn look(self) -> Result<Found, AssertionFailed> {
         let (assertion, namespace) = (self.assertion, self.namespace);
         let path = assertion.place.path();
-        Ok(match assertion.kind.matter() {
-            Matter::Receivers => Found::Receivers(namespace.receivers(path).await?),
-            Matter::Record(verb) => Found::Record(verb, self.record().await?),
-            Matter::Held(state) => {
+        Ok(match assertion.kind.subject() {
+            Subject::Receivers => Found::Receivers(namespace.receivers(path).await?),
+            Subject::Record(verb) => Found::Record(verb, self.record().await?),
+            Subject::Held(state) => {
                 let messages = namespace.messages(path).await?;
                 Found::Held(state, self.held(state, &messages))
             }
-            Matter::DeadLetters => {
+            Subject::DeadLetters => {
                 let dead_letter_queue = assertion.place.dead_letter_queue();
                 let messages = namespace.messages(dead_letter_queue.path()).await?;
                 Found::DeadLetters(assertion.dead_letters(&messages))
             }
-            Matter::UnsettledSends => {
+            Subject::UnsettledSends => {
                 let timeline = namespace.timeline(path, false).await?;
                 let most = timeline.most_unsettled_sends().ok_or_else(|| {
                     let sentence = "this emulator does not count unsettled sends";
@@ -151,13 +151,13 @@ impl Looking<'_> {
                 });
                 Found::UnsettledSends(most?)
             }
-            Matter::Counts => Found::Counts(namespace.counts(path).await?),
-            Matter::Empty => Found::Present(namespace.counts(path).await?.present()),
-            Matter::SessionOrder => {
+            Subject::Counts => Found::Counts(namespace.counts(path).await?),
+            Subject::Empty => Found::Present(namespace.counts(path).await?.present()),
+            Subject::SessionOrder => {
                 let messages = namespace.messages(path).await?;
                 Found::Order(assertion.order(&messages))
             }
-            Matter::SessionState => {
+            Subject::SessionState => {
                 let state = namespace.session_state(path, &assertion.session);
                 Found::State(state.await?)
             }
@@ -178,22 +178,22 @@ impl Looking<'_> {
         }
     }
 
-    fn judge(self, found: &Found) -> Verdict {
+    fn judge(self, found: &Found) -> Outcome {
         let assertion = self.assertion;
         let number = |found| match assertion.kind.is_absent() {
-            true if found > 0 => Verdict::Fails,
-            true => Verdict::Holds,
-            false => Verdict::holds_if(assertion.number.is(found)),
+            true if found > 0 => Outcome::Fails,
+            true => Outcome::Holds,
+            false => Outcome::holds_if(assertion.number.is(found)),
         };
         match found {
             Found::Receivers(receivers) => number(assertion.attached(receivers)),
             Found::Record(verb, timeline) => assertion.judge_record(verb, timeline),
             Found::Held(_, found) | Found::DeadLetters(found) => number(*found),
             Found::UnsettledSends(found) => assertion.judge_sends(*found),
-            Found::Counts(counts) => Verdict::holds_if(assertion.are_counted(counts)),
-            Found::Present(found) => Verdict::holds_if(*found == 0),
-            Found::Order(found) => Verdict::holds_if(assertion.is_order(found)),
-            Found::State(found) => Verdict::holds_if(assertion.state.is(found.as_ref())),
+            Found::Counts(counts) => Outcome::holds_if(assertion.are_counted(counts)),
+            Found::Present(found) => Outcome::holds_if(*found == 0),
+            Found::Order(found) => Outcome::holds_if(assertion.is_order(found)),
+            Found::State(found) => Outcome::holds_if(assertion.state.is(found.as_ref())),
         }
     }
 
@@ -218,21 +218,21 @@ impl Looking<'_> {
         let (assertion, namespace) = (self.assertion, self.namespace);
         let place = &assertion.place;
         let counts = |wanted| assertion.counts.iter().any(|(name, _)| *name == wanted);
-        let with_transfers = match assertion.kind.matter() {
-            Matter::Record(_) => !assertion.kind.is_absent(),
-            Matter::Counts => counts("transfer_dead_letter") && !counts("dead_letter"),
+        let with_transfers = match assertion.kind.subject() {
+            Subject::Record(_) => !assertion.kind.is_absent(),
+            Subject::Counts => counts("transfer_dead_letter") && !counts("dead_letter"),
             _ => false,
         };
         let mut report = match with_transfers && place.is_owner() {
             true => Report::with_transfers(namespace, place).await,
             false => Report::of(namespace, place).await,
         };
-        match assertion.kind.matter() {
-            Matter::SessionOrder | Matter::SessionState => {
+        match assertion.kind.subject() {
+            Subject::SessionOrder | Subject::SessionState => {
                 report.sessions = sessions(&self, &report.timeline).await;
             }
-            Matter::Counts => report.shows_dead |= counts("dead_letter"),
-            Matter::DeadLetters => report.shows_dead = true,
+            Subject::Counts => report.shows_dead |= counts("dead_letter"),
+            Subject::DeadLetters => report.shows_dead = true,
             _ => {}
         }
         report.about(&assertion.which)

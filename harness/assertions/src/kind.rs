@@ -37,7 +37,7 @@ pub enum Kind {
 
 /// What an assertion looks at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Matter {
+pub(crate) enum Subject {
     Receivers,
     Record(&'static Verb),
     Held(MessageState),
@@ -50,7 +50,7 @@ pub(crate) enum Matter {
 }
 
 /// A name, what it looks at, whether that is to be absent, and the groups of fields that it takes.
-type Facts = (&'static str, Matter, bool, &'static [Fields]);
+type Definition = (&'static str, Subject, bool, &'static [Fields]);
 pub(crate) type Fields = &'static [&'static str];
 
 const MESSAGES: Fields = &["message_id", "body", "body_json"];
@@ -104,7 +104,7 @@ impl Kind {
 
     /// Returns the name: `dead_lettered`.
     pub fn name(self) -> &'static str {
-        self.facts().0
+        self.definition().0
     }
 
     /// Returns the kind of this name.
@@ -114,68 +114,67 @@ impl Kind {
 
     /// Returns the fields that it takes beside those that every kind has.
     pub fn takes(self) -> impl Iterator<Item = &'static str> {
-        let groups = self.facts().3.iter();
+        let groups = self.definition().3.iter();
         groups.flat_map(|group| group.iter().copied())
     }
 
-    pub(crate) fn matter(self) -> Matter {
-        self.facts().1
+    pub(crate) fn subject(self) -> Subject {
+        self.definition().1
     }
 
     /// Whether it expects that there is nothing, or that something did not happen.
     pub(crate) fn is_absent(self) -> bool {
-        self.facts().2
+        self.definition().2
     }
 
-    fn facts(self) -> Facts {
-        use Matter::{DeadLetters, Held, Record};
+    fn definition(self) -> Definition {
         use MessageState::{Deferred, Scheduled};
-        type It = Kind;
+        use Subject::{DeadLetters, Held, Record};
         match self {
-            It::Abandoned => ("abandoned", Record(&ABANDONED), false, &[MESSAGES, TIMES]),
-            It::NotAbandoned => ("not_abandoned", Record(&ABANDONED), true, &[MESSAGES]),
-            It::Completed => ("completed", Record(&COMPLETED), false, &[MESSAGES, COUNT]),
-            It::NotCompleted => ("not_completed", Record(&COMPLETED), true, &[MESSAGES]),
-            It::Delivered => (
+            Self::Abandoned => ("abandoned", Record(&ABANDONED), false, &[MESSAGES, TIMES]),
+            Self::NotAbandoned => ("not_abandoned", Record(&ABANDONED), true, &[MESSAGES]),
+            Self::Completed => ("completed", Record(&COMPLETED), false, &[MESSAGES, COUNT]),
+            Self::NotCompleted => ("not_completed", Record(&COMPLETED), true, &[MESSAGES]),
+            Self::Delivered => (
                 "delivered",
                 Record(&DELIVERED),
                 false,
                 &[MESSAGES, TO, TIMES],
             ),
-            It::NotDelivered => ("not_delivered", Record(&DELIVERED), true, &[MESSAGES, TO]),
-            It::Expired => ("expired", Record(&EXPIRED), false, &[MESSAGES, COUNT]),
-            It::NotExpired => ("not_expired", Record(&EXPIRED), true, &[MESSAGES]),
-            It::Forwarded => (
+            Self::NotDelivered => ("not_delivered", Record(&DELIVERED), true, &[MESSAGES, TO]),
+            Self::Expired => ("expired", Record(&EXPIRED), false, &[MESSAGES, COUNT]),
+            Self::NotExpired => ("not_expired", Record(&EXPIRED), true, &[MESSAGES]),
+            Self::Forwarded => (
                 "forwarded",
                 Record(&FORWARDED),
                 false,
                 &[MESSAGES, TO, COUNT],
             ),
-            It::NotForwarded => ("not_forwarded", Record(&FORWARDED), true, &[MESSAGES, TO]),
-            It::LockRenewed => ("lock_renewed", Record(&RENEWED), false, &[MESSAGES, TIMES]),
-            It::LockNotRenewed => ("lock_not_renewed", Record(&RENEWED), true, &[MESSAGES]),
-            It::Deferred => ("deferred", Held(Deferred), false, &[MESSAGES, COUNT]),
-            It::NotDeferred => ("not_deferred", Held(Deferred), true, &[MESSAGES]),
-            It::Scheduled => (
+            Self::NotForwarded => ("not_forwarded", Record(&FORWARDED), true, &[MESSAGES, TO]),
+            Self::LockRenewed => ("lock_renewed", Record(&RENEWED), false, &[MESSAGES, TIMES]),
+            Self::LockNotRenewed => ("lock_not_renewed", Record(&RENEWED), true, &[MESSAGES]),
+            Self::Deferred => ("deferred", Held(Deferred), false, &[MESSAGES, COUNT]),
+            Self::NotDeferred => ("not_deferred", Held(Deferred), true, &[MESSAGES]),
+            Self::Scheduled => (
                 "scheduled",
                 Held(Scheduled),
                 false,
                 &[MESSAGES, COUNT, TIMED],
             ),
-            It::NotScheduled => ("not_scheduled", Held(Scheduled), true, &[MESSAGES, TIMED]),
-            It::DeadLettered => (
+            Self::NotScheduled => ("not_scheduled", Held(Scheduled), true, &[MESSAGES, TIMED]),
+            Self::DeadLettered => (
                 "dead_lettered",
                 DeadLetters,
                 false,
                 &[DEAD, MESSAGES, COUNT],
             ),
-            It::NotDeadLettered => ("not_dead_lettered", DeadLetters, true, &[DEAD, MESSAGES]),
-            It::Attached => ("attached", Matter::Receivers, false, &[TO, COUNT]),
-            It::Empty => ("empty", Matter::Empty, false, &[]),
-            It::MessageCount => ("message_count", Matter::Counts, false, &[COUNTS]),
-            It::SessionOrder => ("session_order", Matter::SessionOrder, false, &[BODIES]),
-            It::SessionState => ("session_state", Matter::SessionState, false, &[STATE]),
-            It::UnsettledSends => ("unsettled_sends", Matter::UnsettledSends, false, &[BOUNDS]),
+            Self::NotDeadLettered => ("not_dead_lettered", DeadLetters, true, &[DEAD, MESSAGES]),
+            Self::Attached => ("attached", Subject::Receivers, false, &[TO, COUNT]),
+            Self::Empty => ("empty", Subject::Empty, false, &[]),
+            Self::MessageCount => ("message_count", Subject::Counts, false, &[COUNTS]),
+            Self::SessionOrder => ("session_order", Subject::SessionOrder, false, &[BODIES]),
+            Self::SessionState => ("session_state", Subject::SessionState, false, &[STATE]),
+            Self::UnsettledSends => ("unsettled_sends", Subject::UnsettledSends, false, &[BOUNDS]),
         }
     }
 }

@@ -37,19 +37,13 @@ pub trait Namespace: Send + Sync {
     fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>>;
 
     /// What is kept with a session.
-    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
-        Box::pin(async move {
-            let mut sessions = self.sessions(path).await?.into_iter();
-            let own = sessions.find(|found| found.session_id == session);
-            Ok(own.and_then(|found| found.state))
-        })
-    }
+    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>>;
 
     /// Waits until nothing is under way, up to a deadline in real time.
     fn wait_idle(&self, within: Duration) -> Answer<'_, ()>;
 
-    /// Whether it counts what is asked for, by the names of the counts.
-    fn counts_all(&self, _path: &str, _names: &[&str]) -> Result<(), AssertionFailed> {
+    /// Fails where it does not count what is asked for, by the names of the counts.
+    fn check_counts(&self, _path: &str, _names: &[&str]) -> Result<(), AssertionFailed> {
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use crate::{
     assertion::{Assertion, Number},
-    check::Verdict,
+    check::Outcome,
     hint,
     report::{AssertionFailed, Report},
     text,
@@ -94,17 +94,17 @@ pub(crate) static RENEWED: Verb = Verb {
 };
 
 impl Assertion {
-    pub(crate) fn judge_record(&self, verb: &Verb, timeline: &Timeline) -> Verdict {
+    pub(crate) fn judge_record(&self, verb: &Verb, timeline: &Timeline) -> Outcome {
         let found = self.found(verb, timeline);
         let is_exact = self.is_exact(verb, timeline);
         if self.kind.is_absent() {
             return match found > 0 || !is_exact {
-                true => Verdict::Fails,
-                false => Verdict::Holds,
+                true => Outcome::Fails,
+                false => Outcome::Holds,
             };
         }
         let is_decided = self.number.exact().is_none() || is_exact;
-        Verdict::holds_if(self.number.is(found) && is_decided)
+        Outcome::holds_if(self.number.is(found) && is_decided)
     }
 
     pub(crate) fn not_on_record(
@@ -278,9 +278,9 @@ mod tests {
                 ..assertion
             }
         };
-        assert_eq!(exactly(2).judge_record(&SENT, &dropped()), Verdict::Holds);
+        assert_eq!(exactly(2).judge_record(&SENT, &dropped()), Outcome::Holds);
         let none = exactly(0);
-        assert_eq!(none.judge_record(&MOVED, &dropped()), Verdict::NotYet);
+        assert_eq!(none.judge_record(&MOVED, &dropped()), Outcome::NotYet);
         assert_eq!(
             none.sentence(&MOVED, &dropped()),
             "expected 0 messages forwarded, found none within 5 s\n  the record dropped its 3 oldest events, so this cannot be decided; a count of all messages is exact"

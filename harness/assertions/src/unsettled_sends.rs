@@ -5,18 +5,18 @@
 
 use crate::{
     assertion::Assertion,
-    check::Verdict,
+    check::Outcome,
     report::{AssertionFailed, Report},
     text,
     timeline::EventKind,
 };
 
 impl Assertion {
-    pub(crate) fn judge_sends(&self, found: u64) -> Verdict {
+    pub(crate) fn judge_sends(&self, found: u64) -> Outcome {
         match self.exceeds(found) {
             // The most only grows: where it is too much already, no waiting helps.
-            true => Verdict::Fails,
-            false => Verdict::holds_if(found >= self.least_sends()),
+            true => Outcome::Fails,
+            false => Outcome::holds_if(found >= self.least_sends()),
         }
     }
 

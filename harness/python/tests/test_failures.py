@@ -53,20 +53,27 @@ def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: P
         def test_it(servicebus):
             send(servicebus, "queue.1")
             complete(servicebus, "queue.1")
-            servicebus.expect("queue.1", "completed", message_id="o-17")
-            servicebus.expect("queue.1", "dead-lettered", message_id="o-17", within=0.1)
+            servicebus.assert_completed("queue.1", message_id="o-17")
+            servicebus.assert_dead_lettered("queue.1", message_id="o-17", within=0.1)
 
         def test_a_field_that_does_not_exist(servicebus):
-            servicebus.expect("queue.1", "completed", colour="red")
+            servicebus.assert_completed("queue.1", colour="red")
+
+        def test_an_assertion_that_does_not_exist(servicebus):
+            servicebus.expect("queue.1", "dead-leterd")
     """
     says(
         project,
         tests,
-        "E*AssertionError: queue.1: expected dead-lettered, message_id 'o-17'; not within 0.1 s",
-        "E* sent *",
+        '>*servicebus.assert_dead_lettered("queue.1", message_id="o-17", within=0.1)',
+        'E*AssertionError: queue.1: expected 1 message dead-lettered with message id "o-17", found none within 0.1 s',
+        "E*queue.1/$DeadLetterQueue is empty",
+        "E*timeline of o-17 in queue.1",
+        "E* sent *by SBSender-*",
         "E* delivered *",
         "E* completed *",
-        "E*TypeError: nothing that happens has colour; there are: at, offset, kind, *",
+        'E*TypeError: the assertion completed takes no "colour"; it takes kind, entity, within, message_id, *',
+        'E*TypeError: there is no assertion "dead_leterd"; did you mean "dead_lettered"? There are *',
     )
 
 

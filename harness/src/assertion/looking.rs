@@ -114,7 +114,7 @@ impl Namespace for Looking {
     }
 
     /// A namespace that runs elsewhere says nothing of locks.
-    fn counts_all(&self, path: &str, names: &[&str]) -> Result<(), AssertionFailed> {
+    fn check_counts(&self, path: &str, names: &[&str]) -> Result<(), AssertionFailed> {
         let counts_locks = names.contains(&"locked");
         if counts_locks && self.client.backend().control_url().is_none() {
             let what =

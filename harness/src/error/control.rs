@@ -3,7 +3,6 @@
 use std::{fmt, io, net::SocketAddr};
 
 use hyper::StatusCode;
-use serde_json::Value;
 use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
 /// Why the control API did not do what it was asked.
@@ -85,7 +84,7 @@ impl Refusal {
             status: status.as_u16(),
             code,
             message,
-            problems: problems.into_iter().map(problem_text).collect(),
+            problems: problems.iter().map(Problem::to_string).collect(),
         }
     }
 }
@@ -100,25 +99,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// What the emulator allows where it says what is there and not what was asked for.
-const AT_REST: &str = "at rest";
-
-fn problem_text(problem: Problem) -> String {
-    let Problem {
-        path,
-        value,
-        allowed,
-    } = problem;
-    let value = match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    match allowed.as_str() {
-        "" | AT_REST => format!("{path}: {value}"),
-        allowed => format!("{path}: {value} is not allowed; allowed: {allowed}"),
-    }
-}
 
 #[cfg(test)]
 mod tests {

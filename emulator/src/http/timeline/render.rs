@@ -18,6 +18,8 @@ use servicebus_broker::{
 };
 use servicebus_control_api::{self as api, Timeline};
 
+use tokio::task::yield_now;
+
 use super::Wanted;
 use crate::clock;
 use crate::namespace::{Namespace, Place, RecordedMessages};
@@ -34,6 +36,7 @@ pub(crate) struct Rendering {
     read: usize,
     known: HashMap<Place, Known>,
     shown: Option<Shown>,
+    head: Timeline,
     /// What stands before the next event or message.
     lead: Vec<u8>,
     stage: Stage,
@@ -50,10 +53,13 @@ enum Stage {
 /// What is known of the message at a place: its id, and where it came in.
 type Known = (Text, Place);
 
+/// A message as it came in.
+pub(crate) type Recorded = (BrokerProperties, Message);
+
 /// The messages of some events, each once.
 #[derive(Default)]
 struct Shown {
-    messages: Vec<(BrokerProperties, Message)>,
+    messages: Vec<Recorded>,
     /// Where they stand in that list; none for one that is kept no longer.
     by_place: HashMap<Place, Option<usize>>,
 }
@@ -73,13 +79,13 @@ impl Rendering {
     /// Of these events, behind the rest of the answer.
     pub(crate) fn new(
         namespace: Arc<Namespace>,
-        head: &Timeline,
+        head: Timeline,
         events: Events,
         wanted: Wanted,
         shows_messages: bool,
     ) -> Self {
         // Up to the end of its list of events, which is empty.
-        let mut lead = serde_json::to_vec(head).unwrap_or_default();
+        let mut lead = serde_json::to_vec(&head).unwrap_or_default();
         lead.truncate(lead.len().saturating_sub(b"]}".len()));
         Self {
             namespace,
@@ -88,9 +94,29 @@ impl Rendering {
             read: 0,
             known: HashMap::new(),
             shown: shows_messages.then(Shown::default),
+            head,
             lead,
             stage: Stage::Events,
         }
+    }
+
+    /// All of it at once, and the messages as they are kept. Others have their turn in between.
+    pub(crate) async fn whole(mut self) -> (Timeline, Option<Vec<Recorded>>) {
+        let mut events = Vec::new();
+        while let Some(event) = self.next_event() {
+            events.extend(event);
+            if self.read.is_multiple_of(PIECE / size_of::<Event>()) {
+                yield_now().await;
+            }
+        }
+        let messages = self.shown.map(|shown| shown.messages);
+        (
+            Timeline {
+                events,
+                ..self.head
+            },
+            messages,
+        )
     }
 
     /// The next piece of the answer; none when it is whole.

@@ -64,6 +64,12 @@ const REQUESTS: &str = r#"
 404 POST ~/settled {"entity":"nobody"}
 413 POST ~/settled large
 422 POST ~/settled {"unknown":1}
+200 POST ~/assertions {"kind":"empty","entity":"q","within":0}
+200 POST ~/assertions {"kind":"dead_lettered","entity":"q","reason":{"contains":"x"},"within":0}
+400 POST ~/assertions {"kind":"empty","entity":"q","reason":"x"}
+404 POST !/assertions {"kind":"empty","entity":"q"}
+413 POST ~/assertions large
+422 POST ~/assertions []
 200 GET ~/counts?entity=q
 400 GET ~/counts
 404 GET !/counts?entity=q
@@ -207,6 +213,12 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
         // There are 1,000 namespaces, and a body of 16 MiB: `virtual_namespaces/refusals.rs`.
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 403),
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 413),
+        // There are 256 that wait: `assertions.rs`.
+        (
+            "POST",
+            "/$emulator/v1/namespaces/{namespace}/assertions",
+            409,
+        ),
         // It does not end: `tests/contract/process`.
         ("GET", "/$emulator/v1/hold", 200),
     ];

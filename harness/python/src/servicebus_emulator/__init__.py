@@ -6,6 +6,7 @@ In pytest a test names the fixture `servicebus`. Elsewhere `namespace` does the 
         work(servicebus.connection_string)
 """
 
+from .assertions import contains
 from .control import EmulatorError
 from .faults import Fault, Faults, Operations
 from .namespace import Event, ServiceBus, Timeline, namespace
@@ -21,6 +22,7 @@ __all__ = [
     "Operations",
     "ServiceBus",
     "Timeline",
+    "contains",
     "namespace",
     "queue",
     "rule",

@@ -34,7 +34,7 @@ class Control:
         known = {name: value for name, value in query.items() if value is not None}
         target = f"/$emulator/v1/{path}" + (f"?{urlencode(known)}" if known else "")
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        connection = HTTPConnection(self._address, timeout=LONGEST_SECONDS)
+        connection = HTTPConnection(self._address, timeout=LONGEST_SECONDS + 30)
         try:
             connection.request(method, target, data, {"Content-Type": "application/json"})
             response = connection.getresponse()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypedDict
 
+from .assertions import Assertions
 from .control import told
 from .faults import Faults
 from .process import Emulator, shared
@@ -48,7 +49,7 @@ class Timeline(list[Event]):
         return "\n".join([*lines, *map(line, self[-SHOWN_EVENTS:])]) or "  nothing happened"
 
 
-class ServiceBus:
+class ServiceBus(Assertions):
     """A namespace of an emulator, made by `namespace` or by the fixture `servicebus`."""
 
     def __init__(self, emulator: Emulator, declared: Declared) -> None:
@@ -105,24 +106,6 @@ class ServiceBus:
         while not self._ask("GET", "receivers", entity=entity)["receivers"]:
             assert time.monotonic() < deadline, f"{entity}: no client receives from it within {within} s"
             time.sleep(0.01)
-
-    def expect(self, entity: str, kind: str, within: float = WITHIN_SECONDS, **fields: Any) -> None:
-        """Waits until something has happened: `expect("orders", "dead-lettered", reason="Rejected")`.
-
-        `kind` and `fields` are those of an event. If it does not happen, the failure has the timeline.
-        """
-        unknown = fields.keys() - Event.__annotations__.keys()
-        if unknown:
-            known = ", ".join(Event.__annotations__)
-            raise TypeError(f"nothing that happens has {', '.join(sorted(unknown))}; there are: {known}")
-        wanted = {"kind": kind, **fields}.items()
-        deadline = time.monotonic() + within
-        happened = self.timeline(entity)
-        while not any(wanted <= event.items() for event in happened):
-            said = "".join(f", {name} {value!r}" for name, value in fields.items())
-            assert time.monotonic() < deadline, f"{entity}: expected {kind}{said}; not within {within:g} s\n{happened}"
-            time.sleep(0.01)
-            happened = self.timeline(entity)
 
     def counts(self, entity: str) -> dict[str, int]:
         """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""

@@ -1,0 +1,237 @@
+//! Assertions that a client leaves to the emulator, so that their meaning, their waiting and their texts are written once, for
+//! every language.
+//!
+//! Looks hold no lock while they wait or write texts. An assertion ends with its request, with its client and with its
+//! namespace.
+
+mod seen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use servicebus_assertions::{
+    Answer, Assertion, AssertionFailed, Catalog, Declared, EntityKind, Message, TEST_CLIENT,
+    Timeline, not_idle,
+};
+use servicebus_broker::{self as broker, Entity, SequenceNumber, SubQueue};
+use servicebus_control_api::{AssertionResult, Counts, Receiver, Session};
+use tokio::pin;
+use tokio::sync::Semaphore;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use super::error::{ApiError, Body, Chosen};
+use super::{Control, counts, entities, sessions, timeline};
+use crate::namespace::{Namespace, SharedEntity};
+use crate::shared::Shared;
+
+/// How many wait at the same time; more are refused.
+pub(crate) const AT_ONCE: usize = 256;
+/// Messages looked at under one lock.
+const LOOK: usize = 64;
+
+/// 200 with whether it holds; 400 where the request is no assertion.
+pub(crate) async fn check(
+    State(control): State<Control>,
+    Chosen(namespace): Chosen,
+    Body(request): Body<Map<String, Value>>,
+) -> Result<Json<AssertionResult>, ApiError> {
+    let Ok(_permit) = Arc::clone(&control.assertions).try_acquire_owned() else {
+        let message = format!("{AT_ONCE} assertions wait already, as many as may at once");
+        return Err(ApiError::new(StatusCode::CONFLICT, "too-many", message));
+    };
+    let looking = Looking {
+        namespace,
+        timelines: Arc::clone(&control.timelines),
+        started: Instant::now(),
+    };
+    let assertion = Assertion::of_request(&request, &looking.catalog()).map_err(|error| {
+        ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-argument",
+            error.to_string(),
+        )
+    })?;
+    let checked = tokio::select! {
+        biased;
+        () = ended(&control.shared, &looking.namespace) => None,
+        checked = assertion.check(&looking) => Some(checked),
+    };
+    match checked.filter(|_| is_served(&control.shared, &looking.namespace)) {
+        Some(checked) => Ok(Json(AssertionResult {
+            holds: checked.is_ok(),
+            failure: checked.err().map(|failure| failure.to_string()),
+        })),
+        None => {
+            let name = looking.namespace.name();
+            let message = format!("the namespace {name:?} was removed");
+            Err(ApiError::new(StatusCode::NOT_FOUND, "not-found", message))
+        }
+    }
+}
+
+fn is_served(shared: &Shared, namespace: &Arc<Namespace>) -> bool {
+    let served = shared.namespaces.named(namespace.name());
+    served.is_some_and(|served| Arc::ptr_eq(&served, namespace))
+}
+
+/// Resolves when the namespace is removed.
+async fn ended(shared: &Shared, namespace: &Arc<Namespace>) {
+    loop {
+        let turn = namespace.turns.notified();
+        pin!(turn);
+        turn.as_mut().enable();
+        if !is_served(shared, namespace) {
+            return;
+        }
+        turn.await;
+    }
+}
+
+/// A namespace as an assertion looks at it.
+struct Looking {
+    namespace: Arc<Namespace>,
+    /// Copies of the record that are made at the same time.
+    timelines: Arc<Semaphore>,
+    started: Instant,
+}
+
+impl Looking {
+    /// The queues, then the topics, then the subscriptions, each by name.
+    fn catalog(&self) -> Catalog {
+        let all = self.namespace.entities();
+        let kinds = [
+            (EntityKind::Queue, broker::EntityKind::Queue),
+            (EntityKind::Topic, broker::EntityKind::Topic),
+            (EntityKind::Subscription, broker::EntityKind::Subscription),
+        ];
+        let declared = kinds.iter().flat_map(|&(shown, kind)| {
+            let own = all.iter().filter(move |entity| entity.kind == kind);
+            own.map(move |entity| {
+                let properties = entities::properties(&self.namespace, entity);
+                Declared::of(shown, entity.path.to_string(), &properties)
+            })
+        });
+        declared.collect()
+    }
+
+    fn find(
+        &self,
+        operation: &str,
+        path: &str,
+    ) -> Result<(Arc<SharedEntity>, SubQueue), AssertionFailed> {
+        counts::find(&self.namespace, path).map_err(|error| unanswered(operation, path, error))
+    }
+
+    async fn peeked(&self, path: &str) -> Result<Vec<Message>, AssertionFailed> {
+        let (entity, kind) = self.find("peek", path)?;
+        let mut messages: Vec<Message> = Vec::new();
+        let mut from = SequenceNumber(0);
+        loop {
+            let page: Vec<_> = self.namespace.read(&entity, |entity| {
+                let snapshot = entity.snapshot(kind, from).take(LOOK);
+                let copied = snapshot.map(|(properties, message)| (properties, message.clone()));
+                copied.collect()
+            });
+            let Some((last, _)) = page.last() else {
+                return Ok(messages);
+            };
+            from = SequenceNumber(last.sequence_number.0 + 1);
+            let ahead = self.namespace.clock.read().ahead;
+            messages.extend(page.iter().map(|message| seen::message(message, ahead)));
+            yield_now().await;
+        }
+    }
+
+    async fn recorded(&self, path: &str, messages: bool) -> Result<Timeline, AssertionFailed> {
+        let found = self.find("get the timeline of", path)?;
+        let limit = |entity: &Entity| entity.description().max_delivery_count;
+        let limit = self.namespace.read(&found.0, limit);
+        let is_topic = found.0.kind == broker::EntityKind::Topic;
+        // They are not taken away while a client can ask for them.
+        let _permit = self.timelines.acquire().await;
+        let (timeline, messages) = timeline::of_entity(&self.namespace, found, messages).await;
+        let ahead = self.namespace.clock.read().ahead;
+        let seen = |recorded: Vec<_>| {
+            let seen = recorded.iter().map(|message| seen::message(message, ahead));
+            seen.collect()
+        };
+        let timeline = Timeline::new(path, timeline, Some(limit).filter(|_| !is_topic));
+        Ok(timeline.with_messages(messages.map(seen)))
+    }
+
+    fn listed_sessions(&self, path: &str) -> Result<Vec<Session>, AssertionFailed> {
+        let operation = "list the sessions of";
+        let (entity, kind) = self.find(operation, path)?;
+        sessions::check(&self.namespace, &entity, kind, path)
+            .map_err(|error| unanswered(operation, path, error))?;
+        Ok(sessions::of_entity(&self.namespace, &entity))
+    }
+}
+
+impl servicebus_assertions::Namespace for Looking {
+    fn catalog(&self) -> Answer<'_, Catalog> {
+        Box::pin(async { Ok(self.catalog()) })
+    }
+
+    fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>> {
+        Box::pin(self.peeked(path))
+    }
+
+    fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts> {
+        Box::pin(async move {
+            let (entity, kind) = self.find("count the messages of", path)?;
+            Ok(counts::of_entity(&self.namespace, &entity, kind))
+        })
+    }
+
+    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline> {
+        Box::pin(self.recorded(path, with_messages))
+    }
+
+    fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>> {
+        Box::pin(async move {
+            let (entity, kind) = self.find("list the receivers of", path)?;
+            let mut receivers = counts::receivers_of(&self.namespace, &entity, kind);
+            receivers.retain(|receiver| receiver.client != TEST_CLIENT);
+            Ok(receivers)
+        })
+    }
+
+    fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>> {
+        Box::pin(async move { self.listed_sessions(path) })
+    }
+
+    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let mut sessions = self.listed_sessions(path)?.into_iter();
+            let own = sessions.find(|found| found.session_id == session);
+            Ok(own.and_then(|found| found.state))
+        })
+    }
+
+    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let settled = self.namespace.settled(within, None).await;
+            settled.map_err(|busy| {
+                let busy = busy.into_iter();
+                let busy = busy.map(|busy| format!("{}: {}", busy.place, busy.reason));
+                AssertionFailed::unchecked(not_idle(within, busy))
+            })
+        })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// Why a look found nothing, as a client says it who asked for it over HTTP.
+fn unanswered(operation: &str, path: &str, error: ApiError) -> AssertionFailed {
+    AssertionFailed::unchecked(format!("cannot {operation} {path}: {}", error.to_text()))
+}

@@ -1,0 +1,95 @@
+//! A message of the broker as an assertion sees it: as a client would read it that peeks.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use serde_amqp::Value;
+use servicebus_assertions::{Message, MessageState, PropertyValue};
+use servicebus_broker::{self as broker, Timestamp};
+use servicebus_codec::{DecodeError, Descriptor, Reader};
+
+use crate::clock;
+use crate::http::timeline::Recorded;
+
+/// `ahead` is how far the namespace's clock runs ahead of the client's, in milliseconds.
+pub(crate) fn message((properties, message): &Recorded, ahead: i64) -> Message {
+    let client_time = |instant: Timestamp| {
+        let millis = instant.as_millis().saturating_sub(ahead);
+        clock::system_time(Timestamp::from_millis(millis))
+    };
+    let enqueued_at = client_time(properties.enqueued_at);
+    let lives = properties.time_to_live.map(Duration::from_millis);
+    let (reason, description) = dead_letter(message).unwrap_or_default();
+    Message {
+        sequence_number: properties.sequence_number.0.cast_signed(),
+        message_id: Some(message.id().into_owned()),
+        body: body(&message.content()).unwrap_or_default(),
+        state: match properties.state {
+            Some(1) => MessageState::Deferred,
+            Some(2) => MessageState::Scheduled,
+            _ => MessageState::Active,
+        },
+        delivery_count: properties.delivery_count,
+        session_id: message.session_id().map(Into::into),
+        expires_at: lives.and_then(|lives| enqueued_at.checked_add(lives)),
+        scheduled_for: message.scheduled_at().map(client_time),
+        dead_letter_reason: reason,
+        dead_letter_error_description: description,
+        predicate: None,
+    }
+}
+
+/// The reason and the description of a dead letter.
+fn dead_letter(message: &broker::Message) -> Result<(Option<String>, Option<String>), DecodeError> {
+    let (mut reason, mut description) = (None, None);
+    let section = message.application_properties();
+    if section.is_empty() {
+        return Ok((reason, description));
+    }
+    let mut reader = Reader::new(section);
+    reader.descriptor()?;
+    for entry in reader.map()?.entries() {
+        let (name, value) = entry?;
+        let text = || value.as_text().map(str::to_owned);
+        match name.as_text() {
+            Some("DeadLetterReason") => reason = text(),
+            Some("DeadLetterErrorDescription") => description = text(),
+            _ => {}
+        }
+    }
+    Ok((reason, description))
+}
+
+/// The body: data as it is, other bodies as text.
+fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
+    let mut data: Vec<Bytes> = Vec::new();
+    let mut sequence: Option<Vec<Value>> = None;
+    let mut reader = Reader::new(content);
+    while !reader.is_empty() {
+        let section = reader.descriptor()?;
+        let mut inside = reader;
+        let encoded = reader.skip()?;
+        let value = || serde_amqp::from_slice::<Value>(encoded).unwrap_or(Value::Null);
+        match section {
+            Descriptor::Code(0x75) | Descriptor::Symbol("amqp:data:binary") => {
+                data.push(content.slice_ref(inside.binary()?));
+            }
+            Descriptor::Code(0x76) | Descriptor::Symbol("amqp:amqp-sequence:list") => {
+                if let Value::List(values) = value() {
+                    sequence.get_or_insert_default().extend(values);
+                }
+            }
+            Descriptor::Code(0x77) | Descriptor::Symbol("amqp:amqp-value:*") => {
+                return Ok(PropertyValue::of_amqp(value()).into_body());
+            }
+            Descriptor::Code(_) | Descriptor::Symbol(_) => {}
+        }
+    }
+    if let Some(values) = sequence {
+        return Ok(Bytes::from(format!("{values:?}")));
+    }
+    Ok(match data.as_slice() {
+        [only] => only.clone(),
+        parts => BytesMut::from_iter(parts.iter().flatten().copied()).freeze(),
+    })
+}

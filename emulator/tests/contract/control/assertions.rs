@@ -1,0 +1,130 @@
+//! Assertions that clients leave to the emulator: how long they wait, when they end, and what is refused. What they mean and
+//! say is compared with the harness in `tests/harness/served_assertions.rs`.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+
+use serde_json::{Value, json};
+use servicebus_assertions::Kind;
+use servicebus_control_api::openapi;
+
+use crate::support::*;
+
+/// As many wait as may at once.
+const AT_ONCE: usize = 256;
+
+fn checked(bus: &Bus, body: &Value) -> Answer {
+    bus.http.post("~/assertions", body)
+}
+
+/// One that waits for a message until its client hangs up.
+fn waiting(bus: &Bus) -> TcpStream {
+    let body = r#"{"kind":"message_count","entity":"q","active":1,"within":600}"#;
+    let head = format!(
+        "POST /$emulator/v1/namespaces/sbemulatorns/assertions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut client = TcpStream::connect(bus.http.0).expect("HTTP accepts");
+    client.write_all(head.as_bytes()).expect("it is read");
+    client.write_all(body.as_bytes()).expect("it is read");
+    client
+}
+
+#[test]
+fn what_is_expected_is_waited_for() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let request = json!({"kind": "message_count", "entity": "q", "active": 1, "within": 60});
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| checked(&bus, &request));
+        peer.send_to("q", &Message::new("m"));
+        let answer = waiting.join().expect("it answers");
+        assert_eq!(answer.ok(), json!({"holds": true}));
+    });
+    let request = json!({"kind": "empty", "entity": "q", "within": 0});
+    let answer = checked(&bus, &request).ok();
+    assert_eq!(answer["holds"], false);
+    let failure = answer["failure"].as_str().expect("a text");
+    assert_contains(
+        failure,
+        "q: expected to be empty, found 1 message after 0 s",
+    );
+}
+
+#[test]
+fn it_ends_with_its_client_and_no_more_wait_than_may() {
+    let bus = Bus::with_queues(&["q"]);
+    let clients: Vec<TcpStream> = (0..AT_ONCE).map(|_| waiting(&bus)).collect();
+    let request = json!({"kind": "empty", "entity": "q"});
+    let message = eventually("all wait", || {
+        let answer = checked(&bus, &request);
+        (answer.status == 409).then(|| answer.error_with(409, "too-many").to_owned())
+    });
+    assert_eq!(
+        message,
+        "256 assertions wait already, as many as may at once"
+    );
+    drop(clients);
+    eventually("they end", || {
+        (checked(&bus, &request).status == 200).then_some(())
+    });
+}
+
+#[test]
+fn it_ends_with_its_namespace() {
+    let bus = &Bus::with_queues(&["q"]);
+    let path = "/$emulator/v1/namespaces/one";
+    let topology =
+        json!({"UserConfig": {"Namespaces": [{"Name": "one", "Queues": [{"Name": "q"}]}]}});
+    assert_eq!(
+        bus.http
+            .request("PUT", path, Some(&topology.to_string()))
+            .status,
+        201
+    );
+    let request = json!({"kind": "completed", "entity": "q", "within": 600});
+    thread::scope(|scope| {
+        let assertions = format!("{path}/assertions");
+        let waiting = scope.spawn(move || bus.http.post(&assertions, &request));
+        // It may come before or after the assertion has begun to wait: the answer is the same.
+        assert_eq!(bus.http.request("DELETE", path, None).status, 204);
+        let answer = waiting.join().expect("it answers");
+        assert_eq!(answer.error(404).0, "not-found");
+    });
+}
+
+#[test]
+fn what_is_no_assertion_is_refused_in_a_sentence() {
+    let bus = Bus::with_queues(&["q"]);
+    for (request, sentence) in [
+        (
+            json!({"kind": "empty", "entity": "q", "reason": "x"}),
+            "the assertion empty takes no \"reason\"; it takes kind, entity, within",
+        ),
+        (
+            json!({"kind": "empty", "entity": "q", "within": "long"}),
+            "within is \"long\"; it takes seconds from 0 to 600",
+        ),
+    ] {
+        let answer = checked(&bus, &request);
+        assert_eq!(answer.error_with(400, "invalid-argument"), sentence);
+    }
+    let unknown = json!({"kind": "gone", "entity": "q"});
+    let answer = checked(&bus, &unknown);
+    let sentence = answer.error_with(400, "invalid-argument");
+    assert_contains(
+        sentence,
+        "there is no assertion \"gone\"; there are abandoned, ",
+    );
+}
+
+#[test]
+fn the_description_has_the_kinds_and_fields_that_there_are() {
+    let described = openapi::ASSERTIONS.map(|(kind, fields)| {
+        let fields: BTreeSet<&str> = fields.split_whitespace().collect();
+        (kind, fields)
+    });
+    let known = Kind::ALL.map(|kind| (kind.name(), kind.takes().collect()));
+    assert_eq!(described, known);
+}
