@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Diagnostics;
 using System.IO;
 using System.Linq;
@@ -133,6 +134,69 @@ public class Namespaces
             await SendAsync(servicebus, "queue.1");
             await new ServiceBusClient(servicebus.ConnectionString).CreateReceiver("queue.1").ReceiveMessageAsync();
             StringAssert.Contains("queue.1", await SaidAsync(() => servicebus.WaitIdleAsync(within)));
+        });
+    }
+
+    [Test]
+    public async Task AnAssertionThatFailsHasTheTimeline()
+    {
+        await With(null, async servicebus =>
+        {
+            await SendAsync(servicebus, "queue.1");
+            await CompleteAsync(servicebus, "queue.1");
+            var one = new Expected { MessageId = "o-17", Body = TextMatch.Contains("1"), Count = 1 };
+            await servicebus.AssertCompletedAsync("queue.1", one);
+            await servicebus.AssertCompletedAsync("queue.1", new Expected { BodyJson = 12 });
+            await servicebus.AssertEmptyAsync("queue.1");
+            await servicebus.AssertMessageCountAsync("queue.1", new Expected { Active = 0 });
+            await servicebus.AssertNotDeadLetteredAsync("queue.1");
+            var wanted = new Expected { MessageId = "o-17", Within = TimeSpan.FromMilliseconds(50) };
+            var said = await SaidAsync(() => servicebus.AssertDeadLetteredAsync("queue.1", wanted));
+            foreach (var kind in new[] { "sent", "delivered", "completed" })
+            {
+                StringAssert.Contains(kind, said);
+            }
+        });
+    }
+
+    [Test]
+    public async Task EachAssertionIsOneOfTheEmulator()
+    {
+        var methods = typeof(ServiceBusEmulator).GetMethods()
+            .Where(each => each.Name.StartsWith("Assert") && each.Name != "AssertAsync").ToArray();
+        Assert.That(methods.Length, Is.EqualTo(24));
+        await With(null, async servicebus =>
+        {
+            var required = new Dictionary<string, Expected>
+            {
+                ["AssertMessageCountAsync"] = new Expected { Active = 1 },
+                ["AssertSessionOrderAsync"] = new Expected { Session = "cart-7", Bodies = new[] { "add", TextMatch.Contains("pay") } },
+                ["AssertSessionStateAsync"] = new Expected { Session = "cart-7", StateBytes = new byte[] { 1 } },
+                ["AssertScheduledAsync"] = new Expected { DueIn = TimeSpan.FromMinutes(1.5), Tolerance = TimeSpan.FromSeconds(1) },
+                ["AssertNotScheduledAsync"] = new Expected { At = DateTimeOffset.Now },
+                ["AssertForwardedAsync"] = new Expected { To = "inbox" },
+            };
+            foreach (var method in methods)
+            {
+                var expected = required.ContainsKey(method.Name) ? required[method.Name] : new Expected();
+                expected.Within = TimeSpan.Zero;
+                var asked = (Task)method.Invoke(servicebus, new object[] { "queue.1", expected });
+                var failure = await FailureAsync(() => asked);
+                Assert.That(failure == null || failure is ServiceBusAssertionException, $"{method.Name}: {failure}");
+            }
+        });
+    }
+
+    [Test]
+    public async Task AFieldThatAnAssertionDoesNotTakeIsASentence()
+    {
+        await With(null, async servicebus =>
+        {
+            var colour = await SaidAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { ["colour"] = "red" }));
+            StringAssert.Contains("colour", colour);
+            StringAssert.Contains("message_id", colour);
+            var session = await SaidAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { Session = "a" }));
+            StringAssert.Contains("session", session);
         });
     }
 
