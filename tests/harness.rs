@@ -32,6 +32,7 @@ mod receivers;
 mod receiving;
 mod scheduling;
 mod sentences;
+mod served_assertions;
 mod sessions;
 mod shared;
 mod topics;

@@ -144,7 +144,6 @@ impl SubQueueClient {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 fn unchecked(error: Error) -> AssertionFailed {
     AssertionFailed::unchecked(error.to_string())
 }
