@@ -101,6 +101,13 @@ func TestSamples(t *testing.T) {
 		}
 		bus.Counts("a")
 	})
+	t.Run("expected", func(t *testing.T) {
+		bus := new(t)
+		send(t, bus, "a", azservicebus.Message{})
+		bus.Expect("a", "dead_lettered", servicebustest.Fields{"reason": "late", "within": 100 * time.Millisecond})
+	})
+	t.Run("kind", func(t *testing.T) { new(t).Expect("a", "bought") })
+	t.Run("colour", func(t *testing.T) { new(t).Expect("a", "completed", servicebustest.Fields{"colour": "red"}) })
 	t.Run("waiting", func(t *testing.T) {
 		println(new(t).HTTPAddress())
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -144,6 +151,25 @@ func TestAFaultThatFiredOrWasTakenOutIsNoFailure(t *testing.T) {
 		t.Error(late.Hits())
 	}
 	bus.Faults.On("complete").LoseReply().Remove()
+}
+
+func TestWhatIsExpectedIsJudgedByTheEmulator(t *testing.T) {
+	t.Parallel()
+	bus := servicebustest.New(t)
+	send(t, bus, "queue.1", azservicebus.Message{})
+	bus.Expect("queue.1", "message_count", servicebustest.Fields{"active": 1, "dead_letter": 0})
+	bus.Expect("queue.1", "not_delivered")
+	if err := complete(t, bus, "queue.1"); err != nil {
+		t.Error(err)
+	}
+	part := servicebustest.Fields{"contains": "1"}
+	bus.Expect("queue.1", "completed", servicebustest.Fields{"message_id": "o-17", "body": part})
+
+	printed := run(t, "(expected|kind|colour)")
+	says(t, printed, `failures_test.go:*: a: expected 1 message dead-lettered with reason "late", found none within 0.1 s`,
+		"*timeline of *", "*hint: *")
+	says(t, printed, "failures_test.go:*: *bought*dead_lettered")
+	says(t, printed, "failures_test.go:*: *colour*message_id")
 }
 
 func TestMistakesAreSentences(t *testing.T) {

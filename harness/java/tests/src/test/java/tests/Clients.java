@@ -20,21 +20,26 @@ final class Clients {
     }
 
     static void send(ServiceBus servicebus, String queue, UnaryOperator<ServiceBusMessage> made) {
-        try (var sender = builder(servicebus).sender().queueName(queue).buildClient()) {
+        send(servicebus.connectionString(), queue, made);
+    }
+
+    static void send(String connectionString, String queue, UnaryOperator<ServiceBusMessage> made) {
+        try (var sender = builder(connectionString).sender().queueName(queue).buildClient()) {
             sender.sendMessage(made.apply(new ServiceBusMessage("12").setMessageId("o-17")));
         }
     }
 
     static void complete(ServiceBus servicebus, String queue) {
-        try (var receiver = builder(servicebus).receiver().queueName(queue).disableAutoComplete().buildClient()) {
+        var receivers = builder(servicebus.connectionString()).receiver().queueName(queue).disableAutoComplete();
+        try (var receiver = receivers.buildClient()) {
             ServiceBusReceivedMessage message = receiver.receiveMessages(1, LONG_ENOUGH).iterator().next();
             receiver.complete(message);
         }
     }
 
-    private static ServiceBusClientBuilder builder(ServiceBus servicebus) {
+    private static ServiceBusClientBuilder builder(String connectionString) {
         return new ServiceBusClientBuilder()
-                .connectionString(servicebus.connectionString())
+                .connectionString(connectionString)
                 .retryOptions(new AmqpRetryOptions().setMaxRetries(0));
     }
 }

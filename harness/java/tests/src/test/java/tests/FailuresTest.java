@@ -144,6 +144,46 @@ class FailuresTest {
         says(error.getMessage(), "a fault never fired: on(\"send\").apply(\"reject\", {\"condition\":*");
     }
 
+    @ServiceBusEmulator(queues = "orders")
+    static class Expecting {
+        @Test
+        void holds(ServiceBus servicebus) {
+            Clients.send(servicebus, "orders");
+            servicebus.expect("orders", "message_count", Map.of("active", 1, "dead_letter", 0));
+            servicebus.expect("orders", "not_delivered");
+            Clients.complete(servicebus, "orders");
+            servicebus.expect("orders", "completed", Map.of("message_id", "o-17", "body", ServiceBus.contains("1")));
+        }
+
+        @Test
+        void fails(ServiceBus servicebus) {
+            Clients.send(servicebus, "orders");
+            servicebus.expect("orders", "dead_lettered", Map.of("reason", "late", "within", Duration.ofMillis(100)));
+        }
+
+        @Test
+        void kind(ServiceBus servicebus) {
+            servicebus.expect("orders", "bought");
+        }
+
+        @Test
+        void field(ServiceBus servicebus) {
+            servicebus.expect("orders", "completed", Map.of("colour", "red"));
+        }
+    }
+
+    @Test
+    void whatIsExpectedIsJudgedByTheEmulator() {
+        var printed = run(Expecting.class);
+        assertEquals("", printed.get("holds"));
+        says(printed.get("fails"),
+                "AssertionError: orders: expected 1 message dead-lettered with reason \"late\", found none within 0.1 s*",
+                "timeline of*",
+                "hint: *");
+        says(printed.get("kind"), "EmulatorException: *bought*dead_lettered*");
+        says(printed.get("field"), "EmulatorException: *colour*message_id*");
+    }
+
     @ServiceBusEmulator
     static class Mistakes {
         @Test

@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import jakarta.jms.Session;
+import java.security.KeyStore;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 import org.apache.qpid.jms.JmsConnectionFactory;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
@@ -66,6 +69,17 @@ class NamespacesTest {
         assertEquals(List.of("sent", "delivered", "completed"), servicebus.timeline("orders", "o-17").kinds());
         servicebus.reset();
         assertEquals("  nothing happened", servicebus.timeline().toString());
+    }
+
+    @Test
+    void aMessageOverTls(ServiceBus servicebus) throws Exception {
+        var managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        managers.init(KeyStore.getInstance(servicebus.trustStore().toFile(), "any".toCharArray()));
+        var trusting = SSLContext.getInstance("TLS");
+        trusting.init(null, managers.getTrustManagers(), null);
+        SSLContext.setDefault(trusting);
+        Clients.send(servicebus.tlsConnectionString(), "orders", message -> message);
+        assertEquals(1, servicebus.counts("orders").get("active"));
     }
 
     @Test
