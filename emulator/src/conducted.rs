@@ -2,6 +2,7 @@
 //! told which of its parties crash.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use servicebus_control_api::{Fault, Operations, ScriptedFault};
 
@@ -52,6 +53,13 @@ impl ConductedNamespace {
     /// Lets the oldest operation go on that was postponed; says whether there was one.
     pub fn release_postponed(&self) -> bool {
         self.namespace.release_postponed()
+    }
+
+    /// Whether something is to happen by itself within this time: a lock or a message ends, one becomes active.
+    pub fn has_deadline_within(&self, time: Duration) -> bool {
+        let now = self.namespace.clock.now();
+        let next = self.namespace.next_deadline();
+        next.is_some_and(|next| next.since(now) <= time)
     }
 
     /// Ends the connection of this number in the operation log without a word, as a network that fails does.

@@ -7,6 +7,7 @@ mod attempt;
 mod conductor;
 mod end;
 mod exploration;
+mod hang;
 mod panics;
 mod run;
 

@@ -6,7 +6,10 @@ use servicebus_harness::{
     explore::{Explore, Run},
     prelude::*,
 };
-use tokio::{sync::Mutex, time::Duration};
+use tokio::{
+    sync::Mutex,
+    time::{Duration, sleep},
+};
 
 use crate::support::{IDS, Outcome, bodies, connect, orders, put_orders};
 
@@ -16,6 +19,9 @@ mod deadline;
 #[path = "../../examples/outbox.rs"]
 #[expect(dead_code, reason = "the example's `main` is not run")]
 mod outbox;
+#[path = "../../examples/session_workflow.rs"]
+#[expect(dead_code, reason = "the example's `main` is not run")]
+mod session_workflow;
 #[path = "../../examples/worker.rs"]
 #[expect(dead_code, reason = "the example's `main` is not run")]
 mod worker;
@@ -72,5 +78,34 @@ fn a_job_that_expired_is_done_nevertheless() {
         run.wait_idle().await;
         // Its dead letter may stay, as the completion of that may be lost; the next rescue sends nothing twice.
         assert_eq!(bodies(run, "slow").await, ["resize"]);
+    });
+}
+
+#[test]
+fn a_workflow_does_each_step_once() {
+    let queue = Queue::new("orders").requires_session(true);
+    let explore = Explore::new(Topology::new().queue(queue)).budget(BUDGET);
+    explore.run(async |run: &Run| {
+        let orders = run.queue("orders");
+        let opened = orders.accept_session("o-17").await;
+        opened.set_state("[]").await;
+        opened.close().await;
+        let steps = ["placed", "placed", "paid", "shipped"];
+        let steps = steps.map(|step| Message::from(step).session_id("o-17"));
+        orders.send_all(steps).await;
+        run.job("worker", async |bus| -> Outcome {
+            // Until there has been no order for five minutes.
+            let mut without = 0;
+            while without < 5 {
+                let done = session_workflow::carry_on(connect(&bus).await?).await;
+                without = if done.is_ok() { 0 } else { without + 1 };
+                sleep(Duration::from_secs(1)).await;
+            }
+            Ok(())
+        });
+        run.wait_idle().await;
+        let done = serde_json::json!(["placed", "paid", "shipped"]);
+        assert_session_state!(orders, session = "o-17", json = done).await;
+        assert_empty!(orders).await;
     });
 }

@@ -2,10 +2,11 @@
 
 use std::{
     error::Error,
+    fs,
     future::pending,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
         mpsc,
     },
     thread,
@@ -87,7 +88,8 @@ fn a_base_that_is_flaky() {
     assert_eq!(
         said,
         "the base run is itself flaky: without any fault one of two runs fails (one does `worker.receive@orders/o-1#1` where \
-         the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run\nnot the first"
+         the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run, and keep nothing from \
+         one run to the next in statics, files or databases\nnot the first"
     );
 }
 
@@ -162,6 +164,10 @@ fn a_party_that_never_lasts() {
     );
 }
 
+const STUCK: &str = "the run does not end: after 2 s of real time it still runs; do not block the thread \
+                     (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into \
+                     `tokio::task::spawn_blocking` or `run.outside(…)`";
+
 #[test]
 fn a_thread_that_is_blocked() {
     let explore = orders().within(Duration::from_secs(2));
@@ -171,17 +177,33 @@ fn a_thread_that_is_blocked() {
         let _ = never.recv();
         drop(kept);
     }));
-    assert_eq!(
-        said,
-        "the run does not end: after 2 s of real time it still runs; do not block the thread (`std::thread::sleep`, a lock, a \
-         blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"
-    );
+    assert_eq!(said, STUCK);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-const HANGS: &str = "the test hangs: after 2 h of virtual time it still waits for something that does not happen; if it is done \
-                     outside of the run, by a thread of its own, a database or another service, wait for it in \
-                     `run.outside(…)`: virtual time does not wait for others";
+#[test]
+fn a_thread_that_spins() {
+    let (over, goes_on) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(true)),
+    );
+    let explore = orders().within(Duration::from_secs(2));
+    let (ends, seen) = (Arc::clone(&over), Arc::clone(&goes_on));
+    let said = told(explore.result(async move |_| {
+        while !ends.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        seen.store(false, Ordering::Relaxed);
+    }));
+    assert_eq!(said, STUCK);
+    assert!(goes_on.load(Ordering::Relaxed));
+    over.store(true, Ordering::Relaxed);
+}
+
+const HANGS: &str = "the test hangs: for 1 h of virtual time no client did anything, neither the test nor a party went on, and \
+                     nothing is to happen by itself; end what waits, by a timeout; if it waits for what is done outside of the \
+                     run, by a thread of its own, a database or another service, let it do so in `run.outside(…)`: virtual \
+                     time does not wait for others";
 
 #[test]
 fn a_test_that_waits_forever() {
@@ -193,12 +215,37 @@ fn a_test_that_waits_forever() {
 }
 
 #[test]
+fn a_test_that_goes_on_without_end() {
+    let said = told(orders().result(async |_| {
+        for _ in 0..u32::MAX {
+            sleep(Duration::from_secs(60)).await;
+        }
+    }));
+    assert_eq!(
+        said,
+        "fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual time it still goes on; let it \
+         wait for less, and end what is repeated without end"
+    );
+}
+
+#[test]
+fn a_test_that_waits_for_long_and_ends() {
+    let explore = orders().only("complete").effects([Effect::LoseLock]);
+    explore.run(async move |run: &Run| {
+        handle(run, "o-1").await;
+        for _ in 0..2 {
+            sleep(Duration::from_secs(50 * 60)).await;
+        }
+    });
+}
+
+#[test]
 fn a_thread_of_its_own() {
     let said = told(orders().result(async |_| {
         let (answer, answered) = oneshot::channel();
         let (over, wait) = mpsc::channel::<()>();
         thread::spawn(move || {
-            // Works for longer than the two hours of virtual time last.
+            // Works for longer than the hour of virtual time lasts.
             let _ = wait.recv();
             answer.send(())
         });
@@ -258,4 +305,39 @@ fn a_token_of_another_test() {
              of another test, or the code has changed since; explore again without it"
         )
     );
+}
+
+#[test]
+fn a_file_that_outlives_its_run() {
+    let name = format!("servicebus-explore-{}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let _ = fs::remove_file(&file);
+    let table = file.clone();
+    let said = told(orders().result(async move |run| {
+        handle(run, "o-1").await;
+        let rows = fs::read_to_string(&table).unwrap_or_default() + "o-1\n";
+        fs::write(&table, &rows).unwrap();
+        (rows == "o-1\n").then_some(()).ok_or("charged twice")
+    }));
+    fs::remove_file(file).unwrap();
+    assert_eq!(
+        said,
+        "the base run is itself flaky: without any fault one of two runs fails; make what it depends on the same in each run, and \
+         keep nothing from one run to the next in statics, files or databases\ncharged twice"
+    );
+}
+
+#[test]
+fn tokens_that_cannot_be_read() {
+    let test = async |run: &Run| handle(run, "o-1").await;
+    let said = |token: &str| orders().always(token).result(test).unwrap_err();
+    let token = |effect: &str| format!("x1:worker.complete@orders/o-1#1={effect}");
+    assert_eq!(
+        said("x0:worker.complete@orders/o-1#1=lose-lock"),
+        "the token is of version x0, and this harness reads x1: explore again without it, and copy the token that the report then \
+         shows"
+    );
+    let unknown = said(&token("explode"));
+    let names = "the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, ";
+    assert!(unknown.starts_with(names), "{unknown}");
 }

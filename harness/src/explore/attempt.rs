@@ -20,8 +20,9 @@ use super::{
     Explore, Passes,
     conductor::Conductor,
     end::{self, End},
+    hang::hang,
     panics,
-    run::{Crash, HANG, PARTIES, Run},
+    run::{Crash, PARTIES, Run},
 };
 use crate::{Builder, background::Background, background::Stopwatch};
 
@@ -99,8 +100,14 @@ where
         plan.clone(),
         Rc::clone(&run.crashed),
     ));
-    let tested = AssertUnwindSafe(timeout(HANG, test(&run)));
-    let tested = CatchUnwind(Box::pin(tested)).await;
+    let tested = async {
+        tokio::select! {
+            biased;
+            passed = run.wakes.count(test(&run)) => passed.check().err(),
+            hangs = hang(&run) => Some(hangs.to_owned()),
+        }
+    };
+    let tested = CatchUnwind(Box::pin(AssertUnwindSafe(tested))).await;
     let mut outcome = Outcome {
         operations: run.namespace.operations(0, usize::MAX).operations,
         is_reached: run.namespace.faults().iter().all(|fault| fault.hits > 0),
@@ -109,14 +116,8 @@ where
     for (name, key) in run.parties.borrow().iter() {
         outcome.parties.insert(key.key_name.clone(), name.clone());
     }
-    let failure = match tested {
-        Ok(Ok(passed)) => passed.check().err(),
-        Ok(Err(_elapsed)) => Some(
-            "the test hangs: after 2 h of virtual time it still waits for something that does not happen; if it is done outside of the run, by a thread of its own, a database or another service, wait for it in `run.outside(…)`: virtual time does not wait for others".to_owned(),
-        ),
-        // What was said has been collected.
-        Err(_panic) => Some("the test panicked".to_owned()),
-    };
+    // What a panic said has been collected.
+    let failure = tested.unwrap_or_else(|_panic| Some("the test panicked".to_owned()));
     outcome.failure = failure.map(|message| Failure {
         message,
         location: None,

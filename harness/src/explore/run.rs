@@ -1,6 +1,13 @@
 //! One run, as the test sees it.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt, ops::Deref, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    fmt,
+    ops::Deref,
+    rc::Rc,
+    time::Duration,
+};
 
 use servicebus_control_api::Operation;
 use servicebus_emulator::ConductedNamespace;
@@ -11,15 +18,16 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::Passes;
+use super::{
+    Passes,
+    hang::{LONGEST, Wakes},
+};
 use crate::ServiceBus;
 
 /// Keys that a namespace has for parties.
 pub(crate) const PARTIES: usize = 16;
 /// A namespace rests when no client has done anything for so long.
 const REST: Duration = Duration::from_secs(300);
-/// A run that does not come to rest within this is one that never does.
-pub(crate) const HANG: Duration = Duration::from_secs(2 * 3600);
 /// Pauses before a party is started again.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// How often a party may end in a row, each time soon, before the run fails.
@@ -35,6 +43,9 @@ pub struct Run {
     pub(crate) failures: Rc<RefCell<Vec<Failure>>>,
     /// The party that crashes next.
     pub(crate) crashed: Rc<Crash>,
+    pub(crate) wakes: Wakes,
+    /// How often parties were started.
+    starts: Rc<Cell<u64>>,
     tasks: RefCell<Vec<JoinHandle<()>>>,
 }
 
@@ -67,6 +78,8 @@ impl Run {
             parties: RefCell::default(),
             failures: Rc::default(),
             crashed: Rc::default(),
+            wakes: Wakes::default(),
+            starts: Rc::default(),
             tasks: RefCell::default(),
         }
     }
@@ -110,19 +123,18 @@ impl Run {
     /// When that is not so within two hours of virtual time.
     pub async fn wait_idle(&self) {
         let started = Instant::now();
-        let (mut seen, mut since) = (0, started);
+        let (mut last, mut since) = ((0, 0), started);
         loop {
-            let news = self.namespace.operations(seen, usize::MAX).operations;
-            seen = news.last().map_or(seen, |last| last.number);
-            if news.iter().any(|news| news.operation != Operation::Token) {
-                since = Instant::now();
+            let now = (self.last_operation(last.0), self.starts.get());
+            if now != last {
+                (last, since) = (now, Instant::now());
             }
             let quiet = since.elapsed();
             if quiet >= REST && self.servicebus.try_wait_idle(Duration::ZERO).await.is_ok() {
                 return;
             }
             assert!(
-                started.elapsed() < HANG,
+                started.elapsed() < LONGEST,
                 "the run does not come to rest: within 2 h of virtual time there were never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the time, or wait for something else than `wait_idle`"
             );
             sleep(REST.saturating_sub(quiet).max(Duration::from_secs(1))).await;
@@ -141,14 +153,27 @@ impl Run {
         value
     }
 
+    /// The number of the last operation of a client behind this one, tokens aside.
+    pub(crate) fn last_operation(&self, after: u64) -> u64 {
+        let news = self.namespace.operations(after, usize::MAX).operations;
+        let mut news = news.iter().rev();
+        let last = news.find(|operation| operation.operation != Operation::Token);
+        last.map_or(after, |last| last.number)
+    }
+
     fn start<F, R>(&self, name: &str, code: F, once: bool)
     where
         F: AsyncFn(Party) -> R + 'static,
         R: Passes + 'static,
     {
         let party = self.key(name);
-        let (failures, crashed) = (Rc::clone(&self.failures), Rc::clone(&self.crashed));
-        let supervised = supervise(party, Rc::new(code), once, failures, crashed);
+        let supervisor = Supervisor {
+            failures: Rc::clone(&self.failures),
+            crashed: Rc::clone(&self.crashed),
+            wakes: self.wakes.clone(),
+            starts: Rc::clone(&self.starts),
+        };
+        let supervised = supervise(party, Rc::new(code), once, supervisor);
         self.tasks.borrow_mut().push(spawn_local(supervised));
     }
 
@@ -179,27 +204,32 @@ impl Run {
     }
 }
 
-/// Runs the code of a party again and again.
-async fn supervise<F, R>(
-    party: Party,
-    code: Rc<F>,
-    once: bool,
+/// What the supervision of a party shares with its run.
+struct Supervisor {
     failures: Rc<RefCell<Vec<Failure>>>,
     crashed: Rc<Crash>,
-) where
+    wakes: Wakes,
+    starts: Rc<Cell<u64>>,
+}
+
+/// Runs the code of a party again and again.
+async fn supervise<F, R>(party: Party, code: Rc<F>, once: bool, supervisor: Supervisor)
+where
     F: AsyncFn(Party) -> R + 'static,
     R: Passes + 'static,
 {
     let (mut pause, mut ended_soon) = (PAUSES[0], 0);
     loop {
         let started = Instant::now();
+        supervisor.starts.set(supervisor.starts.get() + 1);
         let (attempt, of_attempt) = (Rc::clone(&code), party.clone());
-        let mut task = AbortOnDrop(spawn_local(
-            async move { attempt(of_attempt).await.check() },
-        ));
+        let wakes = supervisor.wakes.clone();
+        let mut task = AbortOnDrop(spawn_local(async move {
+            wakes.count(attempt(of_attempt)).await.check()
+        }));
         let ended = tokio::select! {
             biased;
-            () = crash_of(&party.name, &crashed) => None,
+            () = crash_of(&party.name, &supervisor.crashed) => None,
             ended = &mut task.0 => Some(ended),
         };
         drop(task);
@@ -224,7 +254,7 @@ async fn supervise<F, R>(
                 message,
                 location: None,
             };
-            return failures.borrow_mut().push(failure);
+            return supervisor.failures.borrow_mut().push(failure);
         }
         sleep(pause).await;
         pause = (pause * 2).min(PAUSES[1]);

@@ -38,7 +38,7 @@ impl ClientConnection {
         };
         let mut request = None;
         if let Event::Attach { attach, .. } = event
-            && !is_of_cbs(attach)
+            && !comes_before_tokens(attach)
         {
             self.end_wait_for_party(now);
         }
@@ -346,9 +346,11 @@ fn numbers_in(request: &Request) -> impl Iterator<Item = i64> {
     })
 }
 
-fn is_of_cbs(attach: &AttachRequest) -> bool {
+/// Links to `$cbs` bring tokens; azservicebus attaches to the coordinator before it has shown one.
+fn comes_before_tokens(attach: &AttachRequest) -> bool {
     let address = attach.address().map(Address::parse);
-    address.is_some_and(|address| address.destination == Destination::Cbs)
+    attach.is_coordinator()
+        || address.is_some_and(|address| address.destination == Destination::Cbs)
 }
 
 /// The locks and the session that a request names.

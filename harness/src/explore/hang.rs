@@ -1,0 +1,75 @@
+//! When a test waits for what will never happen, or goes on without end.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Wake, Waker},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use super::run::Run;
+
+/// A test that has not ended after so long never does.
+pub(crate) const LONGEST: Duration = Duration::from_secs(2 * 3600);
+/// Nothing will happen any more where nothing has for so long.
+const SILENT: Duration = Duration::from_secs(3600);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(300);
+
+/// How often code under test was woken, by a timer or by what it waited for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wakes(Arc<AtomicU64>);
+
+impl Wakes {
+    /// Runs a future and counts how often it is woken.
+    pub(crate) async fn count<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            let counting = Counting {
+                wakes: self.clone(),
+                waker: context.waker().clone(),
+            };
+            let waker = Waker::from(Arc::new(counting));
+            future.as_mut().poll(&mut Context::from_waker(&waker))
+        })
+        .await
+    }
+
+    fn so_far(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Counting {
+    wakes: Wakes,
+    waker: Waker,
+}
+
+impl Wake for Counting {
+    fn wake(self: Arc<Self>) {
+        self.wakes.0.fetch_add(1, Ordering::Relaxed);
+        self.waker.wake_by_ref();
+    }
+}
+
+/// Waits until the test of a run hangs, and says how.
+pub(crate) async fn hang(run: &Run) -> &'static str {
+    let begun = Instant::now();
+    let (mut last, mut since) = ((0, 0), begun);
+    while begun.elapsed() <= LONGEST {
+        sleep(LOOK).await;
+        let now = (run.last_operation(last.0), run.wakes.so_far());
+        if now != last || run.namespace.has_deadline_within(SILENT) {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() >= SILENT {
+            return "the test hangs: for 1 h of virtual time no client did anything, neither the test nor a party went on, and nothing is to happen by itself; end what waits, by a timeout; if it waits for what is done outside of the run, by a thread of its own, a database or another service, let it do so in `run.outside(…)`: virtual time does not wait for others";
+        }
+    }
+    "the test does not end: after 2 h of virtual time it still goes on; let it wait for less, and end what is repeated without end"
+}
