@@ -4,6 +4,7 @@
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
 mod asked;
+mod conducted;
 mod connections;
 mod examples;
 mod handling;

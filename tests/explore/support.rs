@@ -142,7 +142,8 @@ fn found() -> Vec<String> {
     tokens.map(told).collect()
 }
 
-fn repetitions() -> Option<[usize; 3]> {
+/// How often bugs and twins are explored and tokens repeated, where that is said.
+pub(crate) fn repetitions() -> Option<[usize; 3]> {
     let text = env::var(REPEAT_VARIABLE).ok()?;
     let numbers = Vec::from_iter(text.split(',').map(|number| number.parse().ok()));
     match numbers[..] {

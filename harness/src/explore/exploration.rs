@@ -213,7 +213,7 @@ where
             }
             (Some(failure), None) | (None, Some(failure)) => {
                 return Err(format!(
-                    "{name}: the base run is itself flaky: without any fault one of two runs fails{1}; make what it depends on the same in each run, and keep nothing from one run to the next in statics, files or databases\n{0}",
+                    "{name}: the base run is itself flaky: without any fault one of two runs fails{1}; make what it depends on the same in each run\n{0}",
                     failure.message,
                     diverging(&first, &second),
                 ));
