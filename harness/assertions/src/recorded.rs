@@ -175,8 +175,9 @@ impl Assertion {
         let messages = self
             .events(verb, timeline)
             .filter_map(|event| timeline.message(event));
-        let mut messages: Vec<_> = messages.collect();
-        messages.sort_by_cached_key(|message| self.which.distance(message));
+        let messages: Vec<_> = messages.collect();
+        let keys = messages.iter().map(|message| self.which.distance(message));
+        let messages = text::sorted(keys.collect(), messages);
         let lines = messages.into_iter().map(|message| {
             let differences = self.which.differences(message);
             let listed = match differences.is_empty() {

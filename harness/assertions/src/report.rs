@@ -94,15 +94,13 @@ pub(crate) struct Report {
 impl Report {
     /// The same about these messages: what matches best is shown first.
     pub(crate) fn about(self, which: &Selector) -> Self {
-        let Self {
-            mut live, mut dead, ..
-        } = self;
-        for messages in [&mut live, &mut dead] {
-            messages.sort_by_cached_key(|message| which.distance(message));
-        }
+        let sorted = |messages: Vec<Message>| {
+            let keys = messages.iter().map(|message| which.distance(message));
+            text::sorted(keys.collect(), messages)
+        };
         Self {
-            live,
-            dead,
+            live: sorted(self.live),
+            dead: sorted(self.dead),
             which: which.clone(),
             ..self
         }

@@ -72,10 +72,20 @@ pub fn is_near(wanted: &str, name: &str) -> bool {
 }
 
 /// Orders names by how few edits turn them into `wanted`, case aside.
-pub fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
+pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
-    names.sort_by_cached_key(|name| edits(&wanted, &name.to_lowercase()));
-    names
+    let keys = names.iter();
+    let keys = keys.map(|name| (edits(&wanted, &name.to_lowercase()), (0, 0)));
+    sorted(keys.collect(), names)
+}
+
+/// Sorts by keys that were made before. All that is sorted here has keys of one type, so that sorting is compiled once.
+pub(crate) fn sorted<T>(keys: Vec<(usize, (usize, usize))>, items: Vec<T>) -> Vec<T> {
+    let mut order = Vec::from_iter(0..keys.len());
+    order.sort_by_key(|&index| keys[index]);
+    let mut items = Vec::from_iter(items.into_iter().map(Some));
+    let sorted = order.into_iter();
+    sorted.filter_map(|index| items[index].take()).collect()
 }
 
 /// How unlikely a name is to be meant by another: by its edits, and where these are equal by what both begin with.

@@ -191,24 +191,14 @@ pub(crate) fn schemas() -> Map<String, Value> {
         schema["description"] = description.into();
         properties.insert(name.into(), schema);
     }
-    let takes = KINDS.map(|(kind, fields)| {
-        let taken = fields
-            .split_whitespace()
-            .chain(["kind", "entity", "within"]);
-        let taken = taken.map(|name| (name.to_owned(), Value::Bool(true)));
-        let taken: Map<String, Value> = taken.collect();
-        json!({
-            "if": { "properties": { "kind": { "const": kind } } },
-            "then": { "properties": taken, "additionalProperties": false },
-        })
-    });
+    let takes = KINDS.map(|(kind, fields)| format!("{kind}: {}.", fields.replace(' ', ", ")));
+    let takes = takes.join(" ");
     let assertion = json!({
         "type": "object",
-        "description": "What is expected of an entity. Each kind takes fields of its own.",
+        "description": format!("What is expected of an entity. Each kind takes fields of its own. {takes}"),
         "required": ["kind", "entity"],
         "properties": properties,
         "additionalProperties": false,
-        "allOf": takes,
     });
     let text = json!({
         "description": "A text that is compared exactly, or one that is to be a part.",
