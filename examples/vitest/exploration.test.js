@@ -1,11 +1,11 @@
 /** Whether the shop's worker charges each order once, whatever goes wrong when it completes one. */
 import { ServiceBusClient } from "@azure/service-bus";
+import { explore } from "servicebus-emulator";
 import { expect, test } from "vitest";
 
-import { explore } from "./exploration.js";
 import { work } from "./shop.js";
 
-const COMPLETIONS = { only: ["worker.complete"], effects: ["lose-lock", "deliver-twice"], within: 120 };
+const COMPLETIONS = { parties: ["worker"], only: ["worker.complete"], effects: ["lose-lock", "deliver-twice"], within: 120 };
 
 /** Lets a worker handle one delivery after the other; each is a process of its own, which remembers nothing. */
 async function workUntilDone(run, charge, charged) {
@@ -22,7 +22,7 @@ test("an order is charged once whatever goes wrong", async () => {
     const charge = (order) => charged.includes(order) || charged.push(order);
     await workUntilDone(run, charge, charged);
   };
-  await explore(carefully, ["worker"], COMPLETIONS);
+  await explore(COMPLETIONS, carefully);
 });
 
 test("a worker that remembers orders in memory alone is found", async () => {
@@ -30,7 +30,7 @@ test("a worker that remembers orders in memory alone is found", async () => {
     const charged = [];
     await workUntilDone(run, (order) => charged.push(order), charged);
   };
-  const exploring = explore(carelessly, ["worker"], COMPLETIONS);
+  const exploring = explore(COMPLETIONS, carelessly);
   await expect(exploring).rejects.toThrow("worker's completion of o-17, delivery 1");
   await expect(exploring).rejects.toThrow('"token": "x1:worker.complete@orders/o-17#1=');
 });

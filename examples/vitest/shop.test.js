@@ -1,8 +1,8 @@
 /** What the shop's worker does with orders, good and bad. */
 import { ServiceBusClient } from "@azure/service-bus";
+import { test } from "servicebus-emulator/vitest";
 import { expect } from "vitest";
 
-import { test } from "./servicebus.js";
 import { Refused, work } from "./shop.js";
 
 /** Sends an order as a customer would. */
@@ -14,8 +14,7 @@ async function send(servicebus, body, options) {
 
 /** What happened to the order, in order. */
 async function happened(servicebus) {
-  const events = await servicebus.timeline("orders", "o-17");
-  return events.map((event) => event.kind);
+  return (await servicebus.timeline("orders", "o-17")).kinds;
 }
 
 test("an order is charged", async ({ servicebus }) => {
@@ -29,7 +28,7 @@ test("an order is charged", async ({ servicebus }) => {
 test("a poison order is dead-lettered with its reason", async ({ servicebus }) => {
   await send(servicebus, "twelve");
   await work(servicebus.connectionString, undefined, 1);
-  await servicebus.expectDeadLettered("orders", "o-17", "NotANumber");
+  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "NotANumber" });
 });
 
 test("an order that the bank never takes is given up", async ({ servicebus }) => {
@@ -38,12 +37,12 @@ test("an order that the bank never takes is given up", async ({ servicebus }) =>
     throw new Refused();
   };
   await work(servicebus.connectionString, refuse, 3);
-  await servicebus.expectDeadLettered("orders", "o-17", "MaxDeliveryCountExceeded");
+  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "MaxDeliveryCountExceeded" });
 });
 
 test("an order that comes again is charged once", async ({ servicebus }) => {
   const charged = [];
-  await servicebus.fault("complete", "lose-lock", { entity: "orders" }); // the first completion comes too late
+  await servicebus.faults.on("complete", { entity: "orders" }).loseLock(); // the first completion comes too late
   await send(servicebus, 12);
   await work(servicebus.connectionString, (...order) => charged.push(order), 2);
   expect(charged).toEqual([["o-17", 12]]);
@@ -68,8 +67,8 @@ test("an order of a worker that died comes again", async ({ servicebus }) => {
 test("an offer ends after an hour", async ({ servicebus }) => {
   await send(servicebus, 12, { timeToLive: 3_600_000 });
   await servicebus.advance(3540);
-  expect(await servicebus.counts("orders")).toMatchObject({ active: 1, dead_letter: 0 });
+  expect(await servicebus.counts("orders")).toMatchObject({ active: 1, deadLetter: 0 });
   await servicebus.advance(60);
-  expect(await servicebus.counts("orders")).toMatchObject({ active: 0, dead_letter: 1 });
-  await servicebus.expectDeadLettered("orders", "o-17", "TTLExpiredException");
+  expect(await servicebus.counts("orders")).toMatchObject({ active: 0, deadLetter: 1 });
+  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "TTLExpiredException" });
 });

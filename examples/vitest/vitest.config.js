@@ -1,4 +1,4 @@
 import { defineConfig } from "vitest/config";
 
 // Long enough for a slow machine; the tests wait for messages, never for a time to pass.
-export default defineConfig({ test: { globalSetup: "emulator.js", testTimeout: 60_000 } });
+export default defineConfig({ test: { testTimeout: 60_000 } });

@@ -291,11 +291,7 @@ pub(crate) async fn run_within(deadline: Duration, command: Command, case: &str)
 }
 
 /// Runs a script to its end, good or bad, and returns how it ended and what it printed.
-pub(crate) async fn end_within(
-    deadline: Duration,
-    mut command: Command,
-    case: &str,
-) -> (ExitStatus, String) {
+async fn end_within(deadline: Duration, mut command: Command, case: &str) -> (ExitStatus, String) {
     let _turn = TURNS.acquire().await.expect("it is never closed");
     let mut child = command
         .stdin(Stdio::null())

@@ -16,8 +16,6 @@
 //! What asks for tokens as an unchanged program does is in `identity`; what manages namespaces over Azure Resource Manager
 //! in `resources`: `azure-mgmt-servicebus`, `@azure/arm-servicebus` and `az`.
 //!
-//! The projects of `examples/` in those languages run here too, in the same environments.
-//!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
 //! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, and a C compiler for Proton.
 //! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`, `az`,
@@ -32,7 +30,6 @@ mod identity;
 mod java;
 #[cfg(feature = "matrices")]
 mod javascript;
-mod projects;
 mod proton;
 #[cfg(feature = "matrices")]
 mod python;

@@ -1,0 +1,84 @@
+/** Requests to the emulator's control API. */
+import { request } from "node:http";
+
+/** What the emulator refused or could not do, in a sentence. */
+export class EmulatorError extends Error {
+  static {
+    this.prototype.name = this.name;
+  }
+}
+
+const LONGEST_MILLISECONDS = 630_000;
+
+type Query = Record<string, string | undefined>;
+
+/** The control API of an emulator; `whyItEnded` tells what became of an emulator that does not answer. */
+export class Control {
+  constructor(
+    private readonly address: string,
+    private readonly whyItEnded: () => Promise<string>,
+  ) {}
+
+  /** Asks, and returns the answer; one that refuses is thrown as a sentence. */
+  async ask(method: string, path: string, body?: unknown, query?: Query): Promise<any> {
+    const { status, answer } = await this.answer(method, path, body, query);
+    if (status < 400) return answer;
+    throw new EmulatorError(told(status, answer));
+  }
+
+  /** Asks, and returns the status and what was answered, a refusal too. A text is sent as it is. */
+  async answer(
+    method: string,
+    path: string,
+    body?: unknown,
+    query: Query = {},
+  ): Promise<{ status: number; answer: any }> {
+    const known = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const target = `/$emulator/v1/${path}?${new URLSearchParams(known)}`;
+    try {
+      const { status, text } = await send(method, `http://${this.address}${target}`, body);
+      return { status, answer: /^[[{]/.test(text) ? JSON.parse(text) : text };
+    } catch (error) {
+      throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${(error as Error).message})`);
+    }
+  }
+}
+
+/** A refusal as a sentence, with every problem of a topology. */
+function told(status: number, answer: any): string {
+  if (!answer?.error) return `the emulator answered ${status}: ${answer}`;
+  const problems = answer.error.problems ?? [];
+  const lines = problems.map(({ path, value, allowed }: any) =>
+    [path, value && `${value}:`, allowed].filter(Boolean).join(" "),
+  );
+  const message = [answer.error.message, lines.join("; ")].filter(Boolean).join(": ");
+  return message.replace(/`\w+`/g, camelCase);
+}
+
+/** `message_id` for `messageId`: what a name is in the control API. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** An object whose keys are named otherwise. */
+export function renamed(object: object, name: (key: string) => string): any {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value]));
+}
+
+/** With a connection of its own, which keeps no process from ending. */
+function send(method: string, url: string, body: unknown): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json" };
+    const sent = request(url, { method, headers, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => (text += part));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text })).on("error", reject);
+    });
+    sent.setTimeout(LONGEST_MILLISECONDS, () => sent.destroy(new Error("no answer")));
+    sent.on("error", reject).end(typeof body === "string" ? body : body && JSON.stringify(body));
+  });
+}

@@ -1,0 +1,63 @@
+/**
+ * Explores a test: it runs again for each operation of its first run and each thing that can go wrong there.
+ *
+ * The emulator plans the runs and tells what was found. Its time steps by itself when nothing moves, so that a lock that runs
+ * out costs no minute. Events come in the order of real time: a token repeats what was planned.
+ */
+import { callSite } from "./call_site.js";
+import { renamed, snakeCase } from "./control.js";
+import { ExpectationError, ServiceBus } from "./namespace.js";
+import { shared } from "./process.js";
+import { encoded, type Topology } from "./topology.js";
+
+/** A namespace for one run; what the parties do with their connection strings can go wrong. */
+export type Run = ServiceBus & { parties: Record<string, string> };
+
+/** What is explored, as the control API describes it. */
+export interface Explored {
+  topology?: Topology;
+  parties: string[];
+  name?: string;
+  runs?: number;
+  within?: number;
+  faults?: number;
+  effects?: string[];
+  only?: string[];
+  except?: string[];
+  token?: string;
+}
+
+const TOKEN_VARIABLE = "SERVICEBUS_EXPLORE";
+
+/** Runs `test` with each fault, and throws the report when it fails in any. */
+export async function explore(explored: Explored, test: (run: Run) => unknown): Promise<void> {
+  const topology = encoded(explored.topology, callSite()?.file);
+  const emulator = await shared();
+  const { control } = emulator;
+  const named = { name: test.name || undefined, token: process.env[TOKEN_VARIABLE] };
+  const { id } = await control.ask("POST", "explorations", { ...named, ...renamed(explored, snakeCase), topology });
+  const exploration = `explorations/${id}`;
+  try {
+    for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
+      const servicebus = ServiceBus.of(emulator, { name: run.namespace, connection_string: run.connection_string });
+      const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }));
+      await control.ask("POST", `${exploration}/runs/${run.number}/result`, result);
+    }
+    const { report, text } = await control.ask("GET", exploration);
+    if (report.stopped || report.findings.length > 0) throw new ExpectationError(text);
+  } finally {
+    await control.ask("DELETE", exploration);
+  }
+}
+
+/** Whether the test passes in this run; if not, what failed, and where. */
+async function outcome(test: (run: Run) => unknown, run: Run): Promise<object> {
+  try {
+    await test(run);
+    return { passed: true };
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const site = callSite(error.stack);
+    return { passed: false, message: `${error.name}: ${error.message}`, location: site && `${site.file}:${site.line}` };
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * Azure Service Bus in tests: an emulator that runs as long as the tests do, and a namespace in it for each of them.
+ *
+ *     test("an order is charged", withServiceBus({ queues: ["orders"] }, async (servicebus) => {
+ *       await work(servicebus.connectionString);
+ *     }));
+ */
+export { Control, EmulatorError } from "./control.js";
+export type { Expectations, Text } from "./expectations.js";
+export { explore, type Explored, type Run } from "./exploration.js";
+export { Fault, Faults, Operations, type Operation, type Which } from "./faults.js";
+export {
+  ExpectationError,
+  ServiceBus,
+  Timeline,
+  type Counts,
+  type Event,
+  type Explained,
+  type Session,
+} from "./namespace.js";
+export { Emulator, type Ready } from "./process.js";
+export { withServiceBus } from "./test.js";
+export type { Entity, Rule, Subscription, Topic, Topology } from "./topology.js";

@@ -1,0 +1,228 @@
+/** A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it. */
+import { camelCase, renamed, snakeCase } from "./control.js";
+import type { Expectations } from "./expectations.js";
+import { Faults } from "./faults.js";
+import type { Emulator } from "./process.js";
+import { encoded, type Topology } from "./topology.js";
+
+/** Less than Vitest and Jest give a test, which then fails with more than "timed out". */
+const WITHIN_SECONDS = 3;
+const SHOWN_EVENTS = 200;
+
+/** Something that happened, as the control API tells it. */
+export interface Event {
+  at: string;
+  offset: number;
+  kind: string;
+  entity: string | null;
+  sequenceNumber: number | null;
+  messageId: string | null;
+  client: string | null;
+  deliveryCount: number | null;
+  lockedUntil: string | null;
+  reason: string | null;
+  detail: string | null;
+  session: string | null;
+}
+
+/** How many messages there are. */
+export type Counts = Record<
+  "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "transfer" | "locked" | "deferred" | "sizeBytes",
+  number
+>;
+
+/** A session: its holder by the name of its connection, its state in base64. */
+export interface Session {
+  id: string;
+  active: number;
+  locked: number;
+  deferred: number;
+  holder: string | null;
+  lockedUntil: string | null;
+  state: string | null;
+}
+
+/** What a rule says of a message: `reason` is the first part of its filter that was not true. */
+export interface Explained {
+  rule: string;
+  matched: boolean;
+  reason: { expression: string; truth: string; values: Record<string, unknown> } | null;
+  error: string | null;
+}
+
+/** What happened, oldest first; as a text it has a line for each event. */
+export class Timeline extends Array<Event> {
+  /** The kind of each event: `["sent", "delivered", "completed"]`. */
+  get kinds(): string[] {
+    return Array.from(this, (event) => event.kind);
+  }
+
+  override toString(): string {
+    const lines = Array.from(this, line);
+    const older = lines.length - SHOWN_EVENTS;
+    if (older > 0) lines.splice(0, older, `  … ${older} older events`);
+    return lines.join("\n") || "  nothing happened";
+  }
+}
+
+/** A namespace of an emulator. */
+export class ServiceBus {
+  readonly faults: Faults;
+  private readonly path: string;
+
+  private constructor(
+    readonly emulator: Emulator,
+    readonly name: string,
+    readonly connectionString: string,
+  ) {
+    this.path = `namespaces/${name}`;
+    this.faults = new Faults(emulator.control, this.path);
+  }
+
+  /** Makes one; `test` is the file of the test, beside which the topology's file lies. */
+  static async make(emulator: Emulator, topology?: Topology, test?: string): Promise<ServiceBus> {
+    const name = emulator.nextName();
+    return ServiceBus.of(emulator, await emulator.control.ask("PUT", `namespaces/${name}`, encoded(topology, test)));
+  }
+
+  /** One that there is, as the control API describes it. */
+  static of(emulator: Emulator, described: { name: string; connection_string: string }): ServiceBus {
+    return new ServiceBus(emulator, described.name, described.connection_string);
+  }
+
+  /** The connection string for TLS, as in production. */
+  get tlsConnectionString(): string {
+    const { amqp, amqps } = this.emulator.ready;
+    return this.connectionString.replace(amqp, amqps).replace("UseDevelopmentEmulator=true;", "");
+  }
+
+  /** The file that clients over TLS must trust: `NODE_EXTRA_CA_CERTS`. */
+  get caCertificate(): string {
+    return this.emulator.ready.ca_certificate;
+  }
+
+  /** What the clock of the namespace shows. */
+  async now(): Promise<Date> {
+    return new Date((await this.ask("GET", "clock")).now);
+  }
+
+  /** Moves the clock; all that falls due on the way has happened when this resolves. */
+  async advance(seconds: number): Promise<void> {
+    await this.ask("POST", "clock/advance", { seconds });
+  }
+
+  /** Stops the clock. */
+  async freeze(): Promise<void> {
+    await this.ask("POST", "clock/freeze");
+  }
+
+  /** Lets a stopped clock run on. */
+  async resume(): Promise<void> {
+    await this.ask("POST", "clock/resume");
+  }
+
+  /** From now on the clock steps to the next deadline whenever the namespace is idle. */
+  async stepByItself(): Promise<void> {
+    await this.ask("POST", "clock/auto");
+  }
+
+  /** Whether nothing is left to deliver to a receiver, and no message is locked. */
+  async isIdle(): Promise<boolean> {
+    const { status } = await this.emulator.control.answer("POST", `${this.path}/settled`, { within: 0 });
+    return status === 200;
+  }
+
+  /** Waits until the namespace is idle. */
+  async waitIdle(within = WITHIN_SECONDS): Promise<void> {
+    await this.ask("POST", "settled", { within });
+  }
+
+  /**
+   * Waits until this holds, up to 3 s: `expect("orders", "dead-lettered", { reason: "Rejected" })`.
+   *
+   * If it does not, the failure has what there is instead, and the timeline.
+   */
+  async expect<Kind extends keyof Expectations>(
+    entity: string,
+    kind: Kind,
+    fields: Expectations[Kind] & { within?: number } = {} as Expectations[Kind],
+  ): Promise<void> {
+    const asked = { within: WITHIN_SECONDS, ...renamed(fields, snakeCase), kind: kind.replaceAll("-", "_"), entity };
+    const { holds, failure } = await this.ask("POST", "assertions", asked);
+    if (!holds) throw new ExpectationError(failure);
+  }
+
+  /** How many messages a queue, subscription or dead-letter queue has. */
+  async counts(entity: string): Promise<Counts> {
+    return renamed(await this.ask("GET", "counts", undefined, { entity }), camelCase);
+  }
+
+  /** What happened in the namespace, to an entity or to a message, as far as the record goes back. */
+  async timeline(entity?: string, messageId?: string): Promise<Timeline> {
+    const { events } = await this.ask("GET", "timeline", undefined, { entity, message_id: messageId });
+    return Timeline.from(events, (event: object) => renamed(event, camelCase)) as Timeline;
+  }
+
+  /** The sessions of a queue or subscription. */
+  async sessions(entity: string): Promise<Session[]> {
+    const { sessions } = await this.ask("GET", "sessions", undefined, { entity });
+    return sessions.map((session: object) => renamed(session, camelCase));
+  }
+
+  /** Ends the lock of a session as if its time had run out. */
+  async loseSessionLock(entity: string, session: string): Promise<void> {
+    await this.ask("POST", "sessions/lose", { entity, session });
+  }
+
+  /**
+   * What each rule of `topic/Subscriptions/name` says of a message that is not sent.
+   *
+   * `properties` are those of the application, `system` those of the service under its names, as in `{ Label: "order" }`.
+   */
+  async explain(
+    subscription: string,
+    properties: object = {},
+    system: object = {},
+  ): Promise<Record<string, Explained>> {
+    const message = [{ UserProperties: properties, BrokerProperties: system }];
+    const { rules } = await this.ask("POST", "explain", message, { subscription });
+    return Object.fromEntries(rules.map((rule: Explained) => [rule.rule, rule]));
+  }
+
+  /** Removes all messages, sessions and the record. */
+  async reset(): Promise<void> {
+    await this.ask("POST", "reset");
+  }
+
+  /** Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside. */
+  async problem(): Promise<string | undefined> {
+    const { answer } = await this.emulator.control.answer("GET", "health");
+    const failures: { namespace: string; reason: string }[] = answer.failures ?? [];
+    const broken = failures.filter(({ namespace }) => namespace === this.name).map(({ reason }) => reason);
+    if (broken.length > 0) return `the emulator failed, which is a mistake in it: ${broken.join("; ")}`;
+    return this.faults.unfired();
+  }
+
+  /** Ends the namespace with all that is in it. */
+  async remove(): Promise<void> {
+    await this.emulator.control.ask("DELETE", this.path);
+  }
+
+  private ask(method: string, path: string, body?: unknown, query?: Record<string, string | undefined>): Promise<any> {
+    return this.emulator.control.ask(method, `${this.path}/${path}`, body, query);
+  }
+}
+
+/** What was expected and is not so, with the timeline. */
+export class ExpectationError extends Error {
+  static {
+    this.prototype.name = this.name;
+  }
+}
+
+/** An event as a line: when, what, to which message, where, by which client, and why. */
+function line({ kind, offset, messageId, session, entity, client, reason, detail }: Event): string {
+  const when = kind === "clock-advanced" ? "" : `+${offset.toFixed(3)} s`;
+  const what = [messageId ?? session, entity && `in ${entity}`, client && `by ${client}`, reason, detail];
+  return `  ${when.padEnd(12)}${kind.padEnd(16)}${what.filter(Boolean).join(", ")}`.trimEnd();
+}

@@ -1,0 +1,24 @@
+/**
+ * `test` of Vitest with fixtures: a test that names `servicebus` has a namespace of its own, gone when the test is.
+ *
+ * What it holds is the fixture `topology`: `test.override({ topology: { queues: ["orders"] } })`.
+ */
+import { test as base } from "vitest";
+
+import { ServiceBus, type Topology } from "./index.js";
+import { shared } from "./process.js";
+import { check, ended, tellTimeline } from "./test.js";
+
+export const test = base.extend<{ topology: Topology | undefined; servicebus: ServiceBus }>({
+  topology: undefined,
+
+  servicebus: async ({ task, topology }, use) => {
+    const servicebus = await ServiceBus.make(await shared(), topology, task.file.filepath);
+    await use(servicebus);
+    await ended(servicebus, async () => {
+      const failure = task.result?.state === "fail" && task.result.errors?.at(-1);
+      if (failure) await tellTimeline(failure, servicebus);
+      else if (task.result?.state === "pass") await check(servicebus);
+    });
+  },
+});

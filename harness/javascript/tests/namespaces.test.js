@@ -1,0 +1,209 @@
+/** What a namespace holds, and what a test can do with it. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { withServiceBus } from "servicebus-emulator";
+import { ServiceBusClient } from "@azure/service-bus";
+
+import { complete, send } from "./clients.cjs";
+import { FRAMEWORKS, begin, directory } from "./frameworks.js";
+
+const FILE = (queue) => JSON.stringify({ UserConfig: { Namespaces: [{ Name: "n", Queues: [{ Name: queue }] }] } });
+const high = { name: "high", sql: "price > 10", action: "SET tag = 'high'" };
+const TOPOLOGY = {
+  queues: ["plain", { name: "strict", maxDeliveryCount: 1, lockDuration: "PT5S" }],
+  topics: [{ name: "prices", subscriptions: [{ name: "high", rules: [high] }, "all"] }],
+  settings: { Expiry: "on-receive" },
+};
+
+test(
+  "it holds what is declared",
+  withServiceBus(TOPOLOGY, async (servicebus) => {
+    for (const entity of ["plain", "strict", "prices/Subscriptions/high", "prices/Subscriptions/all"]) {
+      assert.equal((await servicebus.counts(entity)).active, 0);
+    }
+    const { high } = await servicebus.explain("prices/Subscriptions/high", { price: 3 });
+    assert.equal(high.reason.expression, "price > 10");
+    assert.ok((await servicebus.explain("prices/Subscriptions/high", { price: 12 })).high.matched);
+  }),
+);
+
+const CORRELATED = { name: "orders", correlation: { Label: "order" } };
+const CORRELATING = { topics: [{ name: "all", subscriptions: [{ name: "orders", rules: [CORRELATED] }] }] };
+test(
+  "a rule correlates",
+  withServiceBus(CORRELATING, async (servicebus) => {
+    const { orders } = await servicebus.explain("all/Subscriptions/orders", {}, { Label: "order" });
+    assert.ok(orders.matched);
+  }),
+);
+
+test(
+  "a configuration will do",
+  withServiceBus(JSON.parse(FILE("configured")), (servicebus) => servicebus.counts("configured")),
+);
+
+test("files declare it, beside the test or named by their paths", async () => {
+  const files = { "topology.json": FILE("beside"), "declared.txt": FILE("named") };
+  for (const [name, framework] of Object.entries(FRAMEWORKS)) {
+    const url = name === "jest" ? "" : `new URL("declared.txt", import.meta.url)`;
+    const tests = [
+      ["beside", undefined, 'await servicebus.counts("beside");'],
+      ["named", '"declared.txt"', 'await servicebus.counts("named");'],
+      ["as a URL", url || '"declared.txt"', 'await servicebus.counts("named");'],
+    ];
+    const text = framework.head + tests.map((one) => framework.test(...one)).join("");
+    const { code, said } = await begin(framework, directory({ ...files, [framework.file]: text })).ended;
+    assert.equal(code, 0, said);
+  }
+});
+
+test(
+  "a message is its own",
+  withServiceBus(async (servicebus) => {
+    await send(servicebus, "queue.1");
+    await complete(servicebus, "queue.1");
+    await servicebus.waitIdle();
+    assert.deepEqual((await servicebus.timeline("queue.1", "o-17")).kinds, ["sent", "delivered", "completed"]);
+  }),
+);
+
+test(
+  "no message of another",
+  withServiceBus(async (servicebus) => {
+    assert.equal((await servicebus.counts("queue.1")).active, 0);
+    assert.equal(String(await servicebus.timeline()), "  nothing happened");
+  }),
+);
+
+test(
+  "time is its own",
+  withServiceBus(async (servicebus) => {
+    await servicebus.freeze();
+    const began = await servicebus.now();
+    await send(servicebus, "queue.1", { timeToLive: 3_600_000 });
+    await servicebus.advance(3601);
+    assert.equal((await servicebus.now()) - began, 3_601_000);
+    assert.equal((await servicebus.counts("queue.1")).active, 0);
+    await servicebus.resume();
+  }),
+);
+
+test(
+  "sessions are told",
+  withServiceBus({ queues: [{ name: "carts", requiresSession: true }] }, async (servicebus) => {
+    await send(servicebus, "carts", { sessionId: "cart-7" });
+    const [cart] = await servicebus.sessions("carts");
+    assert.deepEqual([cart.id, cart.active, cart.holder, cart.lockedUntil], ["cart-7", 1, null, null]);
+    const client = new ServiceBusClient(servicebus.connectionString);
+    await client.acceptSession("carts", "cart-7");
+    await servicebus.loseSessionLock("carts", "cart-7");
+    await client.close();
+    await servicebus.reset();
+    assert.deepEqual(await servicebus.sessions("carts"), []);
+  }),
+);
+
+test(
+  "what is locked is not idle",
+  withServiceBus(async (servicebus) => {
+    await send(servicebus, "queue.1");
+    const client = new ServiceBusClient(servicebus.connectionString);
+    const [message] = await client.createReceiver("queue.1").receiveMessages(1);
+    assert.ok(message);
+    assert.equal(await servicebus.isIdle(), false);
+    await assert.rejects(servicebus.waitIdle(0), /queue\.1/);
+    await client.close();
+  }),
+);
+
+test(
+  "what has happened is expected",
+  withServiceBus({ queues: [{ name: "orders", requiresSession: true }, "bills"] }, async (servicebus) => {
+    await send(servicebus, "bills");
+    await send(servicebus, "orders", { sessionId: "s-1" });
+    await servicebus.expect("bills", "message-count", { active: 1, deadLetter: 0 });
+    await servicebus.expect("orders", "session-order", { session: "s-1", bodies: ["12"] });
+    await servicebus.expect("orders", "session-state", { session: "s-1", set: false });
+    await servicebus.expect("orders", "not-delivered", { bodyJson: 12 });
+    await complete(servicebus, "bills");
+    await servicebus.expect("bills", "completed", { messageId: { contains: "17" }, count: 1 });
+    await servicebus.expect("bills", "empty");
+  }),
+);
+
+test(
+  "what comes later is waited for",
+  withServiceBus(async (servicebus) => {
+    const client = new ServiceBusClient(servicebus.connectionString);
+    const receiving = client.createReceiver("queue.1").receiveMessages(1);
+    await servicebus.expect("queue.1", "attached");
+    const expecting = servicebus.expect("queue.1", "delivered", { times: 1 });
+    await send(servicebus, "queue.1");
+    await Promise.all([expecting, receiving]);
+    await client.close();
+  }),
+);
+
+test(
+  "a long timeline is told by its end",
+  withServiceBus(async (servicebus) => {
+    for (let second = 0; second < 203; second += 1) await servicebus.advance(1);
+    assert.match(String(await servicebus.timeline()), /^ {2}… 3 older events\n/);
+  }),
+);
+
+test(
+  "the framework's own arguments come after it",
+  withServiceBus(async (servicebus, context) => {
+    assert.equal(context.name, "the framework's own arguments come after it");
+    assert.match(servicebus.tlsConnectionString, /^Endpoint=sb:\/\/127\.0\.0\.1:\d+;(?!.*UseDevelopmentEmulator)/);
+    assert.ok(servicebus.caCertificate);
+  }),
+);
+
+test("files of tests that run at once have emulators of their own", async () => {
+  const body = 'await send(servicebus, "queue.1"); await servicebus.expect("queue.1", "message-count", { active: 1 });';
+  for (const framework of Object.values(FRAMEWORKS)) {
+    const text = framework.head + framework.test("it", undefined, `${body} tellProcess(servicebus);`);
+    const files = ["a", "b", "c"].map((name) => [`${name}.${framework.file}`, text]);
+    const cwd = directory(Object.fromEntries(files));
+    const { code, said } = await begin(framework, cwd).ended;
+    assert.equal(code, 0, said);
+    assert.equal(new Set(readFileSync(join(cwd, "processes"), "utf8").trim().split("\n")).size, 3);
+  }
+});
+
+test("in vitest and jest it goes with their tables, hooks and timers", async () => {
+  const { vitest, jest } = FRAMEWORKS;
+  const tests = {
+    [vitest.file]: `${vitest.head}import { beforeEach, describe, expect, vi } from "vitest";
+      describe("queues", () => {
+        test.override({ topology: { queues: ["a", "b"] } });
+        beforeEach(({ servicebus }) => send(servicebus, "a"));
+        test.for(["a", "b"])("%s", async (queue, { servicebus, expect }) => {
+          expect((await servicebus.counts(queue)).active).toBe(queue === "a" ? 1 : 0);
+        });
+        test.concurrent("beside others", async ({ servicebus }) => { await servicebus.counts("a"); });
+      });
+      test("fake timers", async ({ servicebus }) => {
+        vi.useFakeTimers();
+        await servicebus.counts("queue.1");
+        vi.useRealTimers();
+      });`,
+    [jest.file]: `${jest.head}
+      test.each(["a", "b"])("%s", withServiceBus({ queues: ["a", "b"] }, async (servicebus, queue) => {
+        expect((await servicebus.counts(queue)).active).toBe(0);
+      }));
+      test("fake timers", withServiceBus(async (servicebus) => {
+        jest.useFakeTimers();
+        await servicebus.counts("queue.1");
+      }));`,
+  };
+  for (const framework of [vitest, jest]) {
+    const { code, said } = await begin(framework, directory({ [framework.file]: tests[framework.file] })).ended;
+    assert.equal(code, 0, said);
+  }
+});
