@@ -21,6 +21,7 @@ mod sessions;
 mod tokens;
 mod transact;
 mod transactions;
+mod view;
 mod wire;
 
 use std::future::poll_fn;
@@ -39,6 +40,7 @@ use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
 use account::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
+pub(crate) use view::{ConnectionView, LinkView};
 use wire::line::Line;
 pub(crate) use wire::websocket::WebSocket;
 pub(crate) use wire::{Unread, Wire};

@@ -2,9 +2,12 @@
 //! administration API.
 
 mod assertions;
+mod changes;
 mod clock;
+mod connections;
 mod counts;
 mod entities;
+mod entity_list;
 mod error;
 mod explain;
 mod explorations;
@@ -12,6 +15,8 @@ mod faults;
 mod guard;
 mod in_time;
 mod injected;
+mod messages;
+mod metrics;
 mod namespaces;
 mod operations;
 mod process;
@@ -25,7 +30,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{FromRef, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -58,6 +63,8 @@ pub(crate) struct Control {
     messages: Arc<MessagesApi>,
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
+    /// Clients that follow changes at the same time.
+    followers: Arc<Semaphore>,
     explorations: Arc<Explorations>,
     /// Assertions that wait at the same time.
     assertions: Arc<Semaphore>,
@@ -92,6 +99,7 @@ impl Control {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
+            followers: Arc::new(Semaphore::new(changes::STREAMS)),
             explorations: Arc::default(),
             assertions: Arc::new(Semaphore::new(assertions::AT_ONCE)),
             shared,
@@ -168,6 +176,9 @@ async fn beside(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
+    if metrics::are_meant(&head) {
+        return metrics::show(State(shared)).await.into_response();
+    }
     let (api, namespace) = match arm::is_for(&head.uri) {
         true => (Api::Resources, arm::namespace(&shared, head.uri.path())),
         false => (Api::Service, admin.namespace_of(&head)),

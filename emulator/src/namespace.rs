@@ -100,6 +100,9 @@ pub(crate) struct Caller {
 #[derive(Debug)]
 pub(crate) struct Ids(SmallRng);
 
+/// The client as which the control API does something to messages.
+pub(crate) const INSPECTOR: ClientId = ClientId(u32::MAX);
+
 /// Crashes that are remembered until they are taken.
 const CRASHES: usize = 1024;
 
@@ -206,6 +209,10 @@ impl Namespace {
         self.index_of_entities().all().cloned().collect()
     }
 
+    pub(crate) fn count_entities(&self) -> usize {
+        self.index_of_entities().count()
+    }
+
     /// The entities that are there, and those deleted ones that are remembered.
     pub(crate) fn known_entities(&self) -> Vec<EntityId> {
         self.index_of_entities().known().collect()
@@ -221,6 +228,11 @@ impl Namespace {
             .into_iter()
             .chain(self.faults.waits.next())
             .min()
+    }
+
+    /// At most `max` entities in which time brings something about, the earliest first.
+    pub(crate) fn soonest(&self, max: usize) -> Vec<Arc<SharedEntity>> {
+        self.carry(|carrier| carrier.soonest(max))
     }
 
     /// Lets happen what is due, in the order of instants and of the entities' paths, as much as one task should do before

@@ -291,6 +291,8 @@ pub(crate) struct ConnectionOrigin {
     at: Option<IpAddr>,
     /// The host names that it has said, the first one first.
     hosts: Vec<String>,
+    /// What AMQP comes over, if that is not TCP alone.
+    transport: Option<&'static str>,
 }
 
 impl ConnectionOrigin {
@@ -298,8 +300,21 @@ impl ConnectionOrigin {
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self {
             at: Some(address.ip().to_canonical()),
-            hosts: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// The same of a client whose AMQP comes over this.
+    pub(crate) fn over(self, transport: &'static str) -> Self {
+        Self {
+            transport: Some(transport),
+            ..self
+        }
+    }
+
+    /// What AMQP comes over.
+    pub(crate) fn transport(&self) -> &'static str {
+        self.transport.unwrap_or("tcp")
     }
 
     /// The same of a client that has said a host name.

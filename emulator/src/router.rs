@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,6 +14,7 @@ use servicebus_broker::ReceiverId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::connection::ConnectionView;
 use crate::lock_order::{Ordered, Rank, take};
 
 /// How long a client may take from its first frames to its first receiver with credit, in real time. One that takes longer
@@ -41,6 +43,8 @@ struct Members {
 pub(crate) struct WakeHandle {
     state: Mutex<WakeState>,
     notify: Notify,
+    /// Whether the connection is asked to tell of itself.
+    is_asked: AtomicBool,
 }
 
 /// What happened to the namespace of a connection as a whole.
@@ -73,6 +77,8 @@ struct WakeState {
     nudged: bool,
     /// Whether the connection is to read all that its peer has written.
     to_read: bool,
+    /// What the connection has told of itself since it was asked.
+    view: Option<ConnectionView>,
     /// Until when the client counts as connecting, unless it has said before what it wants.
     connecting_until: Option<Instant>,
 }
@@ -150,6 +156,11 @@ impl Router {
         }
     }
 
+    /// Whether the namespace is gone.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.members().dismissed
+    }
+
     /// Tells all connections, and those that come later, that the namespace is gone.
     pub(crate) fn dismiss(&self) {
         let mut members = self.members_mut();
@@ -175,6 +186,33 @@ impl Router {
             drop(state);
             wake_handle.notify.notify_one();
         }
+    }
+
+    /// How many connections there are.
+    pub(crate) fn count(&self) -> usize {
+        self.members().wake_handles.len()
+    }
+
+    /// Asks all connections to tell of themselves.
+    pub(crate) fn ask_all(&self) {
+        for wake_handle in self.members().wake_handles.values() {
+            wake_handle.state().view = None;
+            wake_handle.is_asked.store(true, Ordering::Relaxed);
+            wake_handle.notify.notify_one();
+        }
+    }
+
+    /// Whether all connections have told of themselves.
+    pub(crate) fn have_all_answered(&self) -> bool {
+        self.those_that(|state| state.view.is_none()).is_empty()
+    }
+
+    /// What connections have told of themselves.
+    pub(crate) fn answers(&self) -> Vec<(ConnectionId, ConnectionView)> {
+        let members = self.members();
+        let answers = members.wake_handles.iter();
+        let answers = answers.filter_map(|(&id, handle)| Some((id, handle.state().view.take()?)));
+        answers.collect()
     }
 
     /// The connections that have something to do, to read or to write.
@@ -225,6 +263,16 @@ impl WakeHandle {
     /// A client has said what it wants.
     pub(crate) fn connected(&self) {
         self.state().connecting_until = None;
+    }
+
+    /// Whether the connection is to tell of itself; asked once.
+    pub(crate) fn takes_question(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// Tells of the connection.
+    pub(crate) fn answer_question(&self, view: ConnectionView) {
+        self.state().view = Some(view);
     }
 
     /// Resolves when it was notified since the last time.

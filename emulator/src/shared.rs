@@ -38,6 +38,7 @@ pub(crate) struct Shared {
     activity: Option<Arc<AtomicU64>>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
+    connections_opened: AtomicU64,
 }
 
 /// One of the connections that are open.
@@ -87,12 +88,18 @@ impl Shared {
             activity,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
+            connections_opened: AtomicU64::new(0),
         }
     }
 
     /// How many peers are connected, and word of every change.
     pub(crate) fn connections(&self) -> watch::Receiver<usize> {
         self.connections.subscribe()
+    }
+
+    /// How many peers have ever connected.
+    pub(crate) fn connections_opened(&self) -> u64 {
+        self.connections_opened.load(Ordering::Relaxed)
     }
 
     /// Counts a turn of a connection or a part of a request, where that is asked for.
@@ -104,6 +111,7 @@ impl Shared {
 
     /// Counts a connection until the guard is dropped, however it ends.
     pub(crate) fn count_connection(&self) -> Counted<'_> {
+        self.connections_opened.fetch_add(1, Ordering::Relaxed);
         self.connections.send_modify(|open| *open += 1);
         Counted(self)
     }

@@ -178,7 +178,8 @@ impl Backend for Control {
 
     fn advance(&self, by: Duration) -> Answer<'_, ()> {
         let advance = Advance {
-            seconds: by.as_secs_f64(),
+            seconds: Some(by.as_secs_f64()),
+            to: None,
             steps: None,
         };
         self.post("/clock/advance", json(&advance))

@@ -1,6 +1,7 @@
 //! Events in order, with their texts in one buffer.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::event::{Event, Text};
 
@@ -49,15 +50,22 @@ impl Events {
         self.records.get(index)
     }
 
-    /// A copy of the events that `takes` chooses, with their texts.
-    pub fn copied(&self, takes: impl Fn(&Event) -> bool) -> Self {
-        let mut copy = Self::new();
-        for event in self.records.iter().filter(|event| takes(event)) {
+    /// Appends the events at these indexes that `takes` chooses to `copy`, with their texts, and tells `each` index.
+    pub(crate) fn copy_to(
+        &self,
+        indexes: Range<usize>,
+        takes: impl Fn(&Event) -> bool,
+        copy: &mut Self,
+        mut each: impl FnMut(usize),
+    ) {
+        let start = indexes.start;
+        let events = self.records.range(indexes).enumerate();
+        for (index, event) in events.filter(|(_, event)| takes(event)) {
             let mut event = *event;
             event.kind.texts(|text| *text = copy.copy_text(self, *text));
             copy.push(event);
+            each(start + index);
         }
-        copy
     }
 
     fn copy_text(&mut self, from: &Self, text: Text) -> Text {
@@ -187,9 +195,19 @@ mod tests {
             dead_lettered(&mut all, reason);
         }
         all.forget(1);
-        assert_eq!(reasons(&all.copied(|_| true)), ["", "two", "three"]);
+        let copied = |indexes, takes: &dyn Fn(&Event) -> bool| {
+            let (mut copy, mut told) = (Events::new(), Vec::new());
+            all.copy_to(indexes, takes, &mut copy, |index| told.push(index));
+            (copy, told)
+        };
+        let (copy, told) = copied(1..3, &|_| true);
+        assert_eq!(
+            (reasons(&copy), told),
+            (vec!["two".to_owned(), "three".to_owned()], vec![1, 2])
+        );
         let last = all.get(2).copied();
-        let copy = all.copied(|event| Some(*event) == last);
+        let (copy, told) = copied(0..3, &|event| Some(*event) == last);
+        assert_eq!(told, [2]);
         assert_eq!(reasons(&copy), ["three"]);
         assert_eq!((copy.text.len(), copy.get(1)), (5, None));
     }

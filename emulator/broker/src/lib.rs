@@ -33,6 +33,9 @@ pub use description::{EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use entity::operation::dead_letter::TransferFailure;
 pub use entity::operation::forward::RETRY_INTERVAL;
+pub use entity::operation::inspect::{
+    Act, ActError, Held, InspectedMessage, MessageState, ResubmitError, resubmit,
+};
 pub use entity::operation::peek::Peeked;
 pub use entity::operation::receive::ReceiveDeferredError;
 pub use entity::operation::receive::{Delivery, DeliveryView};
@@ -45,6 +48,7 @@ pub use entity::operation::settle::RenewError;
 pub use entity::operation::settle::{Outcome, SettleError};
 pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::operation::transact::{TransactError, Transaction};
+pub use entity::operation::upcoming::Upcoming;
 pub use entity::{Counts, Entity};
 pub use event::{Counter, Event, EventKind, Text};
 pub use events::Events;

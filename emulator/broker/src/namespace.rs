@@ -84,6 +84,11 @@ impl<E: EntityCell> Namespace<E> {
         self.by_path.values().map(|(_, entity)| entity)
     }
 
+    /// How many entities there are.
+    pub fn count(&self) -> usize {
+        self.by_path.len()
+    }
+
     /// How many queues and topics there are.
     pub fn queues_and_topics(&self) -> usize {
         self.queues_and_topics

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::context::{Context, Effect};
+use crate::entity::operation::inspect::MessageState;
 use crate::event::{Event, EventKind};
 use crate::ids::{EntityId, EntityPath, LockNonce, Offset, ReceiverId, SequenceNumber};
 use crate::message::Message;
@@ -162,6 +163,11 @@ impl MessageStore {
     /// The entries from `from` on, in order.
     pub(crate) fn from(&self, from: Offset) -> impl Iterator<Item = (Offset, &Entry)> {
         self.entries.range_from(from)
+    }
+
+    /// The entries from `from` back to the first.
+    pub(crate) fn back_from(&self, from: Offset) -> impl Iterator<Item = (Offset, &Entry)> {
+        self.entries.range_back(from)
     }
 
     /// Every entry, in order.
@@ -440,6 +446,22 @@ impl Entry {
             | State::Scheduled(_)
             | State::Forwarding => None,
         }
+    }
+
+    /// Where it is in its life, as operators see it.
+    pub(crate) fn message_state(&self) -> MessageState {
+        match self.state {
+            State::Ready | State::Reserved(_) => MessageState::Active,
+            State::Locked(_) => MessageState::Locked,
+            State::Deferred => MessageState::Deferred,
+            State::Scheduled(_) => MessageState::Scheduled,
+            State::Forwarding => MessageState::Transfer,
+        }
+    }
+
+    /// When its time to live ends.
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        self.expires_at.get()
     }
 
     pub(crate) fn is_deferred(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The bounded record of what happened in a namespace, and counters that stay exact when it overflows.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use crate::event::{Counter, Event};
 use crate::events::Events;
@@ -80,6 +81,54 @@ impl Timeline {
     /// The events still held.
     pub fn events(&self) -> &Events {
         &self.events
+    }
+
+    /// The position of the latest event; the first one ever has 1.
+    pub fn last_position(&self) -> u64 {
+        self.dropped + self.events.len() as u64
+    }
+
+    /// Copies events at positions from `from` on that `takes` chooses, with their positions; looks at `max` of them and
+    /// returns the position to go on from.
+    pub fn copy(
+        &self,
+        from: u64,
+        max: usize,
+        takes: impl Fn(&Event) -> bool,
+        copy: &mut Events,
+        positions: &mut Vec<u64>,
+    ) -> u64 {
+        let first = self.dropped + 1;
+        let from = from.max(first);
+        let start = usize::try_from(from - first).unwrap_or(usize::MAX);
+        let start = start.min(self.events.len());
+        let end = self.events.len().min(start.saturating_add(max));
+        self.events.copy_to(start..end, takes, copy, |index| {
+            positions.push(first + index as u64);
+        });
+        first + end as u64
+    }
+
+    /// Adds the entities of the events at positions from `from` on; looks at `max` of them and returns the position to go
+    /// on from.
+    pub fn entities(&self, from: u64, max: usize, entities: &mut BTreeSet<EntityId>) -> u64 {
+        let first = self.dropped + 1;
+        let start = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
+        let events = self.events.iter().skip(start).take(max);
+        let count = events.len() as u64;
+        entities.extend(events.map(|event| event.entity));
+        from.max(first) + count.max(1)
+    }
+
+    /// How often each kind of event happened in the stores behind `after`, at most `max` of them.
+    pub fn tallies(
+        &self,
+        after: Option<(EntityId, SubQueue)>,
+        max: usize,
+    ) -> impl Iterator<Item = (&(EntityId, SubQueue), &[u64])> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let stores = self.tallies.range((from, Bound::Unbounded)).take(max);
+        stores.map(|(store, tally)| (store, tally.as_slice()))
     }
 
     /// The events of one entity, oldest first.

@@ -50,12 +50,60 @@ pub struct ClockHold {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Advance {
     /// How many seconds to go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 3_162_240_000.0)))]
-    pub seconds: f64,
+    pub seconds: Option<f64>,
+    /// Instead of seconds where to go: to the next instant at which something is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AdvanceTo>,
     /// Most deadlines to stop at on the way; 1,000,000 when it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = 1_000_000)))]
     pub steps: Option<u32>,
+}
+
+/// An instant that is known by what happens then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub enum AdvanceTo {
+    /// When something is due next.
+    Next,
+}
+
+/// What time brings about next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Due {
+    /// In order.
+    pub due: Vec<DueEvent>,
+}
+
+/// Something that time brings about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct DueEvent {
+    /// When, on the clock of the namespace.
+    #[serde(with = "crate::encoding::instant")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "String", extend("format" = "date-time"))
+    )]
+    pub at: SystemTime,
+    /// In how many seconds.
+    pub in_seconds: f64,
+    /// `lock-end`, `session-lock-end`, `expiry`, `activation` of a scheduled message, `forward-retry`, `auto-delete` of an
+    /// idle entity, or `fault-delay`, which is that of an operation.
+    pub kind: String,
+    /// The address of where it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// Of which message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
+    /// Of which session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// Waits until a namespace is idle.

@@ -84,6 +84,43 @@ pub struct Subscription {
     pub rules: Vec<Value>,
 }
 
+/// A part of the entities of a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Entities {
+    /// In the order that was asked for.
+    pub entities: Vec<EntitySummary>,
+    /// How many there are whose paths contain what was asked for.
+    pub total: u64,
+    /// Where there are more: ask for those `after` this path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// What a list shows of an entity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct EntitySummary {
+    /// Its path.
+    pub path: String,
+    /// `queue`, `topic` or `subscription`.
+    pub kind: String,
+    /// Whether it takes messages and hands them out.
+    pub status: String,
+    /// Its messages.
+    pub counts: Counts,
+    /// How many receivers have asked for messages or wait for a session.
+    pub receivers: u64,
+    /// Whether its messages belong to sessions.
+    pub requires_session: bool,
+    /// Where its messages go on to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward_to: Option<String>,
+    /// Where its dead letters go on to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward_dead_letters_to: Option<String>,
+}
+
 /// How many messages a queue holds, by what can be done with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The codes that there are.
 #[cfg(feature = "schema")]
-const CODES: [&str; 21] = [
+const CODES: [&str; 22] = [
     "cannot-listen",
     "conflict",
     "cross-site",
@@ -27,6 +27,7 @@ const CODES: [&str; 21] = [
     "not-advanced",
     "not-found",
     "not-settled",
+    "refused",
     "request-timeout",
     "too-many",
     "unauthorized",

@@ -15,6 +15,21 @@ const MISSING: &str = "does not exist";
 pub struct Explanation {
     /// What each rule says, by name.
     pub rules: Vec<RuleExplanation>,
+    /// Where a topic was asked for, what each of its subscriptions makes of the message; no rules are told beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscriptions: Vec<SubscriptionExplanation>,
+}
+
+/// What one subscription of a topic makes of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct SubscriptionExplanation {
+    /// Its path.
+    pub subscription: String,
+    /// Whether any of its rules selects the message.
+    pub matched: bool,
+    /// What each rule says, by name.
+    pub rules: Vec<RuleExplanation>,
 }
 
 /// What one rule says of a message.

@@ -7,12 +7,14 @@
 
 mod assertion;
 mod clock;
+mod connection;
 mod encoding;
 mod entity;
 mod error;
 mod explanation;
 mod exploration;
 mod fault;
+mod message;
 mod namespace;
 #[cfg(feature = "schema")]
 pub mod openapi;
@@ -21,17 +23,22 @@ mod session;
 mod timeline;
 
 pub use assertion::AssertionResult;
-pub use clock::{Advance, Clock, ClockHold, HoldClock, Settle, Settled};
-pub use entity::Counts;
+pub use clock::{Advance, AdvanceTo, Clock, ClockHold, Due, DueEvent, HoldClock, Settle, Settled};
+pub use connection::{Change, ChangedEntity, Connection, ConnectionLink, Connections};
+pub use entity::{Counts, Entities, EntitySummary};
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};
-pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation};
+pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation, SubscriptionExplanation};
 pub use exploration::{
     ExplorationReport, ExplorationRequest, ExplorationRun, RunResult, StartedExploration,
 };
 pub use fault::{
     Effect, EffectKind, ErrorText, Fault, FaultRequest, Faults, Filter, Operation, Pick, Property,
     Random, ScriptedFault, Wait, When,
+};
+pub use message::{
+    ActOnMessages, ActedOn, AmqpMessage, FailedMessage, HeldMessage, MessageSummary, Messages,
+    Resubmit, SendMessages, SentMessages,
 };
 pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
 pub use operations::{

@@ -3,6 +3,7 @@
 mod assertions;
 mod configuration;
 mod explorations;
+mod messages;
 mod operation;
 mod routes;
 

@@ -25,6 +25,10 @@ pub struct Timeline {
     /// Of one entity, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sends_unsettled: Option<UnsettledSends>,
+    /// Where a part was asked for and more events are wanted: where to go on, `after` it, or `before` it where the
+    /// newest were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
     /// Oldest first.
     pub events: Vec<Event>,
     /// Where they were asked for and are kept: the messages as they came in, encoded, in base64. Events name them by their
@@ -155,6 +159,9 @@ pub struct Event {
     /// When it happened, in seconds since the namespace was started.
     #[serde(default)]
     pub offset: f64,
+    /// Its place in the record, where a part of that was asked for: the first event ever has 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
     /// What happened: the name of one of the counters.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: EventKind,
@@ -195,6 +202,7 @@ impl Event {
         Self {
             at,
             offset,
+            position: None,
             kind,
             entity: None,
             sequence_number: None,

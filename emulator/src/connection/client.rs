@@ -56,6 +56,10 @@ pub(crate) struct Client {
     pub(crate) party: Option<Arc<str>>,
     /// What it calls itself; empty until it has said so.
     pub(crate) container_id: String,
+    /// The library that it uses, where it has said so.
+    pub(crate) product: Option<String>,
+    /// What it came over.
+    pub(crate) transport: &'static str,
     pub(crate) is_jms: bool,
     pub(crate) identifiers: Identifiers,
     /// What is refused next, if it is.
@@ -76,6 +80,8 @@ impl Client {
             host: String::from("localhost"),
             party: None,
             container_id: String::new(),
+            product: None,
+            transport: "tcp",
             is_jms: false,
             identifiers: Identifiers::default(),
             attempt: Attempt::default(),
@@ -331,6 +337,7 @@ mod tests {
             channel_max,
             max_frame_size: 65_536,
             has_properties: false,
+            product: None,
             is_jms: false,
         }
     }

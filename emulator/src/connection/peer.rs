@@ -57,6 +57,7 @@ impl ClientConnection {
     pub(crate) fn new(shared: Arc<Shared>, arrival: &ConnectionOrigin) -> Self {
         let now = shared.real.elapsed();
         let mut client = Client::new(shared);
+        client.transport = arrival.transport();
         let config = client.shared.engine_config(client.caller.ids());
         if let Some(chosen) = client.shared.namespaces.of_arrival(arrival) {
             client.belong_to(chosen);
@@ -292,6 +293,7 @@ impl ClientConnection {
             self.held.delay();
         }
         self.client.container_id.clone_from(&open.container_id);
+        self.client.product.clone_from(&open.product);
         if let Some(namespace) = &self.client.namespace {
             namespace.name_client(self.client.caller.client, &open.container_id);
         }
@@ -325,6 +327,7 @@ impl ClientConnection {
         self.client
             .wake_handle
             .turn_ended(is_unwritten || untaken, is_unread);
+        self.show_view();
         if let Some(namespace) = &self.client.namespace {
             namespace.turns.notify_waiters();
         }

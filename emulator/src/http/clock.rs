@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::http::StatusCode;
-use servicebus_control_api::{Advance, Clock, ClockHold, HoldClock, Problem, Settle, Settled};
+use serde::Deserialize;
+use servicebus_broker::Timestamp;
+use servicebus_control_api::{
+    Advance, AdvanceTo, Clock, ClockHold, Due, DueEvent, HoldClock, Problem, Settle, Settled,
+};
 
 use super::counts::find;
-use super::error::ApiError;
-use super::error::{Body, Chosen, Id};
+use super::error::{ApiError, Asked, Body, Chosen, Id, check_limit};
 use crate::clock;
-use crate::namespace::{Busy, MAX_HOLDS};
+use crate::namespace::{Busy, MAX_HOLDS, Namespace};
 
 /// Longest advance: no setting of Service Bus looks further ahead.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
@@ -19,25 +22,51 @@ const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
 const MAX_STEPS: u32 = 1_000_000;
 /// Longest wait for rest, in seconds of real time.
 const MAX_WAIT: f64 = 600.0;
+/// Things that are due in one answer.
+const MAX_DUE: usize = 100;
 const DEFAULT_WAIT: f64 = 5.0;
 
 pub(crate) async fn show(Chosen(namespace): Chosen) -> Json<Clock> {
+    Json(shown(&namespace))
+}
+
+/// What the clock of a namespace shows.
+pub(crate) fn shown(namespace: &Namespace) -> Clock {
     let reading = namespace.clock.read();
-    Json(Clock {
+    Clock {
         now: clock::system_time(reading.now),
         offset_seconds: reading.ahead as f64 / 1000.0,
         frozen: reading.frozen,
         auto: namespace.auto.is_on(),
-    })
+    }
 }
 
 pub(crate) async fn advance(
     chosen: Chosen,
-    Body(Advance { seconds, steps }): Body<Advance>,
+    Body(Advance { seconds, to, steps }): Body<Advance>,
 ) -> Result<Json<Clock>, ApiError> {
     let namespace = &chosen.0;
-    let left = clock::last().since(namespace.clock.now());
-    let by = duration("seconds", seconds, MAX_ADVANCE.min(left.as_secs_f64()))?;
+    let now = namespace.clock.now();
+    let left = clock::last().since(now).as_secs_f64();
+    let seconds = match (seconds, to) {
+        (Some(seconds), None) => seconds,
+        (None, Some(AdvanceTo::Next)) => {
+            let next = namespace.next_deadline().ok_or_else(|| {
+                ApiError::new(
+                    StatusCode::CONFLICT,
+                    "refused",
+                    "nothing is due at any time",
+                )
+            })?;
+            next.since(now).as_secs_f64()
+        }
+        (Some(_), Some(_)) | (None, None) => {
+            let text = "either `seconds`, or where to go as `to`";
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Err(ApiError::new(status, "invalid-body", text));
+        }
+    };
+    let by = duration("seconds", seconds, MAX_ADVANCE.min(left))?;
     let steps = steps.unwrap_or(MAX_STEPS);
     if steps > MAX_STEPS {
         let allowed = format!("deadlines from 0 to {MAX_STEPS}");
@@ -57,6 +86,48 @@ pub(crate) async fn advance(
             Err(ApiError::new(status, "not-advanced", message))
         }
     }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Which {
+    limit: Option<usize>,
+}
+
+/// What time brings about next, in order.
+pub(crate) async fn due(
+    Chosen(namespace): Chosen,
+    Asked(Which { limit }): Asked<Which>,
+) -> Result<Json<Due>, ApiError> {
+    let limit = check_limit(limit, MAX_DUE)?;
+    let due = upcoming(&namespace, limit);
+    Ok(Json(Due { due }))
+}
+
+/// What time brings about next, at most so much of it, in order.
+pub(crate) fn upcoming(namespace: &Namespace, limit: usize) -> Vec<DueEvent> {
+    let now = namespace.clock.now();
+    let event = |at: Timestamp, kind: &str| DueEvent {
+        at: clock::system_time(at),
+        in_seconds: at.since(now).as_secs_f64(),
+        kind: kind.to_owned(),
+        entity: None,
+        sequence_number: None,
+        session: None,
+    };
+    let delay = namespace.faults.waits.next();
+    let mut due = Vec::from_iter(delay.map(|at| event(at, "fault-delay")));
+    for entity in namespace.soonest(limit) {
+        let upcoming = namespace.read(&entity, |entity| entity.upcoming(limit));
+        due.extend(upcoming.into_iter().map(|upcoming| DueEvent {
+            entity: Some(entity.store_path(upcoming.kind)),
+            sequence_number: upcoming.number.map(|number| number.0),
+            session: upcoming.session.map(|session| session.to_string()),
+            ..event(upcoming.at, upcoming.what)
+        }));
+    }
+    due.sort_by_key(|event| event.at);
+    due.truncate(limit);
+    due
 }
 
 pub(crate) async fn freeze(chosen: Chosen) -> Json<Clock> {

@@ -28,7 +28,11 @@ pub(crate) async fn show(
 
 /// How many messages there are in a store and beside it.
 pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity, kind: SubQueue) -> Counts {
-    let counts = namespace.read(entity, |entity| entity.counts(kind));
+    shown(namespace.read(entity, |entity| entity.counts(kind)))
+}
+
+/// Counts as the control API has them.
+pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
     let mut shown = Counts::default();
     shown.active = counts.active as u64;
     shown.dead_letter = counts.dead_letter as u64;

@@ -299,7 +299,7 @@ pub(crate) fn settings(body: &str) -> &str {
     if body.trim().is_empty() { "{}" } else { body }
 }
 
-fn name(kind: EntityKind) -> &'static str {
+pub(crate) fn name(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::Queue => "queue",
         EntityKind::Topic => "topic",

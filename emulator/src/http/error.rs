@@ -158,6 +158,18 @@ impl ApiError {
     }
 }
 
+/// How many things an answer is to have, where `most` is as many as it may and unless it says otherwise.
+pub(crate) fn check_limit(limit: Option<usize>, most: usize) -> Result<usize, ApiError> {
+    let limit = limit.unwrap_or(most);
+    match (1..=most).contains(&limit) {
+        true => Ok(limit),
+        false => {
+            let allowed = format!("from 1 to {most}");
+            Err(ApiError::not_allowed("limit", limit, allowed))
+        }
+    }
+}
+
 /// What axum refuses: a body or a query that it cannot read.
 macro_rules! refused_by_axum {
     ($($rejection:ty => $code:literal),+) => {$(

@@ -1,7 +1,8 @@
 //! What each rule of a subscription says of a message, and why it does not match.
 //!
 //! The body is the message as AMQP encodes it, so that its properties have the types that a sender would give them; or the
-//! only one of a batch in JSON, as REST clients send it, for callers that encode nothing.
+//! only one of a batch in JSON, as REST clients send it, or one in the JSON of the control API, for callers that encode
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use servicebus_broker::filter::{self, Outcome, System, Truth};
-use servicebus_broker::{EntityPath, Message, RuleSet, SubQueue, Timestamp};
-use servicebus_control_api::{Explanation, NamedValue, Problem, Reason, RuleExplanation};
+use servicebus_broker::{EntityKind, EntityPath, Message, RuleSet, SubQueue, Timestamp};
+use servicebus_control_api::{
+    Explanation, NamedValue, Problem, Reason, RuleExplanation, SubscriptionExplanation,
+};
 
 use super::counts::find;
 use super::error::ApiError;
 use super::error::{Asked, Chosen};
+use super::messages;
 use crate::namespace::{Ids, Namespace};
 use crate::rest::batch;
 
@@ -26,19 +30,19 @@ const JSON: &str = "application/json";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Which {
-    subscription: String,
+    subscription: Option<String>,
+    topic: Option<String>,
 }
 
-/// What each rule says, by name.
+/// What each rule says, by name; of a topic for each subscription.
 pub(crate) async fn show(
     Chosen(namespace): Chosen,
-    Asked(Which { subscription }): Asked<Which>,
+    Asked(which): Asked<Which>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Explanation>, ApiError> {
     let body = body?;
-    let rules = rules_of(&namespace, &subscription);
-    let (path, rules) = rules.ok_or_else(|| unknown(&namespace, &subscription))?;
+    let (paths, rules) = asked(&namespace, &which)?;
     let mut ids = Ids::new(Some(0), 0);
     let now = namespace.clock.now();
     let body = encoded(&headers, body, now)?;
@@ -55,10 +59,65 @@ pub(crate) async fn show(
     let view = message
         .filter_view(&system)
         .map_err(|error| malformed(&error))?;
-    let own = rules.of(&path).map(AsRef::as_ref);
-    let explained = filter::explain(own, &view, &mut ids);
-    let rules = explained.into_iter().map(shown).collect();
-    Ok(Json(Explanation { rules }))
+    let mut explain = |path: &EntityPath| {
+        let own = rules.of(path).map(AsRef::as_ref);
+        let explained = filter::explain(own, &view, &mut ids);
+        Vec::from_iter(explained.into_iter().map(shown))
+    };
+    if let Some(path) = paths.first().filter(|_| which.topic.is_none()) {
+        return Ok(Json(Explanation {
+            rules: explain(path),
+            subscriptions: Vec::new(),
+        }));
+    }
+    let subscriptions = paths.iter().map(|path| {
+        let rules = explain(path);
+        SubscriptionExplanation {
+            subscription: path.to_string(),
+            matched: rules.iter().any(|rule| rule.matched),
+            rules,
+        }
+    });
+    Ok(Json(Explanation {
+        rules: Vec::new(),
+        subscriptions: subscriptions.collect(),
+    }))
+}
+
+/// The subscriptions that are asked for, and the rules of their topic.
+fn asked(
+    namespace: &Namespace,
+    which: &Which,
+) -> Result<(Vec<EntityPath>, Arc<RuleSet>), ApiError> {
+    match (&which.subscription, &which.topic) {
+        (Some(subscription), None) => {
+            let rules = rules_of(namespace, subscription);
+            let (path, rules) = rules.ok_or_else(|| unknown(namespace, subscription))?;
+            Ok((vec![path], rules))
+        }
+        (None, Some(topic)) => {
+            let found = find(namespace, topic).ok();
+            let found = found.filter(|&(_, kind)| kind == SubQueue::Active);
+            let rules = found
+                .as_ref()
+                .and_then(|(topic, _)| namespace.read(topic, |entity| entity.rules().cloned()));
+            let rules = rules.ok_or_else(|| {
+                let entities = namespace.entities();
+                let topics = entities
+                    .iter()
+                    .filter(|entity| entity.kind == EntityKind::Topic);
+                let topics = topics.map(|entity| entity.path.as_str());
+                ApiError::unknown("topic", topic, topics)
+            })?;
+            let paths = found.map(|(topic, _)| namespace.subscriptions(&topic));
+            Ok((paths.unwrap_or_default(), rules))
+        }
+        (Some(_), Some(_)) | (None, None) => {
+            let text = "either `subscription` or `topic`";
+            let status = StatusCode::BAD_REQUEST;
+            Err(ApiError::new(status, "invalid-query", text))
+        }
+    }
 }
 
 /// The message of a request as AMQP encodes it.
@@ -66,6 +125,11 @@ fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, Ap
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
     if content_type.and_then(Result::ok) != Some(JSON) {
         return Ok(body);
+    }
+    if body.trim_ascii_start().starts_with(b"{") {
+        let message = serde_json::from_slice(&body).map_err(|error| malformed(&error))?;
+        let encoded = messages::encode(&message).map_err(|error| malformed(&error))?;
+        return Ok(encoded.into());
     }
     let messages = batch::parse(&body).map_err(|rejection| malformed(&rejection.refusal.text))?;
     match messages.as_slice() {

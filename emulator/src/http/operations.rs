@@ -4,8 +4,7 @@ use axum::Json;
 use serde::Deserialize;
 use servicebus_control_api::{Operations, RecordOperations, Released};
 
-use super::error::ApiError;
-use super::error::{Asked, Body, Chosen};
+use super::error::{ApiError, Asked, Body, Chosen, check_limit};
 
 /// Operations in one answer, unless fewer are asked for.
 const LIMIT: usize = 1000;
@@ -39,12 +38,6 @@ pub(crate) async fn show(
     Chosen(namespace): Chosen,
     Asked(Which { after, limit }): Asked<Which>,
 ) -> Result<Json<Operations>, ApiError> {
-    let limit = limit.unwrap_or(LIMIT);
-    match (1..=LIMIT).contains(&limit) {
-        true => Ok(Json(namespace.faults.operations(after, limit))),
-        false => {
-            let allowed = format!("from 1 to {LIMIT}");
-            Err(ApiError::not_allowed("limit", limit, allowed))
-        }
-    }
+    let limit = check_limit(limit, LIMIT)?;
+    Ok(Json(namespace.faults.operations(after, limit)))
 }

@@ -25,6 +25,15 @@ const PEM: &str = "application/pem-certificate-chain";
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping(watch::Receiver<bool>);
 
+impl Stopping {
+    /// Resolves when the emulator stops.
+    pub(crate) async fn stopped(self) {
+        let Self(mut stop) = self;
+        // An emulator that is gone has stopped.
+        let _ = stop.wait_for(|&stopping| stopping).await;
+    }
+}
+
 impl From<watch::Receiver<bool>> for Stopping {
     fn from(stop: watch::Receiver<bool>) -> Self {
         Self(stop)
@@ -74,10 +83,9 @@ pub(crate) async fn description() -> impl IntoResponse {
 ///
 /// `--exit-when-idle` counts connections. A process that shares an emulator with others holds one for as long as it needs
 /// the emulator; an answer that has not ended is not cut for silence, as a connection between two requests is.
-pub(crate) async fn hold(Extension(Stopping(mut stop)): Extension<Stopping>) -> Response {
+pub(crate) async fn hold(Extension(stopping): Extension<Stopping>) -> Response {
     let end = stream::once(async move {
-        // An emulator that is gone has stopped.
-        let _ = stop.wait_for(|&stopping| stopping).await;
+        stopping.stopped().await;
         Ok::<_, std::convert::Infallible>(Bytes::new())
     });
     Response::new(Body::from_stream(end.boxed()))

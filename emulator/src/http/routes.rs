@@ -16,10 +16,13 @@ use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
-    Control, assertions, clock, counts, entities, explain, explorations, faults, namespaces,
-    operations, process, sessions, timeline,
+    Control, assertions, changes, clock, connections, counts, entities, entity_list, explain,
+    explorations, faults, messages, metrics, namespaces, operations, process, sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
+
+/// Largest body of messages in JSON, in bytes: three forms of base64 of a message that is shown.
+const MAX_MESSAGES: usize = 8 * 1024 * 1024;
 
 /// One method at one path.
 pub(crate) struct Route {
@@ -84,6 +87,7 @@ fn of_process() -> Vec<Route> {
         get(v1!("/openapi.json"), process::description),
         get(v1!("/ca.pem"), process::certificate),
         get(v1!("/hold"), process::hold),
+        get(v1!("/metrics"), metrics::show),
         get(v1!("/clock"), clock::show),
         post(v1!("/clock/advance"), clock::advance),
         post(v1!("/clock/freeze"), clock::freeze),
@@ -102,6 +106,8 @@ fn of_process() -> Vec<Route> {
 
 fn of_namespace() -> Vec<Route> {
     let create = put(of_namespace!(""), namespaces::create);
+    let send = post(of_namespace!("/messages"), messages::send);
+    let resubmit = post(of_namespace!("/messages/resubmit"), messages::resubmit);
     vec![
         in_body(create, MAX_CONFIG_SIZE as usize),
         delete(of_namespace!(""), namespaces::remove),
@@ -111,6 +117,7 @@ fn of_namespace() -> Vec<Route> {
         post(of_namespace!("/clock/advance"), clock::advance),
         post(of_namespace!("/clock/freeze"), clock::freeze),
         post(of_namespace!("/clock/resume"), clock::resume),
+        get(of_namespace!("/due"), clock::due),
         post(of_namespace!("/clock/auto"), clock::automate),
         post(of_namespace!("/clock/hold"), clock::hold),
         delete(of_namespace!("/clock/hold/{id}"), clock::release),
@@ -118,6 +125,15 @@ fn of_namespace() -> Vec<Route> {
         post(of_namespace!("/assertions"), assertions::check),
         get(of_namespace!("/counts"), counts::show),
         get(of_namespace!("/receivers"), counts::receivers),
+        get(of_namespace!("/changes"), changes::follow),
+        get(of_namespace!("/connections"), connections::list),
+        get(of_namespace!("/entities"), entity_list::list),
+        get(of_namespace!("/messages"), messages::list),
+        get(of_namespace!("/messages/{number}"), messages::show),
+        get(of_namespace!("/messages/{number}/body"), messages::body),
+        in_body(send, MAX_MESSAGES),
+        in_body(resubmit, MAX_MESSAGES),
+        post(of_namespace!("/messages/act"), messages::act),
         get(of_namespace!("/timeline"), timeline::show),
         post(of_namespace!("/explain"), explain::show),
         get(of_namespace!("/faults"), faults::list),

@@ -3,6 +3,7 @@
 //! What is asked for is copied out of the record under its lock, and rendered in pieces while nothing is locked: a client
 //! that reads a long answer slowly keeps no other from sending. A few are rendered at a time, because each is a copy.
 
+mod page;
 mod render;
 
 use std::collections::HashSet;
@@ -17,25 +18,29 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use servicebus_broker::{EntityId, Event, SequenceNumber, SubQueue};
+use servicebus_broker::{EntityId, Event, Events, SequenceNumber, SubQueue};
 use servicebus_control_api::{Timeline, UnsettledSends};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use super::Control;
 use super::counts::find;
-use super::error::ApiError;
-use super::error::{Asked, Chosen};
+use super::error::{ApiError, Asked, Chosen, check_limit};
 use crate::namespace::{Namespace, SharedEntity};
+use page::Page;
 pub(crate) use render::Recorded;
 use render::Rendering;
 
+/// Events that are copied while the record is locked.
+const COPIED: usize = 4096;
+/// Events in one answer where a part of them is asked for.
+const MAX_PAGE: usize = 1000;
 /// How many are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
 /// Bytes of the timeline of a message that an exploration tells.
 const MAX_TOLD: usize = 256 * 1024;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Which {
     entity: Option<String>,
     message_id: Option<String>,
@@ -43,6 +48,44 @@ pub(crate) struct Which {
     /// Whether the messages themselves are wanted.
     #[serde(default)]
     messages: bool,
+    /// Events have positions in the order in which they happened, the first 1: those behind this one.
+    after: Option<u64>,
+    /// Those before this one.
+    before: Option<u64>,
+    /// How many at most.
+    limit: Option<usize>,
+    /// `oldest` of them, or `newest`.
+    order: Option<String>,
+}
+
+impl Which {
+    /// The part of the record that is asked for, if it is a part.
+    fn page(&self) -> Result<Option<Page>, ApiError> {
+        let Self {
+            after,
+            before,
+            limit,
+            order,
+            ..
+        } = self;
+        if after.is_none() && before.is_none() && limit.is_none() && order.is_none() {
+            return Ok(None);
+        }
+        let is_newest = match order.as_deref() {
+            None | Some("oldest") => false,
+            Some("newest") => true,
+            Some(other) => {
+                return Err(ApiError::not_allowed("order", other, "oldest or newest"));
+            }
+        };
+        Ok(Some(Page {
+            after: after.unwrap_or(0),
+            before: before.unwrap_or(u64::MAX),
+            left: check_limit(*limit, MAX_PAGE)?,
+            is_newest,
+            next: None,
+        }))
+    }
 }
 
 pub(crate) async fn show(
@@ -52,11 +95,12 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let entity = which.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
+    let page = which.page()?;
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
         // They are not taken away while a client can ask for them.
         return Ok(Response::default());
     };
-    let rendering = copied(&namespace, which, entity);
+    let rendering = copied(&namespace, which, entity).in_page(page);
     let body = streamed(rendering, permit, control.shared.options.patience);
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -111,17 +155,29 @@ fn copied(
         Some(entity) => entity == (id, store),
         None => known.contains(&id),
     };
-    let events = {
+    let last = {
         let timeline = namespace.timeline();
         let counters = timeline.totals(counted);
         head.counters = counters
             .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
         head.dropped = timeline.dropped();
-        timeline.events().copied(|event| wanted.is_here(event))
+        timeline.last_position()
     };
+    let (mut events, mut positions, mut from) = (Events::new(), Vec::new(), 1);
+    while from <= last {
+        let takes = |event: &Event| wanted.is_here(event);
+        let timeline = namespace.timeline();
+        from = timeline.copy(from, COPIED, takes, &mut events, &mut positions);
+    }
     let shows_messages = which.messages && namespace.recorded_messages.are_kept();
-    Rendering::new(Arc::clone(namespace), head, events, wanted, shows_messages)
+    Rendering::new(
+        Arc::clone(namespace),
+        head,
+        (events, positions),
+        wanted,
+        shows_messages,
+    )
 }
 
 /// What happened at an address, with the messages behind the events if they are asked for and kept.
@@ -131,10 +187,8 @@ pub(crate) async fn of_entity(
     messages: bool,
 ) -> (Timeline, Option<Vec<Recorded>>) {
     let which = Which {
-        entity: None,
-        message_id: None,
-        sequence_number: None,
         messages,
+        ..Which::default()
     };
     copied(namespace, which, Some(found)).whole().await
 }
@@ -147,10 +201,8 @@ pub(crate) fn of_message(
 ) -> Option<Timeline> {
     let found = find(namespace, entity).ok()?;
     let which = Which {
-        entity: None,
         message_id: Some(message_id.to_owned()),
-        sequence_number: None,
-        messages: false,
+        ..Which::default()
     };
     let mut rendering = copied(namespace, which, Some(found));
     let mut whole = Vec::new();
@@ -231,19 +283,10 @@ mod tests {
         }
     }
 
-    fn everything() -> Which {
-        Which {
-            entity: None,
-            message_id: None,
-            sequence_number: None,
-            messages: false,
-        }
-    }
-
     async fn body(namespace: &Arc<Namespace>, permits: &Arc<Semaphore>) -> Body {
         let permit = Arc::clone(permits).acquire_owned().await.unwrap();
         streamed(
-            copied(namespace, everything(), None),
+            copied(namespace, Which::default(), None),
             permit,
             Duration::from_secs(20),
         )
@@ -257,7 +300,7 @@ mod tests {
         let first = answer.frame().await.unwrap().unwrap().into_data().unwrap();
         // The next piece waits for a reader, and the record is free: this would wait for ever.
         refuse(&namespace, 10_000);
-        assert_eq!(namespace.timeline().events().len(), 15_000);
+        assert_eq!(namespace.timeline().last_position(), 15_000);
         let rest = answer.collect().await.unwrap().to_bytes();
         assert!(
             first.len() < 256 * 1024 && rest.len() > first.len(),

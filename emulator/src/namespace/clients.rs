@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use servicebus_broker::{ClientId, EntityKind, ReceiverId, SubQueue};
 
-use super::{Namespace, SharedEntity};
+use super::{INSPECTOR, Namespace, SharedEntity};
 use crate::router::ConnectionId;
 
 /// How many names are remembered; the oldest are forgotten first.
@@ -44,7 +44,10 @@ impl Namespace {
 
     /// What a client calls itself, if it is still remembered.
     pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
-        self.clients.lock().names.get(&client).cloned()
+        match client {
+            INSPECTOR => Some("inspector".into()),
+            client => self.clients.lock().names.get(&client).cloned(),
+        }
     }
 
     /// What the client of a receiver calls itself, else the number of its connection.

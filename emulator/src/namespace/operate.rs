@@ -11,7 +11,7 @@ use servicebus_broker::{
     Transaction, commit, follow_up,
 };
 
-use super::{Caller, Namespace, SharedEntity};
+use super::{Caller, INSPECTOR, Namespace, SharedEntity};
 use crate::failures::{Broken, Failure, told};
 use crate::router::ConnectionId;
 
@@ -57,6 +57,31 @@ impl Namespace {
     ) -> T {
         let mut broker = self.caller_of_time();
         self.operate(entity, &mut broker, work)
+    }
+
+    /// The same on behalf of an operator.
+    pub(crate) fn operate_as_inspector<T>(
+        &self,
+        entity: &SharedEntity,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> T {
+        self.operate_as_broker(entity, |entity, cx| {
+            cx.client = INSPECTOR;
+            work(entity, cx)
+        })
+    }
+
+    /// The same to several entities, which are in the order of their ids and locked together.
+    pub(crate) fn operate_together_as_inspector<T>(
+        &self,
+        entities: &[Arc<SharedEntity>],
+        work: impl FnOnce(&mut [&mut Entity], &mut Context<'_>) -> T,
+    ) -> T {
+        let mut broker = self.caller_of_time();
+        self.operate_together(entities, &mut broker, |entities, cx| {
+            cx.client = INSPECTOR;
+            work(entities, cx)
+        })
     }
 
     /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
@@ -167,6 +192,18 @@ impl Namespace {
         caller: &mut Caller,
         transaction: Transaction,
     ) -> Result<(), CommitError> {
+        self.operate_together(entities, caller, |entities, cx| {
+            commit(transaction, entities, cx)
+        })
+    }
+
+    /// Does something while these entities are locked, which are in the order of their ids, and carries out the effects.
+    fn operate_together<T>(
+        &self,
+        entities: &[Arc<SharedEntity>],
+        caller: &mut Caller,
+        work: impl FnOnce(&mut [&mut Entity], &mut Context<'_>) -> T,
+    ) -> T {
         let mut locked: Vec<_> = entities.iter().map(|entity| entity.lock()).collect();
         let done = catch_unwind(AssertUnwindSafe(|| {
             let mut entities: Vec<_> = locked.iter_mut().map(|entity| &mut **entity).collect();
@@ -177,7 +214,7 @@ impl Namespace {
                 effects: &mut caller.effects,
                 events: &mut caller.events,
             };
-            let result = commit(transaction, &mut entities, &mut cx);
+            let result = work(&mut entities, &mut cx);
             for entity in &locked {
                 self.recorded_messages.keep(entity, &caller.events);
             }

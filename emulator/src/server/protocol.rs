@@ -73,7 +73,8 @@ async fn open_secured(
         _ = stop.changed() => return Ok(()),
     };
     let host = secured.get_ref().1.server_name().map(str::to_owned);
-    serve(accepted, secured, arrival.asking_for(host), Cover::Tls).await
+    let arrival = arrival.asking_for(host).over("tls");
+    serve(accepted, secured, arrival, Cover::Tls).await
 }
 
 /// Serves a peer whose first byte can be looked at without the socket.

@@ -106,7 +106,12 @@ where
         .downcast::<TokioIo<Tapped<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
+    let transport = match cover {
+        Cover::Plain => "websocket",
+        Cover::Tls => "websocket-tls",
+    };
     let arrival = ConnectionOrigin::clone(&arrival).asking_for(upgrade.host);
+    let arrival = arrival.over(transport);
     connection::serve(socket, &arrival, shared, stop).await
 }
 

@@ -29,11 +29,16 @@ mod arm;
 /// The control API, by which tests own time and look inside.
 mod control {
     mod assertions;
+    mod changes;
     mod clock;
+    mod connections;
     mod errors;
     mod explain;
     mod explorations;
     mod faults;
+    mod messages;
+    mod metrics;
+    mod odd_messages;
     mod openapi;
     mod operations;
     mod queues;

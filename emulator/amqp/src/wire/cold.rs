@@ -25,6 +25,9 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 use super::{code, state, value};
 use crate::error::{Error, Fault, condition};
 
+/// Characters that are kept of what a peer says that it is.
+const MAX_PRODUCT: usize = 100;
+
 /// The peer's `open` (AMQP 1.0 §2.7.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerOpen {
@@ -40,6 +43,8 @@ pub struct PeerOpen {
     pub max_frame_size: u32,
     /// Whether the peer described itself (product, version and so on).
     pub has_properties: bool,
+    /// What the peer says that it is, as the property `product`.
+    pub product: Option<String>,
     /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
     pub is_jms: bool,
 }
@@ -92,6 +97,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
         max_frame_size: open.max_frame_size.0.max(512),
         is_jms: open.properties.as_ref().is_some_and(is_jms),
+        product: open.properties.as_ref().and_then(product),
         has_properties: open.properties.is_some_and(|map| !map.is_empty()),
     })
 }
@@ -100,6 +106,19 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
 fn is_jms(properties: &Fields) -> bool {
     let said = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
     said == Some(&Value::Bool(true))
+}
+
+/// What library a peer is made with.
+fn product(properties: &Fields) -> Option<String> {
+    let said = properties.get(&Symbol::from("product"))?;
+    let product = if let Value::String(text) = said {
+        text.as_str()
+    } else if let Value::Symbol(name) = said {
+        name.as_str()
+    } else {
+        return None;
+    };
+    Some(product.chars().take(MAX_PRODUCT).collect())
 }
 
 pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {

@@ -110,6 +110,21 @@ impl Message {
         Ok(())
     }
 
+    /// Appends the message as it would be sent again: without what the broker writes on deliveries.
+    pub fn encode_as_sent(&self, out: &mut Vec<u8>) {
+        let before = &self.payload[..self.sections.annotations_begin()];
+        let content = self.content();
+        for section in [
+            before,
+            self.annotations(),
+            self.properties(),
+            self.application_properties(),
+            &content[..],
+        ] {
+            out.extend_from_slice(section);
+        }
+    }
+
     /// The properties with the expiry instant in them, changed application properties, and what follows.
     fn write_message(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
         let (application_start, application_end) = self.sections.application_range();

@@ -118,6 +118,11 @@ impl Sections {
         &payload[self.properties as usize..self.application as usize]
     }
 
+    /// Where the message annotations begin.
+    pub(crate) fn annotations_begin(&self) -> usize {
+        self.delivery_annotations as usize
+    }
+
     /// Where the message annotations end.
     pub(crate) fn message_annotations_end(&self) -> usize {
         self.message_annotations as usize

@@ -65,6 +65,25 @@ pub trait Entities {
             .collect()
     }
 
+    /// At most `max` entities in which time brings something about, the earliest first.
+    fn soonest(&mut self, max: usize) -> Vec<Arc<Self::Cell>> {
+        // What the indexes have too early is corrected by the first look.
+        for _ in 0..2 {
+            let names = self.names_by_deadline(max);
+            names.iter().for_each(|name| drop(indexed(self, name)));
+        }
+        let names = self.names_by_deadline(max);
+        let entities = names.iter();
+        entities.filter_map(|name| indexed(self, name)).collect()
+    }
+
+    /// The names of at most `max` entities in which time brings something about, the earliest first.
+    fn names_by_deadline(&mut self, max: usize) -> Vec<Name> {
+        let namespace = self.namespace();
+        let names = namespace.deadlines.iter().map(|(_, name)| name.clone());
+        names.take(max).collect()
+    }
+
     /// Entities that have deadlines, in the order of their paths.
     fn with_deadlines(&mut self) -> Vec<Arc<Self::Cell>> {
         let namespace = self.namespace();

@@ -4,6 +4,7 @@
 
 use servicebus_codec::DecodeError;
 
+use super::indexes::DeadlineIndex;
 use super::sessions::Slot;
 use super::{Entry, Lock, MessageStore, State};
 use crate::ids::{Offset, ReceiverId};
@@ -129,6 +130,17 @@ impl MessageStore {
             if let Some(sessions) = &mut self.sessions {
                 sessions.defer(offset, !lock.deferred);
             }
+        }
+    }
+
+    /// Lets a deferred entry that is not locked be received again, at its old place.
+    pub(crate) fn undefer(&mut self, offset: Offset) {
+        if self.get(offset).is_some_and(Entry::is_set_aside) {
+            self.deferred -= 1;
+            if let Some(sessions) = &mut self.sessions {
+                sessions.undefer(offset);
+            }
+            self.put_back(offset);
         }
     }
 
@@ -338,6 +350,26 @@ impl MessageStore {
         let activation = self.activations.first().map(|(at, _)| (at, false));
         let all = [lock_end, session_end, activation].into_iter().flatten();
         all.min_by_key(|(at, _)| *at)
+    }
+
+    /// When locks end that end by themselves.
+    pub(crate) fn lock_ends(&self) -> &DeadlineIndex {
+        &self.locks
+    }
+
+    /// When messages expire.
+    pub(crate) fn expiries(&self) -> &DeadlineIndex {
+        &self.expiries
+    }
+
+    /// When scheduled messages become active.
+    pub(crate) fn activations(&self) -> &DeadlineIndex {
+        &self.activations
+    }
+
+    /// When forwarding is tried again.
+    pub(crate) fn forward_retry_at(&self) -> Option<Timestamp> {
+        self.forwards.retry_at()
     }
 
     /// What time brings about next, if anything.

@@ -121,6 +121,23 @@ impl<T> SegmentedMap<T> {
             })
     }
 
+    /// Values from `offset` back, in descending order.
+    pub(crate) fn range_back(&self, offset: Offset) -> impl Iterator<Item = (Offset, &T)> {
+        let (index, slot) = split_block(offset);
+        let before = index.checked_sub(self.first);
+        let blocks = before.map_or(0, |at| usize::try_from(at).unwrap_or(usize::MAX - 1) + 1);
+        let blocks = self.blocks.iter().enumerate().take(blocks).rev();
+        blocks
+            .filter_map(|(at, block)| Some((self.first + at as u64, block.as_ref()?)))
+            .flat_map(move |(at, block)| {
+                let last = if at == index { slot } else { SLOTS - 1 };
+                let slots = block.slots[..=last].iter().enumerate().rev();
+                slots.filter_map(move |(slot, value)| {
+                    Some((Offset(at * SLOTS as u64 + slot as u64), value.as_ref()?))
+                })
+            })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Offset, &T)> {
         self.range_from(Offset(0))
     }
@@ -286,6 +303,11 @@ impl DeadlineIndex {
         self.all.len()
     }
 
+    /// The messages and their instants, the earliest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Timestamp, Offset)> {
+        self.all.iter()
+    }
+
     /// The messages, those of the earliest instants first.
     pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
         self.all.iter().map(|(_, offset)| offset)
@@ -347,6 +369,7 @@ mod tests {
                 prop_assert_eq!(segments.len(), model.len());
                 let from = pick % (last + 2);
                 prop_assert!(segments.range_from(Offset(from)).map(|(n, _)| n.0).eq(model.range(from..).map(|(&n, _)| n)));
+                prop_assert!(segments.range_back(Offset(from)).map(|(n, _)| n.0).eq(model.range(..=from).rev().map(|(&n, _)| n)));
                 prop_assert_eq!(segments.get(Offset(from)), model.get(&from));
             }
         }

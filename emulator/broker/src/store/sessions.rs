@@ -114,6 +114,12 @@ impl Sessions {
         Some((at, slot))
     }
 
+    /// When the locks of sessions end, the earliest first.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (Timestamp, &SessionName)> {
+        let ends = self.ends.iter();
+        ends.filter_map(|(&(at, _), &slot)| Some((at, self.get(slot)?.name())))
+    }
+
     /// Notes that a new message belongs to a session.
     pub(crate) fn join(&mut self, offset: Offset, slot: Slot, scheduled: bool) {
         self.of.insert(offset, slot);
@@ -177,6 +183,11 @@ impl Sessions {
     /// Counts a message of a session as deferred, if it was not before.
     pub(crate) fn defer(&mut self, offset: Offset, is_new: bool) {
         self.change_of(offset, |session| session.deferred += usize::from(is_new));
+    }
+
+    /// A message of a session is deferred no longer.
+    pub(crate) fn undefer(&mut self, offset: Offset) {
+        self.change_of(offset, |session| session.deferred -= 1);
     }
 
     /// Notes that a session has been served.

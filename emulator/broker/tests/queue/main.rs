@@ -8,6 +8,7 @@ mod deferral;
 mod expiry;
 mod forwarding;
 mod idle;
+mod inspecting;
 mod limits;
 mod locks;
 mod nothing_lost;

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::Description;
 use crate::{
-    Advance, Clock, ClockHold, Counts, Explanation, FaultRequest, Faults, Health, HoldClock,
+    Advance, Clock, ClockHold, Counts, Due, Explanation, FaultRequest, Faults, Health, HoldClock,
     LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers, RecordOperations,
     Released, ScriptedFault, Sessions, Settle, Settled, Subscription, Subscriptions, Timeline,
     Topic, Topics,
 };
 
-const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one \
+pub(crate) const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one \
          of their dead-letter queues such as `orders/$DeadLetterQueue`.";
 
 pub(crate) fn describe(d: &mut Description) {
@@ -20,6 +20,8 @@ pub(crate) fn describe(d: &mut Description) {
     clocks(d);
     automatic_clock(d);
     messages(d);
+    super::messages::describe(d);
+    super::messages::describe_live(d);
     faults(d);
     operations(d);
     postponed(d);
@@ -154,7 +156,8 @@ fn clocks(d: &mut Description) {
         )
         .takes::<Advance>()
         .answers::<Clock>(200, described)
-        .refuses(408, stopped);
+        .refuses(408, stopped)
+        .refuses(409, "Nothing is due to which the clock could go.");
         for (verb, what) in [
             ("freeze", "Stops the time of"),
             ("resume", "Lets run on the time of"),
@@ -167,6 +170,18 @@ fn clocks(d: &mut Description) {
             .answers::<Clock>(200, "The clock.");
         }
     }
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/due",
+        "listDue",
+        "Tells what time brings about next.",
+    )
+    .query(
+        "limit",
+        false,
+        json!({ "type": "integer", "minimum": 1, "maximum": 100 }),
+        "How much at most; 100 unless set.",
+    )
+    .answers::<Due>(200, "In order.");
     let busy = "It did not become idle in time; the problems are what is busy.";
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/settled",
@@ -228,6 +243,23 @@ fn messages(d: &mut Description) {
     )
     .query("entity", true, text(), ADDRESS)
     .answers::<Receivers>(200, described);
+    timeline(d);
+    let of = "`{topic}/Subscriptions/{name}`.";
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/explain",
+        "explainRules",
+        "Tells what each rule of a subscription, or of all subscriptions of a topic, says of a message; nothing is sent.",
+    )
+    .more("The body is a message as AMQP encodes it; with `application/json` one as `showMessage` tells it, \
+           or a batch of one, as REST takes it.")
+    .query("subscription", false, text(), of)
+    .query("topic", false, text(), "Instead of a subscription a topic.")
+    .body(true, "application/octet-stream", json!({}))
+    .answers::<Explanation>(200, "What the rules say.");
+}
+
+fn timeline(d: &mut Description) {
+    let text = || json!({ "type": "string" });
     let of_entity = format!("Of which entity; of all unless set. {ADDRESS}");
     let number = json!({ "type": "integer", "minimum": 1 });
     let flag = json!({ "type": "boolean", "default": false });
@@ -257,17 +289,31 @@ fn messages(d: &mut Description) {
         "Whether the messages are told that the events are about; only an emulator that was \
          started with `--record-messages` keeps them.",
     )
-    .answers::<Timeline>(200, "The record.");
-    let of = "`{topic}/Subscriptions/{name}`.";
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/explain",
-        "explainRules",
-        "Tells what each rule of a subscription says of a message; nothing is sent.",
+    .query(
+        "after",
+        false,
+        json!({ "type": "integer", "minimum": 0 }),
+        "Events behind this position. The first event ever has position 1; events tell theirs where a part is asked for.",
     )
-    .more("The body is a message as AMQP encodes it; with `application/json` a batch of one, as REST takes it.")
-    .query("subscription", true, text(), of)
-    .body(true, "application/octet-stream", json!({}))
-    .answers::<Explanation>(200, "What the rules say.");
+    .query(
+        "before",
+        false,
+        json!({ "type": "integer", "minimum": 0 }),
+        "Events before this position.",
+    )
+    .query(
+        "limit",
+        false,
+        json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
+        "How many events at most; 1,000 where a part is asked for, else all.",
+    )
+    .query(
+        "order",
+        false,
+        json!({ "type": "string", "enum": ["oldest", "newest"] }),
+        "Which of them, the oldest unless set; they are told oldest first.",
+    )
+    .answers::<Timeline>(200, "The record.");
 }
 
 fn faults(d: &mut Description) {

@@ -5,7 +5,7 @@
     reason = "most kinds of events neither name a message nor move one"
 )]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -21,6 +21,7 @@ use servicebus_control_api::{self as api, Timeline};
 use tokio::task::yield_now;
 
 use super::Wanted;
+use super::page::Page;
 use crate::clock;
 use crate::namespace::{Namespace, Place, RecordedMessages};
 
@@ -31,6 +32,8 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct Rendering {
     namespace: Arc<Namespace>,
     events: Events,
+    positions: Vec<u64>,
+    page: Option<Page>,
     wanted: Wanted,
     /// How many events were looked at.
     read: usize,
@@ -52,6 +55,9 @@ enum Stage {
 
 /// What is known of the message at a place: its id, and where it came in.
 type Known = (Text, Place);
+
+/// An event that is wanted, the id of its message, and what is known of that.
+type Match = (Event, Option<String>, Option<Known>);
 
 /// A message as it came in.
 pub(crate) type Recorded = (BrokerProperties, Message);
@@ -80,7 +86,7 @@ impl Rendering {
     pub(crate) fn new(
         namespace: Arc<Namespace>,
         head: Timeline,
-        events: Events,
+        (events, positions): (Events, Vec<u64>),
         wanted: Wanted,
         shows_messages: bool,
     ) -> Self {
@@ -90,6 +96,8 @@ impl Rendering {
         Self {
             namespace,
             events,
+            positions,
+            page: None,
             wanted,
             read: 0,
             known: HashMap::new(),
@@ -119,6 +127,48 @@ impl Rendering {
         )
     }
 
+    /// The same of a part of the events.
+    pub(crate) fn in_page(mut self, page: Option<Page>) -> Self {
+        self.page = page.map(|page| match page.is_newest {
+            true => self.newest(page),
+            false => page,
+        });
+        self
+    }
+
+    /// The page of the newest events: a walk to the end finds where it begins.
+    fn newest(&mut self, mut page: Page) -> Page {
+        let mut told = VecDeque::new();
+        while let Some(is_told) = self.pass() {
+            let position = self.positions.get(self.read - 1).copied();
+            let position = position.filter(|_| is_told).unwrap_or_default();
+            if position > page.after && position < page.before {
+                told.push_back(position);
+                if told.len() > page.left {
+                    told.pop_front();
+                    page.next = told.front().copied();
+                }
+            }
+        }
+        if let Some(first) = told.front() {
+            page.after = first - 1;
+        }
+        self.read = 0;
+        self.known.clear();
+        page
+    }
+
+    /// Passes over the next event, and says whether it is wanted; none after the last. Only where a message is asked for the
+    /// ids of messages matter to that.
+    fn pass(&mut self) -> Option<bool> {
+        if self.wanted.message_id.is_some() {
+            return self.next_match().map(|found| found.is_some());
+        }
+        let event = self.events.get(self.read)?;
+        self.read += 1;
+        Some(self.wanted.takes(event))
+    }
+
     /// The next piece of the answer; none when it is whole.
     pub(crate) fn piece(&mut self) -> Option<Bytes> {
         let mut piece = Vec::with_capacity(2 * PIECE);
@@ -136,7 +186,7 @@ impl Rendering {
                         self.append(&mut piece, &message);
                         self.stage = Stage::Messages(index + 1);
                     }
-                    None => self.end(b"]}"),
+                    None => self.end(),
                 },
                 Stage::Done => break,
             }
@@ -167,12 +217,14 @@ impl Rendering {
                 self.begin_after(b"],\"messages\":[");
                 self.stage = Stage::Messages(0);
             }
-            None => self.end(b"]}"),
+            None => self.end(),
         }
     }
 
-    fn end(&mut self, end: &[u8]) {
-        self.begin_after(end);
+    fn end(&mut self) {
+        let next = self.page.as_ref().and_then(|page| page.next);
+        let end = next.map_or_else(|| "]}".to_owned(), |next| format!("],\"next\":{next}}}"));
+        self.begin_after(end.as_bytes());
         self.stage = Stage::Done;
     }
 
@@ -195,8 +247,38 @@ impl Rendering {
         Some(BASE64_STANDARD.encode(encoded))
     }
 
-    /// The event of the next event, if it is wanted; none after the last.
+    /// The next event as it is told, if it is wanted; none after the last.
     fn next_event(&mut self) -> Option<Option<api::Event>> {
+        let Some(found) = self.next_match() else {
+            // There are no more behind.
+            if let Some(page) = &mut self.page {
+                page.next = page.next.filter(|_| page.is_newest);
+            }
+            return None;
+        };
+        let Some((event, id, whole)) = found else {
+            return Some(None);
+        };
+        let position = self.positions.get(self.read - 1).copied();
+        if let (Some(page), Some(position)) = (&mut self.page, position)
+            && !page.take(position)?
+        {
+            return Some(None);
+        }
+        let recorded_messages = &self.namespace.recorded_messages;
+        let shown = self
+            .shown
+            .as_mut()
+            .zip(whole.filter(|_| event.number().is_some()));
+        let message = shown.and_then(|(shown, (_, origin))| shown.show(recorded_messages, origin));
+        let mut rendered = self.rendered(&event, id);
+        rendered.message = message;
+        rendered.position = position.filter(|_| self.page.is_some());
+        Some(Some(rendered))
+    }
+
+    /// The next event with the id of its message and what is known of that, if it is wanted; none after the last.
+    fn next_match(&mut self) -> Option<Option<Match>> {
         let event = *self.events.get(self.read)?;
         self.read += 1;
         let here = place(&event);
@@ -222,15 +304,7 @@ impl Rendering {
         if asked.is_some() && id.is_some() && asked != id.as_ref() {
             return Some(None);
         }
-        let recorded_messages = &self.namespace.recorded_messages;
-        let shown = self
-            .shown
-            .as_mut()
-            .zip(whole.filter(|_| event.number().is_some()));
-        let message = shown.and_then(|(shown, (_, origin))| shown.show(recorded_messages, origin));
-        let mut rendered = self.rendered(&event, id);
-        rendered.message = message;
-        Some(Some(rendered))
+        Some(Some((event, id, whole)))
     }
 
     fn rendered(&self, event: &Event, message_id: Option<String>) -> api::Event {

@@ -408,3 +408,83 @@ fn messages_do_not_expire_by_themselves() {
         (&json!(false), &json!(true))
     );
 }
+
+#[test]
+fn what_is_due_next_is_told_and_stepped_to() {
+    let settings = r#""LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true"#;
+    let bus = Bus::configured(&queues(
+        "",
+        &[("q", settings), ("s", r#""RequiresSession":true"#)],
+    ));
+    bus.http.freeze();
+    let due = || -> Vec<(u64, String, String, Value)> {
+        let due = bus.http.get("~/due").ok();
+        let due = due["due"].as_array().expect("a list").iter();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        due.map(|event| {
+            let seconds = event["in_seconds"].as_f64().expect("a number") as u64;
+            let which = match &event["session"] {
+                Value::Null => event["sequence_number"].clone(),
+                session => session.clone(),
+            };
+            (seconds, text(&event["kind"]), text(&event["entity"]), which)
+        })
+        .collect()
+    };
+    assert_eq!(due(), []);
+    let next = || bus.http.post("~/clock/advance", &json!({"to": "next"}));
+    assert_eq!(
+        next().error_with(409, "refused"),
+        "nothing is due at any time"
+    );
+    let (mut peer, sender) = bus.sender("q");
+    peer.send(&sender, &Message::new("locked"));
+    peer.send(&sender, &Message::new("expires").ttl(90_000));
+    peer.send(
+        &sender,
+        &Message::new("later").scheduled_at(client_now() + 3_600_000),
+    );
+    let link = peer.receiver("q");
+    peer.receive_one(&link);
+    send_all(&mut peer, "s", &[("a", "cart")]);
+    peer.accept("s", "cart");
+    let seen = due();
+    let expected = [
+        (30, "lock-end", "q", json!(1)),
+        (60, "session-lock-end", "s", json!("cart")),
+        (90, "expiry", "q", json!(2)),
+    ];
+    let expected =
+        expected.map(|(at, what, entity, which)| (at, what.to_owned(), entity.to_owned(), which));
+    assert_eq!(seen[..3], expected);
+    let (_, what, entity, which) = &seen[3];
+    assert_eq!(
+        (what.as_str(), entity.as_str(), which),
+        ("activation", "q", &json!(3))
+    );
+    assert_eq!(
+        bus.http.get("~/due?limit=1").ok()["due"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    let now = |clock: Value| -> Timestamp {
+        let now = clock["now"].as_str().and_then(|now| now.parse().ok());
+        now.expect("a time")
+    };
+    let before = now(bus.http.get("~/clock").ok());
+    assert_eq!(now(next().ok()).duration_since(before).as_secs(), 30);
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    assert_eq!(due()[0].1, "session-lock-end");
+}
+
+#[test]
+fn an_advance_is_by_seconds_or_to_what_is_next() {
+    let bus = Bus::with_queues(&["q"]);
+    for body in [json!({}), json!({"seconds": 1, "to": "next"})] {
+        let answer = bus.http.post("~/clock/advance", &body);
+        assert_eq!(answer.error(422).0, "invalid-body");
+    }
+    let answer = bus.http.post("~/clock/advance", &json!({"to": "monday"}));
+    assert_eq!(answer.error(422).0, "invalid-body");
+}

@@ -293,3 +293,51 @@ fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
     assert_eq!(sends("q"), json!({"now": 0, "most": 3}));
     assert_eq!(sends("other"), json!({"now": 0, "most": 0}));
 }
+
+#[test]
+fn every_subscription_of_a_topic_is_explained_at_once() {
+    let by = |filter: &str| rules(&[sql("r", filter, "")]);
+    let config = topic(
+        &json!({}),
+        &[("cheap", by("price < 10")), ("red", by("color = 'red'"))],
+    );
+    let bus = Bus::configured(&config);
+    let batch = r#"[{"Body":"","UserProperties":{"price":5}}]"#;
+    let told = r#"{"application_properties":{"price":{"int":5}}}"#;
+    let explain = |query: &str, body: &str| {
+        let request = format!(
+            "POST /$emulator/v1/namespaces/sbemulatorns/explain?{query} HTTP/1.1\r\nHost: localhost\r\n\
+             Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        bus.http.raw(request.as_bytes())
+    };
+    let ask = |query: &str| explain(query, batch);
+    let answer = ask("topic=t").ok();
+    assert_eq!(explain("topic=t", told).ok(), answer);
+    let refused = explain("topic=t", r#"{"header":{"priority":300}}"#);
+    assert_ends_with(refused.error_with(400, "invalid-body"), "300 is no ubyte");
+    assert_eq!(answer["rules"], json!([]));
+    let [cheap, red] = answer["subscriptions"]
+        .as_array()
+        .expect("a list")
+        .as_slice()
+    else {
+        panic!("two subscriptions: {answer}");
+    };
+    assert_eq!(
+        (&cheap["subscription"], &cheap["matched"]),
+        (&json!("t/Subscriptions/cheap"), &json!(true))
+    );
+    assert_eq!(red["matched"], false);
+    assert_eq!(red["rules"][0]["reason"]["expression"], "color = 'red'");
+    let alone = ask("subscription=t/Subscriptions/red").ok();
+    assert_eq!(alone["rules"], red["rules"]);
+    assert_eq!(alone.get("subscriptions"), None);
+    assert_eq!(ask("topic=nobody").error(404).0, "not-found");
+    assert_eq!(ask("").error(400).0, "invalid-query");
+    assert_eq!(
+        ask("topic=t&subscription=t/Subscriptions/red").error(400).0,
+        "invalid-query"
+    );
+}

@@ -15,7 +15,8 @@ const UPDATE: &str = "UPDATE_OPENAPI";
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
 
 /// Requests in order, one a line: the status of the answer, method, path and body. In a path `~` is the namespace that is
-/// there, and `!` one that is not; the body `large` is longer than any may be.
+/// there, and `!` one that is not; the body `large` is longer than most may be, `larger` than
+/// any.
 const REQUESTS: &str = r#"
 200 GET /health
 200 GET /$emulator/v1/health
@@ -35,6 +36,7 @@ const REQUESTS: &str = r#"
 200 POST /$emulator/v1/clock/advance {"seconds":1.5}
 400 POST /$emulator/v1/clock/advance {"seconds":-1}
 413 POST /$emulator/v1/clock/advance large
+409 POST /$emulator/v1/clock/advance {"to":"next"}
 422 POST /$emulator/v1/clock/advance {"unknown":1}
 200 POST /$emulator/v1/clock/freeze
 200 POST /$emulator/v1/clock/resume
@@ -44,7 +46,11 @@ const REQUESTS: &str = r#"
 400 POST ~/clock/advance {"seconds":-1}
 404 POST !/clock/advance {"seconds":1.5}
 413 POST ~/clock/advance large
+409 POST ~/clock/advance {"to":"next"}
 422 POST ~/clock/advance {"unknown":1}
+200 GET ~/due
+400 GET ~/due?limit=101
+404 GET !/due
 200 POST ~/clock/freeze
 404 POST !/clock/freeze
 200 POST ~/clock/resume
@@ -76,8 +82,44 @@ const REQUESTS: &str = r#"
 200 GET ~/receivers?entity=q
 400 GET ~/receivers
 404 GET !/receivers?entity=q
+200 GET ~/entities?contains=Q&order=dead-letter&limit=1
+200 GET ~/connections
+404 GET !/connections
+404 GET !/changes
+400 GET ~/entities?order=size
+404 GET !/entities
+201 POST ~/messages?entity=q {"properties":{"message_id":"listed"},"body":{"text":"a"}}
+201 POST ~/messages?entity=q [{"header":{"priority":3}},{}]
+400 POST ~/messages?entity=q {"header":{"priority":300}}
+404 POST !/messages?entity=q {}
+413 POST ~/messages?entity=q larger
+422 POST ~/messages?entity=q {"unknown":1}
+200 GET ~/messages?entity=q&where=sys.MessageId='listed'&body_contains=a
+400 GET ~/messages?entity=q&where=(
+404 GET ~/messages?entity=nobody
+200 GET ~/messages/1?entity=q
+400 GET ~/messages/first?entity=q
+404 GET ~/messages/99?entity=q
+400 GET ~/messages/first/body?entity=q
+404 GET ~/messages/99/body?entity=q
+200 POST ~/messages/act {"entity":"q","numbers":[1,99],"act":"dead-letter","reason":"r"}
+400 POST ~/messages/act {"entity":"q","numbers":[1],"where":"1=1","act":"delete"}
+404 POST ~/messages/act {"entity":"nobody","numbers":[1],"act":"delete"}
+413 POST ~/messages/act large
+422 POST ~/messages/act {"unknown":1}
+200 POST ~/messages/resubmit {"entity":"q/$DeadLetterQueue","where":"1=1","edit":{"application_properties":{"DeadLetterReason":null}}}
+400 POST ~/messages/resubmit {"entity":"q","numbers":[1]}
+404 POST ~/messages/resubmit {"entity":"nobody","numbers":[1]}
+413 POST ~/messages/resubmit larger
+422 POST ~/messages/resubmit {"unknown":1}
+200 POST ~/messages/act {"entity":"q","where":"1=1","act":"delete"}
+201 PUT ~/queues/off {"Status":"Disabled"}
+409 POST ~/messages?entity=off {}
+204 DELETE ~/queues/off
 200 GET ~/timeline?entity=q&message_id=held
 200 GET ~/timeline
+200 GET ~/timeline?after=1&before=3&limit=1
+400 GET ~/timeline?limit=1001
 400 GET ~/timeline?entity=q&entity=q
 400 GET ~/timeline?sequence_number=first
 404 GET ~/timeline?entity=nobody
@@ -219,6 +261,17 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
             "/$emulator/v1/namespaces/{namespace}/assertions",
             409,
         ),
+        // It is no JSON: `messages.rs`.
+        (
+            "GET",
+            "/$emulator/v1/namespaces/{namespace}/messages/{number}/body",
+            200,
+        ),
+        // It does not end, and takes seventeen clients: `changes.rs`.
+        ("GET", "/$emulator/v1/namespaces/{namespace}/changes", 200),
+        ("GET", "/$emulator/v1/namespaces/{namespace}/changes", 503),
+        // It is no JSON: `metrics.rs`.
+        ("GET", "/$emulator/v1/metrics", 200),
         // It does not end: `tests/contract/process`.
         ("GET", "/$emulator/v1/hold", 200),
     ];
@@ -293,9 +346,10 @@ impl Tour {
             assert_eq!(line, "");
             return;
         };
-        let large = " ".repeat(LARGEST_BODY + 1);
+        let large = " ".repeat(8 * LARGEST_BODY + 1);
         let body = parts.next().map(|body| match body {
-            "large" => large.as_str(),
+            "large" => &large[..=LARGEST_BODY],
+            "larger" => &large,
             body => body,
         });
         let status: u16 = status.parse().expect("a status");

@@ -289,3 +289,66 @@ fn it_is_bounded_and_says_how_much_was_dropped() {
     assert_eq!(timeline["dropped"], 80_000 - 65_536);
     assert_eq!(timeline["counters"]["sent"], 80_000);
 }
+
+#[test]
+fn the_record_is_read_in_pages_by_position() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let (mut peer, link) = bus.sender("q");
+    let other = peer.sender("other");
+    for id in ["a", "b", "c"] {
+        peer.send(&link, &Message::new(id));
+        peer.send(&other, &Message::new(&format!("{id}-other")));
+    }
+    let page = |query: &str| {
+        let timeline = bus.http.timeline(query);
+        let events = timeline["events"].as_array().expect("a list").iter();
+        let events = events.map(|event| {
+            let id = event["message_id"].as_str().unwrap_or_default().to_owned();
+            (event["position"].as_u64(), id)
+        });
+        (events.collect::<Vec<_>>(), timeline["next"].as_u64())
+    };
+    let at = |position: u64, id: &str| (Some(position), id.to_owned());
+    assert_eq!(
+        page("?limit=2"),
+        (vec![at(1, "a"), at(2, "a-other")], Some(2))
+    );
+    assert_eq!(
+        page("?entity=q&limit=2"),
+        (vec![at(1, "a"), at(3, "b")], Some(3))
+    );
+    assert_eq!(page("?entity=q&after=3"), (vec![at(5, "c")], None));
+    assert_eq!(
+        page("?after=2&before=5"),
+        (vec![at(3, "b"), at(4, "b-other")], None)
+    );
+    assert_eq!(page("?after=6"), (vec![], None));
+    assert_eq!(
+        page("?order=newest&limit=2"),
+        (vec![at(5, "c"), at(6, "c-other")], Some(5))
+    );
+    assert_eq!(
+        page("?order=newest&entity=q&before=5&limit=3"),
+        (vec![at(1, "a"), at(3, "b")], None)
+    );
+    let all = bus.http.timeline("");
+    assert_eq!(all["events"].as_array().map(Vec::len), Some(6));
+    assert_eq!(
+        (all["events"][0].get("position"), all.get("next")),
+        (None, None)
+    );
+    let answer = bus.http.get("~/timeline?limit=0");
+    assert_eq!(answer.error(400).0, "invalid-argument");
+}
+
+#[test]
+fn an_event_of_a_page_knows_the_id_of_a_message_that_came_before_it() {
+    let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
+    peer.send(&sender, &Message::new("a"));
+    let delivery = peer.receive_one(&receiver);
+    peer.complete(&delivery);
+    peer.settle_down();
+    let events = bus.http.events("?after=2&limit=1");
+    assert_eq!(events[0]["kind"], "completed");
+    assert_eq!(events[0]["message_id"], "a");
+}

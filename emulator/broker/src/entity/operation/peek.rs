@@ -79,7 +79,7 @@ impl MessageStore {
     }
 }
 
-fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
+pub(crate) fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
     // A peeked message shows a time to live only if it brought one (decision D7).
     let own = entry.time_to_live();
     let lifetime = own.and_then(|_| policy.lifetime(own));

@@ -1,0 +1,95 @@
+//! What a connection tells of itself where an operator asks who is connected.
+
+use std::sync::Arc;
+
+use servicebus_broker::{ReceiverId, SubQueue};
+
+use super::links::{Link, Node};
+use super::peer::ClientConnection;
+use crate::namespace::SharedEntity;
+
+/// A connection as its own task sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionView {
+    pub(crate) client: String,
+    pub(crate) product: Option<String>,
+    pub(crate) transport: &'static str,
+    pub(crate) party: Option<Arc<str>>,
+    pub(crate) links: Vec<LinkView>,
+}
+
+/// One of its links.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkView {
+    pub(crate) role: &'static str,
+    pub(crate) place: Option<(Arc<SharedEntity>, SubQueue)>,
+    pub(crate) node: Option<&'static str>,
+    /// Of a receiver, with its credit.
+    pub(crate) receiver: Option<(ReceiverId, u32)>,
+}
+
+impl ClientConnection {
+    /// Tells of itself, if it was asked to.
+    pub(crate) fn show_view(&self) {
+        let wake_handle = &self.client.wake_handle;
+        if !wake_handle.takes_question() {
+            return;
+        }
+        let links = self.links.iter();
+        let links = links.filter_map(|(id, link)| {
+            let credit = || self.engine.credit(id);
+            Some(LinkView::of(link, credit)).filter(|view| !view.role.is_empty())
+        });
+        wake_handle.answer_question(ConnectionView {
+            client: self.client.container_id.clone(),
+            product: self.client.product.clone(),
+            transport: self.client.transport,
+            party: self.client.party.clone(),
+            links: links.collect(),
+        });
+    }
+}
+
+impl LinkView {
+    fn of(link: &Link, credit: impl Fn() -> u32) -> Self {
+        let at = |role, entity: &Arc<SharedEntity>, kind| Self {
+            role,
+            place: Some((Arc::clone(entity), kind)),
+            node: None,
+            receiver: None,
+        };
+        let nowhere = |role| Self {
+            role,
+            place: None,
+            node: None,
+            receiver: None,
+        };
+        let node = |role, node: &Node| match node {
+            Node::Cbs => Self {
+                node: Some("$cbs"),
+                ..nowhere(role)
+            },
+            Node::Management(entity, kind) => Self {
+                node: Some("$management"),
+                ..at(role, entity, *kind)
+            },
+        };
+        match link {
+            Link::Sender(sender) => at("sender", &sender.entity, SubQueue::Active),
+            Link::Receiver(receiver) => Self {
+                receiver: Some((receiver.receiver_id, credit())),
+                ..at("receiver", &receiver.entity, receiver.kind)
+            },
+            Link::Waiting(waiting) => Self {
+                receiver: Some((waiting.receiver.receiver_id, 0)),
+                ..at("waiting", &waiting.receiver.entity, waiting.receiver.kind)
+            },
+            Link::Coordinator(_) => nowhere("coordinator"),
+            Link::Browser(browser) => at("browser", &browser.entity, browser.kind),
+            Link::Requests(requests) => node("requests", &requests.node),
+            Link::Replies(replies) => node("replies", &replies.node),
+            // It is gone for the client.
+            Link::Detached(_) => nowhere(""),
+        }
+    }
+}

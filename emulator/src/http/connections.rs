@@ -1,0 +1,105 @@
+//! Who is connected to a namespace, over what, and what each link is for.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::Json;
+use servicebus_broker::{Entity, EntityId, ReceiverId, SubQueue};
+use servicebus_control_api::{Connection, ConnectionLink, Connections};
+use tokio::time::timeout;
+
+use super::error::Chosen;
+use crate::connection::LinkView;
+use crate::namespace::Namespace;
+use crate::router::ConnectionId;
+
+/// How long is waited for connections to tell of themselves: each has a turn for it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections in one answer.
+const LIMIT: usize = 1000;
+/// Locks and sessions of an entity that are looked at.
+const LOOKED_AT: usize = 10_000;
+
+/// What the receivers of a store hold.
+#[derive(Default)]
+struct Holders {
+    locks: HashMap<ReceiverId, u64>,
+    sessions: HashMap<ReceiverId, String>,
+}
+
+pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Connections> {
+    namespace.router.ask_all();
+    let told = async {
+        loop {
+            let turn = namespace.turns.notified();
+            tokio::pin!(turn);
+            turn.as_mut().enable();
+            if namespace.router.have_all_answered() {
+                return;
+            }
+            turn.await;
+        }
+    };
+    // One that has not told is left out.
+    let _ = timeout(PATIENCE, told).await;
+    let mut holders = HashMap::new();
+    let connections = namespace.router.answers().into_iter().take(LIMIT);
+    let connections = connections.map(|(ConnectionId(id), view)| Connection {
+        id,
+        client: view.client,
+        product: view.product,
+        transport: view.transport.to_owned(),
+        party: view.party.map(|party| party.to_string()),
+        links: view
+            .links
+            .iter()
+            .map(|link| shown(&namespace, link, &mut holders))
+            .collect(),
+    });
+    Json(Connections {
+        connections: connections.collect(),
+    })
+}
+
+fn shown(
+    namespace: &Namespace,
+    link: &LinkView,
+    holders: &mut HashMap<(EntityId, SubQueue), Holders>,
+) -> ConnectionLink {
+    let mut shown = ConnectionLink {
+        role: link.role.to_owned(),
+        entity: None,
+        node: link.node.map(str::to_owned),
+        credit: link.receiver.map(|(_, credit)| credit),
+        locks: None,
+        session: None,
+    };
+    let Some((entity, kind)) = &link.place else {
+        return shown;
+    };
+    shown.entity = Some(entity.store_path(*kind));
+    if let Some((receiver, _)) = link.receiver {
+        let held = holders
+            .entry((entity.id, *kind))
+            .or_insert_with(|| namespace.read(entity, |entity| Holders::of(entity, *kind)));
+        shown.locks = Some(held.locks.get(&receiver).copied().unwrap_or(0));
+        shown.session = held.sessions.get(&receiver).cloned();
+    }
+    shown
+}
+
+impl Holders {
+    fn of(entity: &Entity, kind: SubQueue) -> Self {
+        let mut holders = Self::default();
+        for holder in entity.lock_holders(kind).take(LOOKED_AT) {
+            *holders.locks.entry(holder).or_default() += 1;
+        }
+        if kind == SubQueue::Active {
+            let sessions = entity.snapshot_sessions().take(LOOKED_AT);
+            let held =
+                sessions.filter_map(|session| Some((session.holder?, session.name.to_string())));
+            holders.sessions.extend(held);
+        }
+        holders
+    }
+}

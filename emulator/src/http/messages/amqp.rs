@@ -1,0 +1,421 @@
+//! Messages as JSON that says the type of every AMQP value, and back (see `AmqpMessage` of the control API).
+//!
+//! AMQP has several encodings for one value. A message that is read together with its encoding keeps that of every section
+//! that was not changed, so that it is the same bit for bit.
+
+mod value;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use servicebus_codec::{DecodeError, Descriptor, ElementBudget, Reader, Writer};
+use servicebus_control_api::AmqpMessage;
+
+use value::{Plain, write};
+
+/// Sections in their order: header, delivery annotations, message annotations, properties, application properties, body,
+/// footer.
+const SECTIONS: usize = 7;
+const BODY: usize = 5;
+const DATA: u8 = 0x75;
+const SEQUENCE: u8 = 0x76;
+const VALUE: u8 = 0x77;
+const FOOTER: u8 = 0x78;
+
+/// The fields of the header, with the types that they have in AMQP.
+const HEADER_FIELDS: &[(&str, Plain)] = &[
+    ("durable", "boolean"),
+    ("priority", "ubyte"),
+    ("time_to_live", "uint"),
+    ("first_acquirer", "boolean"),
+    ("delivery_count", "uint"),
+];
+/// The same of the properties.
+const PROPERTY_FIELDS: &[(&str, Plain)] = &[
+    ("message_id", "string"),
+    ("user_id", "binary"),
+    ("to", "string"),
+    ("subject", "string"),
+    ("reply_to", "string"),
+    ("correlation_id", "string"),
+    ("content_type", "symbol"),
+    ("content_encoding", "symbol"),
+    ("absolute_expiry_time", "timestamp"),
+    ("creation_time", "timestamp"),
+    ("group_id", "string"),
+    ("group_sequence", "uint"),
+    ("reply_to_group_id", "string"),
+];
+
+/// How a section is written.
+enum Form {
+    /// As the fields of a list.
+    List(&'static [(&'static str, Plain)]),
+    /// As a map with keys of this type.
+    Map(Plain),
+}
+
+/// A message that cannot be made.
+pub(crate) type NotAMessage = String;
+
+/// A message as JSON, without its encoding.
+pub(crate) fn to_json(encoded: &[u8]) -> Result<AmqpMessage, DecodeError> {
+    Ok(Parts::read(encoded)?.json())
+}
+
+/// The encoded message that JSON stands for.
+pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, NotAMessage> {
+    let original = message.amqp.as_deref().map(Parts::read).transpose();
+    let original = original.map_err(|error| format!("amqp: {error}"))?;
+    let original = original.unwrap_or_default();
+    let wanted = [
+        &message.header,
+        &message.delivery_annotations,
+        &message.message_annotations,
+        &message.properties,
+        &message.application_properties,
+        &message.body,
+        &message.footer,
+    ];
+    let mut out = Vec::new();
+    for (index, wanted) in wanted.into_iter().enumerate() {
+        match wanted {
+            _ if *wanted == original.shown[index] => {
+                out.extend_from_slice(&original.encoded[index]);
+            }
+            None | Some(Value::Null) => {}
+            Some(wanted) if index == BODY => write_body(wanted, &mut out)?,
+            Some(wanted) => write_section(index, wanted, &mut out)?,
+        }
+    }
+    Ok(out)
+}
+
+/// What stands in a body: the bytes of its data, else the text or the JSON of its value.
+pub(crate) fn body(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let parts = Parts::read(content)?;
+    if !parts.data.is_empty() {
+        return Ok(parts.data.concat());
+    }
+    let body = parts.shown[BODY].as_ref();
+    let value = body.and_then(|body| body.get("value")).or(body);
+    Ok(match value {
+        None => Vec::new(),
+        Some(Value::String(text)) => text.clone().into_bytes(),
+        Some(value) => match value.get("binary").and_then(Value::as_str) {
+            Some(text) => BASE64_STANDARD.decode(text).unwrap_or_default(),
+            None => value.to_string().into_bytes(),
+        },
+    })
+}
+
+/// Sections and members of sections replace those of the message, null removes them; a body is replaced as a whole.
+pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), NotAMessage> {
+    let changes = changes.as_object();
+    for (name, change) in changes.ok_or("edit: it must be an object")? {
+        let section = match name.as_str() {
+            "header" => &mut message.header,
+            "delivery_annotations" => &mut message.delivery_annotations,
+            "message_annotations" => &mut message.message_annotations,
+            "properties" => &mut message.properties,
+            "application_properties" => &mut message.application_properties,
+            "body" => &mut message.body,
+            "footer" => &mut message.footer,
+            _ => return Err(format!("edit: {name:?} is no section of a message")),
+        };
+        match (change, section.take()) {
+            (Value::Null, _) => {}
+            (Value::Object(change), members @ (None | Some(Value::Object(_))))
+                if name != "body" =>
+            {
+                let members = members.unwrap_or_else(|| json!({}));
+                *section = Some(merged(members, change)).filter(|members| *members != json!({}));
+            }
+            (Value::Object(_), Some(_)) if name != "body" => {
+                return Err(format!(
+                    "edit: {name} has no names by which it could be changed; give it as an array of pairs"
+                ));
+            }
+            (change, _) => *section = Some(change.clone()),
+        }
+    }
+    Ok(())
+}
+
+fn merged(mut members: Value, changes: &Map<String, Value>) -> Value {
+    if let Value::Object(members) = &mut members {
+        for (name, change) in changes {
+            match change.is_null() {
+                true => members.remove(name),
+                false => members.insert(name.clone(), change.clone()),
+            };
+        }
+    }
+    members
+}
+
+/// A message taken apart: the encoded sections, and what they are as JSON.
+#[derive(Default)]
+struct Parts<'a> {
+    encoded: [Vec<u8>; SECTIONS],
+    shown: [Option<Value>; SECTIONS],
+    data: Vec<&'a [u8]>,
+    sequences: Vec<Value>,
+}
+
+impl<'a> Parts<'a> {
+    fn read(encoded: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut parts = Self::default();
+        let mut reader = Reader::new(encoded);
+        let mut budget = ElementBudget::default();
+        while !reader.is_empty() {
+            let start = reader.rest();
+            let code = section_code(reader.descriptor()?)?;
+            let mut content = reader;
+            // How deep it nests is bounded from here on.
+            reader.validate_within(&mut budget)?;
+            let length = start.len() - reader.rest().len();
+            let index = usize::from(code - 0x70).min(BODY) + usize::from(code == FOOTER);
+            parts.encoded[index].extend_from_slice(&start[..length]);
+            let shown = match code {
+                DATA => {
+                    parts.data.push(content.binary()?);
+                    continue;
+                }
+                SEQUENCE => {
+                    let shown = value::to_json(content.rest(), "string")?;
+                    parts.sequences.push(shown["list"].clone());
+                    continue;
+                }
+                VALUE => json!({ "value": value::to_json(content.rest(), "string")? }),
+                _ => shown(&mut content, &form(index))?,
+            };
+            parts.shown[index] = Some(shown);
+        }
+        if !parts.data.is_empty() {
+            parts.shown[BODY] = Some(shown_data(&parts.data));
+        }
+        if !parts.sequences.is_empty() {
+            parts.shown[BODY] = Some(json!({ "sequences": parts.sequences }));
+        }
+        Ok(parts)
+    }
+
+    fn json(self) -> AmqpMessage {
+        let [
+            header,
+            delivery_annotations,
+            message_annotations,
+            properties,
+            application_properties,
+            body,
+            footer,
+        ] = self.shown;
+        AmqpMessage {
+            header,
+            delivery_annotations,
+            message_annotations,
+            properties,
+            application_properties,
+            body,
+            footer,
+            amqp: None,
+        }
+    }
+}
+
+fn section_code(descriptor: Descriptor<'_>) -> Result<u8, DecodeError> {
+    let names = [
+        "amqp:header:list",
+        "amqp:delivery-annotations:map",
+        "amqp:message-annotations:map",
+        "amqp:properties:list",
+        "amqp:application-properties:map",
+        "amqp:data:binary",
+        "amqp:amqp-sequence:list",
+        "amqp:amqp-value:*",
+        "amqp:footer:map",
+    ];
+    let code = match descriptor {
+        Descriptor::Code(code) => code.checked_sub(0x70),
+        Descriptor::Symbol(name) => {
+            let place = names.iter().position(|known| *known == name);
+            place.map(|place| place as u64)
+        }
+    };
+    let code = code.filter(|&code| code < names.len() as u64);
+    code.map(|code| 0x70 + code as u8)
+        .ok_or(DecodeError::Unexpected {
+            expected: "a section of a message",
+            code: 0,
+        })
+}
+
+fn form(index: usize) -> Form {
+    match index {
+        0 => Form::List(HEADER_FIELDS),
+        3 => Form::List(PROPERTY_FIELDS),
+        4 => Form::Map("string"),
+        _ => Form::Map("symbol"),
+    }
+}
+
+fn shown(content: &mut Reader<'_>, form: &Form) -> Result<Value, DecodeError> {
+    let mut members = Map::new();
+    match form {
+        Form::List(names) => {
+            let mut fields = content.fields()?;
+            for (name, plain) in *names {
+                if let Some(field) = fields.raw()? {
+                    members.insert((*name).to_owned(), value::to_json(field, plain)?);
+                }
+            }
+        }
+        Form::Map(key) => {
+            let mut pairs = Vec::new();
+            for entry in content.map()?.raw_entries() {
+                let (name, content) = entry?;
+                let pair = (
+                    value::to_json(name, key)?,
+                    value::to_json(content, "string")?,
+                );
+                if let Value::String(name) = &pair.0 {
+                    members.insert(name.clone(), pair.1.clone());
+                }
+                pairs.push(pair);
+            }
+            if members.len() < pairs.len() {
+                return Ok(json!(pairs));
+            }
+        }
+    }
+    Ok(members.into())
+}
+
+fn shown_data(data: &[&[u8]]) -> Value {
+    if let [only] = data
+        && let Ok(text) = std::str::from_utf8(only)
+    {
+        return json!({ "text": text });
+    }
+    let data = data.iter().map(|part| BASE64_STANDARD.encode(part));
+    json!({ "data": Vec::from_iter(data) })
+}
+
+fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), NotAMessage> {
+    let name = [
+        "header",
+        "delivery_annotations",
+        "message_annotations",
+        "properties",
+        "application_properties",
+        "body",
+        "footer",
+    ][index];
+    let code = if index > BODY {
+        FOOTER
+    } else {
+        0x70 + index as u8
+    };
+    Writer::new(out).descriptor(code);
+    match form(index) {
+        Form::List(fields) => {
+            let members = wanted.as_object();
+            let members = members.ok_or_else(|| format!("{name}: it must be an object"))?;
+            let known = |member: &&String| fields.iter().any(|(name, _)| name == member);
+            if let Some(unknown) = members.keys().find(|member| !known(member)) {
+                let fields: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+                let fields = fields.join(", ");
+                return Err(format!("{name}: {unknown:?} is none of {fields}"));
+            }
+            let list = Writer::new(out).begin_list();
+            for (field, plain) in fields {
+                let value = members.get(*field).unwrap_or(&Value::Null);
+                write(value, plain, out).map_err(|error| format!("{name}.{field}: {error}"))?;
+            }
+            Writer::new(out).end(list, fields.len() as u32);
+        }
+        Form::Map(key) => {
+            let pairs = pairs(wanted).ok_or_else(|| {
+                format!("{name}: it must be an object or an array of pairs of a key and a value")
+            })?;
+            let map = Writer::new(out).begin_map();
+            for (member, value) in &pairs {
+                write(member, key, out).map_err(|error| format!("{name}: {error}"))?;
+                write(value, "string", out)
+                    .map_err(|error| format!("{name}, {member}: {error}"))?;
+            }
+            Writer::new(out).end(map, 2 * pairs.len() as u32);
+        }
+    }
+    Ok(())
+}
+
+fn pairs(wanted: &Value) -> Option<Vec<(Value, Value)>> {
+    if let Value::Object(members) = wanted {
+        let members = members.iter();
+        let members = members.map(|(name, value)| (name.as_str().into(), value.clone()));
+        return Some(members.collect());
+    }
+    let pair = |pair: &Value| match pair.as_array()?.as_slice() {
+        [key, value] => Some((key.clone(), value.clone())),
+        _ => None,
+    };
+    wanted.as_array()?.iter().map(pair).collect()
+}
+
+fn write_body(wanted: &Value, out: &mut Vec<u8>) -> Result<(), NotAMessage> {
+    const ALLOWED: &str =
+        "body: it must be an object with one member: text, data, value or sequences";
+    let members = wanted.as_object().filter(|members| members.len() == 1);
+    let member = members.and_then(|members| members.iter().next());
+    let (kind, value) = member.ok_or(ALLOWED)?;
+    let list = || value.as_array().ok_or(ALLOWED);
+    match kind.as_str() {
+        "text" => {
+            let text = value.as_str().ok_or("body: the text must be a string")?;
+            data(text.as_bytes(), out);
+        }
+        "data" => {
+            for part in list()? {
+                let bytes = part
+                    .as_str()
+                    .and_then(|part| BASE64_STANDARD.decode(part).ok());
+                let bytes = bytes.ok_or("body: the parts of data must be base64")?;
+                data(&bytes, out);
+            }
+        }
+        "value" => {
+            Writer::new(out).descriptor(VALUE);
+            write(value, "string", out).map_err(|error| format!("body: {error}"))?;
+        }
+        "sequences" => {
+            for sequence in list()? {
+                Writer::new(out).descriptor(SEQUENCE);
+                let sequence = json!({ "list": sequence });
+                write(&sequence, "string", out).map_err(|error| format!("body: {error}"))?;
+            }
+        }
+        _ => return Err(ALLOWED.to_owned()),
+    }
+    Ok(())
+}
+
+fn data(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut writer = Writer::new(out);
+    writer.descriptor(DATA);
+    writer.binary(bytes);
+}
+
+/// The message with its encoding, for [`edit`] and [`encode`].
+pub(crate) fn editable(encoded: Vec<u8>) -> Result<AmqpMessage, DecodeError> {
+    let json = to_json(&encoded)?;
+    Ok(AmqpMessage {
+        amqp: Some(Bytes::from(encoded)),
+        ..json
+    })
+}
+
+#[cfg(test)]
+mod tests;

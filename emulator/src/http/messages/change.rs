@@ -1,0 +1,292 @@
+//! Messages are sent, sent again from where they are held, and acted on by their numbers.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::Value;
+use servicebus_broker::{
+    Act, Entity, Held, Message, ResubmitError, SendError, SequenceNumber, SubQueue,
+    resubmit as resubmit_held,
+};
+use servicebus_control_api::{
+    ActOnMessages, ActedOn, AmqpMessage, FailedMessage, Resubmit, SentMessages,
+};
+use tokio::task::yield_now;
+
+use super::amqp::{self, NotAMessage};
+use super::search::{self, Criteria, Place};
+use crate::http::Control;
+use crate::http::counts::{OfEntity, find};
+use crate::http::error::{ApiError, Asked, Body, Chosen};
+use crate::namespace::{Ids, Namespace, SharedEntity};
+
+/// Messages that one request changes.
+const LIMIT: usize = 1000;
+/// Messages that are changed before other tasks have their turn.
+const AT_ONCE: usize = 32;
+
+/// Sends one message, or several of which all or none are accepted.
+pub(crate) async fn send(
+    State(control): State<Control>,
+    Chosen(namespace): Chosen,
+    Asked(OfEntity { entity: address }): Asked<OfEntity>,
+    Body(sent): Body<Value>,
+) -> Result<(StatusCode, Json<SentMessages>), ApiError> {
+    let entity = target(&namespace, "entity", &address)?;
+    let sent = if let Value::Array(sent) = sent {
+        sent
+    } else {
+        vec![sent]
+    };
+    if !(1..=LIMIT).contains(&sent.len()) {
+        let allowed = format!("from 1 to {LIMIT} messages");
+        return Err(ApiError::not_allowed("body", sent.len(), allowed));
+    }
+    let mut ids = fresh_ids(&control);
+    let mut messages = Vec::with_capacity(sent.len());
+    for sent in sent {
+        let json = serde_json::from_value::<AmqpMessage>(sent).map_err(|error| {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            ApiError::new(status, "invalid-body", error.to_string())
+        })?;
+        messages.push(message(&json, &mut ids).map_err(not_a_message)?);
+    }
+    let sent = namespace.operate_as_inspector(&entity, |entity, cx| {
+        let sizes = messages.iter().map(Message::size);
+        let fits = sizes.sum::<u64>() <= entity.max_message_size();
+        fits.then(|| entity.send_batch(cx, messages))
+            .ok_or_else(|| entity.max_message_size())
+    });
+    let numbers = sent
+        .map_err(|most| {
+            let text = format!("the messages have more than {most} bytes, the most that it takes");
+            refused(&text)
+        })?
+        .map_err(|error| refused(&error.to_string()))?;
+    let sequence_numbers = numbers.into_iter().map(|number| number.map(|n| n.0));
+    let sequence_numbers = sequence_numbers.collect();
+    Ok((StatusCode::CREATED, Json(SentMessages { sequence_numbers })))
+}
+
+/// Sends messages again, each as a whole or not at all.
+pub(crate) async fn resubmit(
+    State(control): State<Control>,
+    Chosen(namespace): Chosen,
+    Body(wanted): Body<Resubmit>,
+) -> Result<Json<ActedOn>, ApiError> {
+    let (source, kind) = find(&namespace, &wanted.entity)?;
+    let to = match (&wanted.to, kind) {
+        (Some(to), _) => target(&namespace, "to", to)?,
+        (None, SubQueue::DeadLetter | SubQueue::TransferDeadLetter) => Arc::clone(&source),
+        (None, SubQueue::Active) => {
+            let allowed = "the address where they go, as their entity is no dead-letter queue";
+            return Err(ApiError::not_allowed("to", Value::Null, allowed));
+        }
+    };
+    let place = (&*source, kind);
+    let (numbers, more) = chosen(&namespace, place, wanted.numbers, wanted.filter).await?;
+    let mut ids = fresh_ids(&control);
+    let change = Change {
+        edit: wanted.edit,
+        keeps_original: wanted.keep_original,
+        new_message_id: wanted.new_message_id,
+    };
+    let mut acted = ActedOn {
+        more,
+        ..ActedOn::default()
+    };
+    for (index, number) in numbers.into_iter().enumerate() {
+        let sent = change.carry_out(&namespace, (&source, kind, number), &to, &mut ids);
+        note(&mut acted, number, sent);
+        if index % AT_ONCE == AT_ONCE - 1 {
+            yield_now().await;
+        }
+    }
+    Ok(Json(acted))
+}
+
+/// Deletes messages, dead-letters them, ends their locks or lets them be received.
+pub(crate) async fn act(
+    Chosen(namespace): Chosen,
+    Body(wanted): Body<ActOnMessages>,
+) -> Result<Json<ActedOn>, ApiError> {
+    let (entity, kind) = find(&namespace, &wanted.entity)?;
+    let act = match wanted.act.as_str() {
+        "delete" => Act::Delete,
+        "dead-letter" => Act::DeadLetter {
+            reason: wanted.reason,
+            description: wanted.description,
+        },
+        "lose-lock" => Act::LoseLock,
+        "activate" => Act::Activate,
+        other => {
+            let allowed = "delete, dead-letter, lose-lock or activate";
+            return Err(ApiError::not_allowed("act", other, allowed));
+        }
+    };
+    let place = (&*entity, kind);
+    let (numbers, more) = chosen(&namespace, place, wanted.numbers, wanted.filter).await?;
+    let mut acted = ActedOn {
+        more,
+        ..ActedOn::default()
+    };
+    for (index, number) in numbers.into_iter().enumerate() {
+        let done = namespace
+            .operate_as_inspector(&entity, |entity, cx| entity.act(cx, kind, number, &act));
+        note(&mut acted, number, done.map_err(|error| error.to_string()));
+        if index % AT_ONCE == AT_ONCE - 1 {
+            yield_now().await;
+        }
+    }
+    Ok(Json(acted))
+}
+
+/// How messages are sent again.
+struct Change {
+    edit: Option<Value>,
+    keeps_original: bool,
+    new_message_id: bool,
+}
+
+impl Change {
+    fn carry_out(
+        &self,
+        namespace: &Namespace,
+        (source, kind, number): (&Arc<SharedEntity>, SubQueue, SequenceNumber),
+        to: &Arc<SharedEntity>,
+        ids: &mut Ids,
+    ) -> Result<(), String> {
+        let found = namespace.read(source, |entity| entity.inspect_one(kind, number));
+        let found = found.ok_or_else(|| format!("there is no message {number}"))?;
+        let message = self.changed(&found.message, ids)?;
+        let check_size = |entity: &Entity| match entity.max_message_size() {
+            most if message.size() > most => Err(format!(
+                "it has {} bytes; '{}' takes at most {most}",
+                message.size(),
+                entity.path()
+            )),
+            _ => Ok(()),
+        };
+        namespace.read(to, check_size)?;
+        if self.keeps_original {
+            let sent = namespace.operate_as_inspector(to, |entity, cx| entity.send(cx, message));
+            let sent = sent.map_err(|error: SendError| error.to_string())?;
+            return sent
+                .map(drop)
+                .ok_or_else(|| ResubmitError::Duplicate.to_string());
+        }
+        let mut entities = vec![Arc::clone(source), Arc::clone(to)];
+        entities.sort_by_key(|entity| entity.id);
+        entities.dedup_by_key(|entity| entity.id);
+        let index = |entity: &SharedEntity| usize::from(entity.id != entities[0].id);
+        let held = Held {
+            entity: index(source),
+            kind,
+            number,
+        };
+        let target = index(to);
+        let sent = namespace.operate_together_as_inspector(&entities, |entities, cx| {
+            resubmit_held(entities, held, target, message, cx)
+        });
+        sent.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn changed(&self, found: &Message, ids: &mut Ids) -> Result<Message, NotAMessage> {
+        let mut encoded = Vec::with_capacity(found.size() as usize);
+        found.encode_as_sent(&mut encoded);
+        if self.edit.is_none() && !self.new_message_id {
+            let message = Message::parse(encoded.into(), ids);
+            return message.map_err(|error| error.to_string());
+        }
+        let mut json = amqp::editable(encoded).map_err(|error| error.to_string())?;
+        if let Some(edit) = &self.edit {
+            amqp::edit(&mut json, edit)?;
+        }
+        if self.new_message_id
+            && let Some(Value::Object(properties)) = &mut json.properties
+        {
+            properties.remove("message_id");
+        }
+        message(&json, ids)
+    }
+}
+
+fn message(json: &AmqpMessage, ids: &mut Ids) -> Result<Message, NotAMessage> {
+    let encoded = amqp::encode(json)?;
+    Message::parse(encoded.into(), ids).map_err(|error| error.to_string())
+}
+
+/// The numbers that a request is about, and whether there may be more of them.
+async fn chosen(
+    namespace: &Namespace,
+    (entity, kind): (&SharedEntity, SubQueue),
+    numbers: Option<Vec<u64>>,
+    filter: Option<String>,
+) -> Result<(Vec<SequenceNumber>, bool), ApiError> {
+    let filter = match (numbers, filter) {
+        (Some(numbers), None) if numbers.len() <= LIMIT => {
+            return Ok((numbers.into_iter().map(SequenceNumber).collect(), false));
+        }
+        (None, Some(filter)) => filter,
+        (numbers, _) => {
+            let allowed = format!("up to {LIMIT} numbers, or a filter as `where`, not both");
+            return Err(ApiError::not_allowed(
+                "numbers",
+                numbers.map(|numbers| numbers.len()),
+                allowed,
+            ));
+        }
+    };
+    let criteria = Criteria::new(None, None, Some(&filter), None)?;
+    let place = Place {
+        from: SequenceNumber(0),
+        newest_first: false,
+    };
+    let (found, next) = search::scan(namespace, entity, kind, place, &criteria, LIMIT).await;
+    let numbers = found
+        .iter()
+        .map(|found| found.broker_properties.sequence_number);
+    Ok((numbers.collect(), next.is_some()))
+}
+
+/// Where messages can be put: no dead-letter queue.
+fn target(
+    namespace: &Namespace,
+    field: &str,
+    address: &str,
+) -> Result<Arc<SharedEntity>, ApiError> {
+    let (entity, kind) = find(namespace, address)?;
+    match kind {
+        SubQueue::Active => Ok(entity),
+        SubQueue::DeadLetter | SubQueue::TransferDeadLetter => {
+            let allowed = "a queue, a topic or a subscription";
+            Err(ApiError::not_allowed(field, address, allowed))
+        }
+    }
+}
+
+fn fresh_ids(control: &Control) -> Ids {
+    let shared = &control.shared;
+    Ids::new(shared.options.seed, shared.next_connection().0)
+}
+
+fn note(acted: &mut ActedOn, number: SequenceNumber, done: Result<(), String>) {
+    let sequence_number = number.0;
+    match done {
+        Ok(()) => acted.done.push(sequence_number),
+        Err(message) => acted.failed.push(FailedMessage {
+            sequence_number,
+            message,
+        }),
+    }
+}
+
+fn not_a_message(error: NotAMessage) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", error)
+}
+
+fn refused(text: &str) -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "refused", text)
+}

@@ -1,0 +1,178 @@
+//! The stream of changes: how things are, whenever something has changed.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const CHANGES: &str = "/$emulator/v1/namespaces/sbemulatorns/changes";
+
+/// A client that reads changes.
+struct Reader(BufReader<TcpStream>);
+
+impl Reader {
+    fn open(bus: &Bus, path: &str, headers: &str) -> Self {
+        let mut stream = TcpStream::connect(bus.http.0).expect("it listens");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        Self(BufReader::new(stream))
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.0.read_line(&mut line).expect("in time");
+        (read > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// The status, when the head has been read.
+    fn status(&mut self) -> String {
+        let status = self.line().expect("a status");
+        while !self.line().expect("a head").is_empty() {}
+        status
+    }
+
+    /// The id and the data of the next event.
+    fn next(&mut self) -> Option<(u64, Value)> {
+        let mut id = None;
+        loop {
+            let line = self.line()?;
+            if let Some(text) = line.strip_prefix("id: ") {
+                id = Some(text.parse().expect("a number"));
+            }
+            if let Some(text) = line.strip_prefix("data: ") {
+                let data = serde_json::from_str(text).expect("JSON");
+                return Some((id?, data));
+            }
+        }
+    }
+
+    /// The first event that is like this.
+    fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let (_, data) = self.next().expect("the stream goes on");
+            if is(&data) {
+                return data;
+            }
+        }
+    }
+}
+
+fn send(bus: &Bus, entity: &str) {
+    let answer = bus
+        .http
+        .post(&format!("~/messages?entity={entity}"), &json!({}));
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+#[test]
+fn what_has_changed_is_told_as_it_is_now() {
+    let bus = Bus::with_queues(&["a", "b"]);
+    let mut reader = Reader::open(&bus, CHANGES, "");
+    assert_eq!(reader.status(), "HTTP/1.1 200 OK");
+    let (id, first) = reader.next().expect("an event");
+    assert_eq!(
+        (id, &first["position"], &first["many"]),
+        (0, &json!(0), &json!(true))
+    );
+    assert_eq!(
+        (&first["entities"], &first["clock"]["frozen"]),
+        (&json!(2), &json!(false))
+    );
+    send(&bus, "b");
+    let change = reader.until(|data| data["position"] == 1);
+    assert_eq!(change["many"], false);
+    assert_eq!(change["counts"][0]["path"], "b");
+    assert_eq!(change["counts"][0]["counts"]["active"], 1);
+    assert_eq!(change["counts"].as_array().map(Vec::len), Some(1));
+    bus.http.freeze();
+    reader.until(|data| data["clock"]["frozen"] == true);
+    let (mut peer, link) = bus.receiver("b");
+    peer.receive_one(&link);
+    let due = reader.until(|data| data["due"] != Value::Null);
+    assert_eq!(
+        (&due["due"]["kind"], &due["due"]["entity"]),
+        (&json!("lock-end"), &json!("b"))
+    );
+    assert_eq!(bus.http.queue("PUT", "c", None).status, 201);
+    reader.until(|data| data["entities"] == 3);
+}
+
+#[test]
+fn a_reader_that_comes_back_is_told_what_it_missed() {
+    let bus = Bus::with_queues(&["a", "b"]);
+    send(&bus, "a");
+    send(&bus, "b");
+    let mut reader = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
+    let (id, change) = reader.next().expect("an event");
+    assert_eq!((id, &change["many"]), (2, &json!(false)));
+    assert_eq!(change["counts"][0]["path"], "b");
+    assert_eq!(change["counts"].as_array().map(Vec::len), Some(1));
+    let mut stranger = Reader::open(&bus, CHANGES, "Last-Event-ID: 99\r\n");
+    let (_, change) = stranger.next().expect("an event");
+    assert_eq!(change["many"], true);
+}
+
+#[test]
+fn more_than_two_hundred_entities_are_many() {
+    let names: Vec<String> = (0..201).map(|n| format!("q{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bus = Bus::with_queues(&names);
+    send(&bus, "q0");
+    let mut reader = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
+    let (_, first) = reader.next().expect("an event");
+    assert_eq!(
+        (&first["many"], &first["counts"]),
+        (&json!(false), &json!([]))
+    );
+    names.iter().for_each(|name| send(&bus, name));
+    let mut late = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
+    let (_, change) = late.next().expect("an event");
+    assert_eq!(
+        (&change["many"], &change["counts"]),
+        (&json!(true), &json!([]))
+    );
+}
+
+#[test]
+fn a_seventeenth_reader_is_refused_until_another_goes() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut readers: Vec<Reader> = (0..16)
+        .map(|_| {
+            let mut reader = Reader::open(&bus, CHANGES, "");
+            assert_eq!(reader.status(), "HTTP/1.1 200 OK");
+            reader
+        })
+        .collect();
+    let refused = bus.http.get(CHANGES);
+    let said = refused.error_with(503, "too-many");
+    assert_eq!(said, "16 clients follow changes already, as many as may");
+    readers.pop();
+    let deadline = std::time::Instant::now() + TIMEOUT;
+    loop {
+        // The server hears of a client that has gone when it writes to it.
+        send(&bus, "q");
+        let mut next = Reader::open(&bus, CHANGES, "");
+        if next.status() == "HTTP/1.1 200 OK" {
+            return;
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "its place stays taken"
+        );
+    }
+}
+
+#[test]
+fn a_stream_ends_with_its_namespace() {
+    let bus = Bus::with_queues(&["q"]);
+    let second = "/$emulator/v1/namespaces/second";
+    assert_eq!(bus.http.request("PUT", second, None).status, 201);
+    let mut reader = Reader::open(&bus, &format!("{second}/changes"), "Connection: close\r\n");
+    assert_eq!(reader.status(), "HTTP/1.1 200 OK");
+    reader.next().expect("an event");
+    assert_eq!(bus.http.request("DELETE", second, None).status, 204);
+    while reader.line().is_some() {}
+}

@@ -1,0 +1,52 @@
+//! Who is connected: over what, with which links, and what these hold.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn connections(bus: &Bus) -> Vec<Value> {
+    let answer = bus.http.get("~/connections").ok();
+    answer["connections"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn a_connection_tells_of_its_links() {
+    let config = queues("", &[("q", ""), ("s", r#""RequiresSession":true"#)]);
+    let bus = Bus::configured(&config);
+    assert_eq!(connections(&bus), [] as [Value; 0]);
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("a"));
+    send_all(&mut peer, "s", &[("b", "cart")]);
+    let receiver = peer.receiver("q");
+    peer.receive_one(&receiver);
+    peer.credit(&receiver, 7);
+    peer.accept("s", "cart");
+    peer.node("q/$management");
+    peer.settle_down();
+    let [connection] = connections(&bus).try_into().expect("one connection");
+    assert_eq!(connection["client"], "worker-1");
+    assert_eq!(connection["transport"], "tcp");
+    let links = connection["links"].as_array().expect("a list");
+    let of = |role: &str, entity: &str| -> &Value {
+        let mut found = links
+            .iter()
+            .filter(|link| link["role"] == role && link["entity"] == entity);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no {role} of {entity}: {links:#?}"))
+    };
+    assert_eq!(of("sender", "q").get("credit"), None);
+    let receiver = of("receiver", "q");
+    assert_eq!(
+        (&receiver["credit"], &receiver["locks"]),
+        (&json!(7), &json!(1))
+    );
+    assert_eq!(of("receiver", "s")["session"], "cart");
+    assert_eq!(of("requests", "q")["node"], "$management");
+    peer.close();
+    let deadline = std::time::Instant::now() + TIMEOUT;
+    while connections(&bus) != [] as [Value; 0] {
+        assert!(std::time::Instant::now() < deadline, "it is still told");
+    }
+}

@@ -1,0 +1,110 @@
+//! Numbers for Prometheus.
+
+use serde_json::json;
+
+use crate::support::*;
+
+/// The text at a path.
+fn text(bus: &Bus, path: &str, headers: &str) -> String {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
+    bus.http.text(request.as_bytes())
+}
+
+#[test]
+fn messages_and_events_are_counted_by_entity_and_namespace() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let (mut peer, sender) = bus.sender("q");
+    for id in ["a", "b", "c"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("q");
+    let first = peer.receive_one(&receiver);
+    peer.complete(&first);
+    let second = peer.receive_one(&receiver);
+    peer.settle(&second, dead_lettered("broken", ""));
+    peer.settle_down();
+    for path in ["/$emulator/v1/metrics", "/metrics"] {
+        let metrics = text(&bus, path, "");
+        assert!(metrics.starts_with("HTTP/1.1 200 OK"), "{metrics}");
+        assert!(
+            metrics.contains("content-type: text/plain; version=0.0.4"),
+            "{metrics}"
+        );
+        let q = r#"namespace="sbemulatorns",entity="q",kind="queue""#;
+        let all = r#"namespace="sbemulatorns""#;
+        for line in [
+            "# TYPE servicebus_active_messages gauge".to_owned(),
+            "# TYPE servicebus_incoming_messages_total counter".to_owned(),
+            format!("servicebus_messages{{{q}}} 2"),
+            format!("servicebus_active_messages{{{q}}} 1"),
+            format!("servicebus_deadlettered_messages{{{q}}} 1"),
+            format!("servicebus_incoming_messages_total{{{q}}} 3"),
+            format!("servicebus_outgoing_messages_total{{{q}}} 2"),
+            format!("servicebus_complete_message_total{{{q}}} 1"),
+            format!(r#"servicebus_events_total{{{q},event="dead-lettered"}} 1"#),
+            format!("servicebus_namespace_messages{{{all}}} 2"),
+            format!("servicebus_namespace_incoming_messages_total{{{all}}} 3"),
+            format!("servicebus_active_connections{{{all}}} 1"),
+            "servicebus_entities_omitted 0".to_owned(),
+        ] {
+            assert!(
+                metrics.lines().any(|found| found == line),
+                "{line}\n{metrics}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_scheduled_message_comes_in_once() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.freeze();
+    let (mut peer, sender) = bus.sender("q");
+    peer.send(
+        &sender,
+        &Message::new("later").scheduled_at(client_now() + 60_000),
+    );
+    bus.http.advance(120.0);
+    let metrics = text(&bus, "/metrics", "");
+    let line =
+        r#"servicebus_incoming_messages_total{namespace="sbemulatorns",entity="q",kind="queue"} 1"#;
+    assert!(metrics.lines().any(|found| found == line), "{metrics}");
+}
+
+#[test]
+fn an_entity_of_that_name_is_still_an_entity() {
+    let bus = Bus::with_queues(&["metrics"]);
+    let versioned = text(&bus, "/metrics?api-version=2021-05", "");
+    assert!(versioned.starts_with("HTTP/1.1 401"), "{versioned}");
+    let shown = text(&bus, "/metrics", "Authorization: nothing\r\n");
+    assert!(shown.starts_with("HTTP/1.1 401"), "{shown}");
+    let foreign = bus
+        .http
+        .raw(b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(foreign.error(421).0, "unknown-host");
+}
+
+#[test]
+fn of_many_entities_the_first_thousand_are_told_and_the_sum_counts_all() {
+    let names: Vec<String> = (0..1002).map(|n| format!("q{n:04}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bus = Bus::with_queues(&names);
+    for queue in ["q0000", "q1001"] {
+        let sent = bus
+            .http
+            .post(&format!("~/messages?entity={queue}"), &json!({}));
+        assert_eq!(sent.status, 201);
+    }
+    let metrics = text(&bus, "/metrics", "");
+    let told = metrics
+        .lines()
+        .filter(|line| line.starts_with("servicebus_messages{"));
+    assert_eq!(told.count(), 1000);
+    for line in [
+        "servicebus_entities_omitted 2",
+        r#"servicebus_namespace_messages{namespace="sbemulatorns"} 2"#,
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}");
+    }
+}

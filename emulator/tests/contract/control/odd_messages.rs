@@ -1,0 +1,80 @@
+//! Messages that are deep, wide, long or no text: they are told, or refused with the reason, and nothing hangs.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn send(bus: &Bus, message: &str) -> Answer {
+    bus.http
+        .request("POST", "~/messages?entity=q", Some(message))
+}
+
+fn listed(bus: &Bus) -> Vec<Value> {
+    let answer = bus.http.get("~/messages?entity=q").ok();
+    answer["messages"].as_array().expect("a list").clone()
+}
+
+/// A message whose body is lists within lists.
+fn nested(depth: usize) -> String {
+    let (begin, end) = (r#"{"list":["#.repeat(depth), "]}".repeat(depth));
+    format!(r#"{{"body":{{"value":{begin}{end}}}}}"#)
+}
+
+#[test]
+fn a_value_may_nest_as_deep_as_amqp_lets_it() {
+    let bus = Bus::with_queues(&["q"]);
+    assert_eq!(send(&bus, &nested(20)).status, 201);
+    let deep = send(&bus, &nested(50));
+    let said = deep.error_with(400, "invalid-argument");
+    assert!(said.contains("nested deeper"), "{said}");
+    assert_eq!(send(&bus, &nested(100_000)).error(400).0, "invalid-body");
+    assert_eq!(listed(&bus).len(), 1);
+}
+
+#[test]
+fn as_many_properties_as_fit_are_told() {
+    let bus = Bus::with_queues(&["q"]);
+    let with = |count: usize| {
+        let members = (0..count).map(|n| (format!("p{n}"), Value::Null));
+        json!({ "application_properties": Value::Object(members.collect()) }).to_string()
+    };
+    assert_eq!(send(&bus, &with(4_000)).status, 201);
+    let shown = bus.http.get("~/messages/1?entity=q").ok();
+    let properties = shown["message"]["application_properties"].as_object();
+    assert_eq!(properties.map(serde_json::Map::len), Some(4_000));
+    assert_eq!(send(&bus, &with(10_000)).error(400).0, "invalid-argument");
+}
+
+#[test]
+fn one_long_line_shows_its_beginning_and_bytes_show_none() {
+    let bus = Bus::with_queues(&["q"]);
+    let line = "ü".repeat(100_000);
+    let sent = send(&bus, &json!({ "body": { "text": line } }).to_string());
+    assert_eq!(sent.status, 201);
+    assert_eq!(send(&bus, r#"{"body":{"data":["w7zDKA=="]}}"#).status, 201);
+    assert_eq!(send(&bus, r#"{"body":{"value":{"int":5}}}"#).status, 201);
+    let messages = listed(&bus);
+    assert_eq!(messages[0]["preview"], "ü".repeat(100));
+    assert_eq!(messages[1].get("preview"), None);
+    assert_eq!(messages[2].get("preview"), None);
+    let bytes = bus.http.get("~/messages/2?entity=q").ok();
+    assert_eq!(bytes["message"]["body"], json!({"data": ["w7zDKA=="]}));
+}
+
+#[test]
+fn names_with_slashes_are_one_name() {
+    let bus = Bus::with_queues(&["a/b"]);
+    let path = "~/messages?entity=a%2Fb";
+    assert_eq!(bus.http.post(path, &json!({})).status, 201);
+    let dead = json!({"entity": "a/b", "numbers": [1], "act": "dead-letter"});
+    assert_eq!(
+        bus.http.post("~/messages/act", &dead).ok()["done"],
+        json!([1])
+    );
+    for entity in ["a/b/$DeadLetterQueue", "a%2Fb%2F$DeadLetterQueue"] {
+        let shown = bus.http.get(&format!("~/messages/1?entity={entity}")).ok();
+        assert_eq!(shown["summary"]["sequence_number"], 1, "{entity}");
+    }
+    let unknown = bus.http.get("~/messages?entity=100%25");
+    assert_eq!(unknown.error(404).0, "not-found");
+}
