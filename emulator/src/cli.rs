@@ -2,6 +2,7 @@
 //!
 //! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
 
+mod health;
 mod report;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::access::{AccessOptions, ControlToken, HostName, Origin};
 use crate::options::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
+pub use health::{HealthOptions, run_health};
 pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
 
@@ -37,6 +39,8 @@ pub enum Command {
         /// Values for its parameters.
         parameters: BTreeMap<String, String>,
     },
+    /// To ask a running emulator whether it is healthy.
+    Health(HealthOptions),
     /// To print the lines that point `az` at an emulator.
     PrintEnv(RunOptions),
     /// To say what clients are set to that insist on the service's names.
@@ -100,6 +104,7 @@ impl Command {
                 file,
                 parameters: parameters.into_iter().collect(),
             },
+            Some(Verb::Health(options)) => Self::Health(options),
             Some(Verb::Run(arguments)) => Self::serving(arguments)?,
             Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
             None => Self::serving(cli.arguments)?,
@@ -186,6 +191,8 @@ enum Verb {
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = read_pair)]
         parameters: Vec<(String, String)>,
     },
+    /// Ask a running emulator whether it is healthy, and exit 1 where it is not or does not answer
+    Health(HealthOptions),
     /// Print what to set for code that insists on *.servicebus.windows.net, with the options that `run` is given: name,
     /// ports, connection string and authority
     ClientSettings(RunArguments),

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use servicebus_emulator::cli::{
-    Command, RunOptions, print_env, run_check, run_client_settings, run_import,
+    Command, HealthOptions, RunOptions, print_env, run_check, run_client_settings, run_health,
+    run_import,
 };
 use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
@@ -19,6 +20,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What is logged.
 const LOG_VARIABLE: &str = "SERVICEBUS_EMULATOR_LOG";
 
+/// An emulator that is not healthy.
+const UNHEALTHY: u8 = 1;
 /// Exit codes (interfaces.md); most bad arguments end in the parser, also with 2.
 const BAD_CONFIGURATION: u8 = 1;
 const BAD_ARGUMENTS: u8 = 2;
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
     let ended = match Command::from_process() {
         Command::Check(file) => check(&file),
         Command::Import { file, parameters } => import(&file, &parameters),
+        Command::Health(options) => health(&options),
         Command::PrintEnv(options) => print_environment(options),
         Command::ClientSettings(options) => client_settings(options),
         Command::Run(options) => run(options),
@@ -43,6 +47,12 @@ type Ended = Result<ExitCode, (u8, String)>;
 fn check(file: &Path) -> Ended {
     let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
     let _ = write!(io::stdout(), "{report}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn health(options: &HealthOptions) -> Ended {
+    let text = run_health(options).map_err(|message| (UNHEALTHY, message))?;
+    let _ = write!(io::stdout(), "{text}");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -112,6 +112,19 @@ fn it_is_small_and_says_what_it_is() {
 }
 
 #[test]
+fn the_engine_is_told_that_it_is_healthy() {
+    let container = Container::run(&["--env", "EMULATOR_HTTP_PORT=5301"]);
+    eventually("the engine says that it is healthy", || {
+        docker(&[
+            "inspect",
+            "--format",
+            "{{.State.Health.Status}}",
+            &container.0,
+        ]) == "healthy"
+    });
+}
+
+#[test]
 fn a_command_of_the_official_emulator_works_unchanged() {
     let file = std::env::current_dir().expect("there is a directory");
     let mount = format!("{}/fixtures/config/orders.json:{CONFIG}:ro", file.display());

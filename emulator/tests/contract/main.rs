@@ -54,6 +54,7 @@ mod process {
     mod arguments;
     mod client_settings;
     mod configuration;
+    mod health;
     mod ready;
     mod stop;
 }

@@ -1,0 +1,46 @@
+//! `servicebus-emulator health`: what a container engine asks the image with.
+
+use std::net::TcpListener;
+
+use crate::support::*;
+
+#[test]
+fn a_running_emulator_is_healthy() {
+    let process = Process::start(&[]);
+    let port = process.address("http").port().to_string();
+    let arguments = ["health", "--host", "127.0.0.1", "--http-port", &port];
+    let output = run(&arguments, &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text.contains(r#""status":"healthy""#), "{text}");
+    let variables = [
+        ("SERVICEBUS_EMULATOR_HOST", "0.0.0.0"),
+        ("EMULATOR_HTTP_PORT", port.as_str()),
+    ];
+    let output = run(&["health"], &variables);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn what_does_not_answer_is_not_healthy() {
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = unused.local_addr().expect("it has an address").port();
+    drop(unused);
+    let port = port.to_string();
+    let output = run(
+        &["health", "--host", "127.0.0.1", "--http-port", &port],
+        &[],
+    );
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let expected = format!("no emulator answers at 127.0.0.1:{port}: ");
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn a_port_that_no_emulator_has_is_a_bad_argument() {
+    for port in ["0", "http"] {
+        let output = run(&["health", "--http-port", port], &[]);
+        assert_eq!(output.status.code(), Some(2), "{port}: {output:?}");
+    }
+}
