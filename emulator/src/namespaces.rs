@@ -381,7 +381,11 @@ impl Namespaces {
 
     fn of_key(&self, name: &str) -> Option<Arc<Namespace>> {
         let served = self.served();
-        served.get(served.keys.get(name)?)
+        if let Some(number) = served.keys.get(name) {
+            return served.get(number);
+        }
+        let mut all = served.all.values().map(|entry| &entry.namespace);
+        all.find(|namespace| namespace.has_added_key(name)).cloned()
     }
 }
 

@@ -59,8 +59,9 @@ impl ResourceState {
             notes: notes.map(|notes| notes.chars().take(MAX_NOTES).collect()),
         };
         let shown = lock.json();
+        let key = lock.id.to_ascii_lowercase();
         let mut locks = self.locks.lock();
-        if locks.len() >= MAX_LOCKS {
+        if locks.len() >= MAX_LOCKS && !locks.contains_key(&key) {
             let text = format!("There are {MAX_LOCKS} locks already.");
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
@@ -68,7 +69,7 @@ impl ResourceState {
                 text,
             ));
         }
-        locks.insert(lock.id.to_ascii_lowercase(), lock);
+        locks.insert(key, lock);
         Ok(shown)
     }
 
@@ -121,4 +122,29 @@ fn lock_id(scope: &str, name: &str) -> String {
 fn is_within(id: &str, scope: &str) -> bool {
     let rest = id.strip_prefix(scope);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn at_the_limit_a_lock_is_changed_and_none_is_added() {
+        let state = ResourceState::default();
+        let put = |name: &str, notes: &str| {
+            let body = json!({"properties": {"level": "ReadOnly", "notes": notes}});
+            state.put_lock("/subscriptions/s", name, &body)
+        };
+        for index in 0..MAX_LOCKS {
+            put(&format!("lock-{index}"), "first").unwrap();
+        }
+        let refusal = put("one-more", "").unwrap_err();
+        assert_eq!(refusal.code, "LockLimitReached");
+        put("LOCK-7", "second").unwrap();
+        let changed = state.lock("/subscriptions/s", "lock-7").unwrap();
+        assert_eq!(changed["properties"]["notes"], "second");
+        assert_eq!(state.locks("/subscriptions/s").len(), MAX_LOCKS);
+    }
 }

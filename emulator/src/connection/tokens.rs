@@ -66,7 +66,7 @@ impl ClientConnection {
         else {
             return false;
         };
-        match namespace.config.policy().accept_plain(response) {
+        match namespace.with_policy(None, |policy| policy.accept_plain(response)) {
             Ok((name, claims)) => {
                 if self.client.namespace.is_none() {
                     self.client.belong_to(namespace);

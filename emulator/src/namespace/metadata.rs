@@ -1,6 +1,7 @@
 //! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
 //! API shows as it was given, with the keys that hold at the entity alone.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
@@ -121,20 +122,33 @@ impl Namespace {
         ask: impl FnOnce(&Policy<'_>) -> T,
     ) -> T {
         let entity_keys = address.map(|address| self.entity_keys(address));
-        let mut entity_keys = entity_keys.unwrap_or_default();
-        for rule in self.added_rules.lock().iter() {
-            entity_keys.extend(rule.keys());
+        let mut keys = Cow::Borrowed(&self.config.keys[..]);
+        let added = self.added_rules.lock();
+        if !added.is_empty() {
+            let added = added.iter().flat_map(AuthorizationRule::keys);
+            keys.to_mut().extend(added);
         }
+        drop(added);
         ask(&Policy {
-            entity_keys: &entity_keys,
+            keys: &keys,
+            entity_keys: &entity_keys.unwrap_or_default(),
             ..self.config.policy()
         })
+    }
+
+    /// Whether a key of this name was added to those of the configuration.
+    pub(crate) fn has_added_key(&self, name: &str) -> bool {
+        let added = self.added_rules.lock();
+        added.iter().any(|rule| rule.key_name == name)
     }
 
     /// The names of all keys by which clients may come: of the namespace and of its entities.
     pub(crate) fn key_names(&self) -> BTreeSet<String> {
         let own = self.config.keys.iter().map(|key| key.name.clone());
         let mut names = BTreeSet::from_iter(own);
+        let added = self.added_rules.lock();
+        names.extend(added.iter().map(|rule| rule.key_name.clone()));
+        drop(added);
         for entity in self.entities() {
             entity.metadata(|metadata| {
                 let rules = metadata.authorization_rules().iter();

@@ -252,30 +252,15 @@ fn what_is_not_there_or_not_served_is_told() {
 fn names_of_subscriptions_and_groups_are_such_as_there_could_be() {
     let manager = Manager::with_queues(&["q"]);
     let long = "g".repeat(91);
+    let other = "99999999-0000-0000-0000-000000000001";
     for (subscription, group, code) in [
         ("anyone", "g", Some("InvalidSubscriptionId")),
         ("00000000-0000", "g", Some("InvalidSubscriptionId")),
-        ("99999999-0000-0000-0000-000000000001", "g", None),
-        (
-            "99999999-0000-0000-0000-000000000001",
-            "(gröup)_1.x-y",
-            None,
-        ),
-        (
-            "99999999-0000-0000-0000-000000000001",
-            "a%20group",
-            Some("InvalidResourceGroup"),
-        ),
-        (
-            "99999999-0000-0000-0000-000000000001",
-            "group.",
-            Some("InvalidResourceGroup"),
-        ),
-        (
-            "99999999-0000-0000-0000-000000000001",
-            &long,
-            Some("InvalidResourceGroup"),
-        ),
+        (other, "g", None),
+        (other, "(gröup)_1.x-y", None),
+        (other, "a%20group", Some("InvalidResourceGroup")),
+        (other, "group.", Some("InvalidResourceGroup")),
+        (other, &long, Some("InvalidResourceGroup")),
     ] {
         let group = group.replace('ö', "%C3%B6");
         let path =
@@ -428,6 +413,30 @@ fn keys_are_made_shown_and_made_anew() {
         refused(wrong),
         (400, "MessagingGatewayBadRequest".to_owned())
     );
+}
+
+#[test]
+fn a_key_that_was_added_signs_in_with_sasl_plain() {
+    let manager = Manager::with_queues(&["q"]);
+    let rights = json!({"rights": ["Send"]});
+    manager.put("/authorizationRules/sender", rights);
+    let keys = "/authorizationRules/sender/listKeys";
+    let (_, keys) = manager.ask("POST", keys, None);
+    let sign_in = |key: &str| {
+        let mut peer = Peer::connect(manager.0.amqp);
+        let response = format!("\0sender\0{key}");
+        let outcome = peer.sasl("PLAIN", response.as_bytes());
+        (outcome, peer)
+    };
+    assert_eq!(sign_in("wrong").0, 1);
+    for kind in ["primaryKey", "secondaryKey"] {
+        let (accepted, mut peer) = sign_in(keys[kind].as_str().unwrap());
+        assert_eq!(accepted, 0);
+        peer.introduce(&Open::default());
+        peer.send_to("q", &Message::new("m"));
+        let refusal = peer.refused(&Attach::receiver("q"));
+        assert_eq!(refusal.condition, "amqp:unauthorized-access");
+    }
 }
 
 #[test]
