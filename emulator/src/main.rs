@@ -12,7 +12,9 @@ use servicebus_emulator::cli::{
 };
 use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -192,16 +194,21 @@ fn log_to_stderr() -> Result<(), String> {
         || "warn".into(),
         |asked| asked.to_string_lossy().into_owned(),
     );
-    let filter = EnvFilter::try_new(&asked).map_err(|error| {
+    let directives = asked.split(',').map(str::trim);
+    let directives = Vec::from_iter(directives.filter(|directive| !directive.is_empty()));
+    let filter = directives.join(",").parse::<Targets>();
+    let filter = filter.map_err(|error| {
         format!(
             "{LOG_VARIABLE} is {asked:?}: {error}; allowed: off, error, warn, info, debug or trace, also for single \
              targets, as in servicebus_emulator=debug"
         )
     })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr)
+        .with_writer(io::stderr);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
         .init();
     Ok(())
 }
