@@ -91,77 +91,48 @@ async fn namespace() -> ServiceBus {
     servicebus
 }
 
+/// A failing assertion, and the request of the control API that must say the same.
+macro_rules! same {
+    ($it:expr, $assertion:expr, $($request:tt)+) => {
+        same($it, $assertion, json!($($request)+)).await
+    };
+}
+
 #[tokio::test]
 async fn what_is_in_a_queue() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
     let dead = || orders.expect_dead_lettered().within(SHORT);
-    same(
-        it,
-        dead().reason("Expired"),
-        json!({"kind": "dead_lettered", "entity": "orders", "reason": "Expired"}),
-    )
-    .await;
+    same!(it, dead().reason("Expired"), {"kind": "dead_lettered", "entity": "orders", "reason": "Expired"});
     let negative = dead()
         .description(contains("positive"))
         .body_json(json!({"total": -1}))
         .count(2);
-    same(
-        it,
-        negative,
-        json!({
-            "kind": "dead_lettered", "entity": "orders", "description": {"contains": "positive"},
-            "body_json": {"total": -1}, "count": 2,
-        }),
-    )
-    .await;
+    same!(it, negative, {
+        "kind": "dead_lettered", "entity": "orders", "description": {"contains": "positive"}, "body_json": {"total": -1}, "count": 2
+    });
     let rejected = orders
         .expect_not_dead_lettered()
         .reason("Rejected")
         .within(SHORT);
-    same(
-        it,
-        rejected,
-        json!({"kind": "not_dead_lettered", "entity": "orders", "reason": "Rejected"}),
-    )
-    .await;
+    same!(it, rejected, {"kind": "not_dead_lettered", "entity": "orders", "reason": "Rejected"});
     let deferred = orders
         .expect_deferred()
         .body_json(json!({"total": 4}))
         .within(SHORT);
-    same(
-        it,
-        deferred,
-        json!({"kind": "deferred", "entity": "orders", "body_json": {"total": 4}}),
-    )
-    .await;
+    same!(it, deferred, {"kind": "deferred", "entity": "orders", "body_json": {"total": 4}});
     let deferred = orders.expect_not_deferred().message_id("o-3").within(SHORT);
-    same(
-        it,
-        deferred,
-        json!({"kind": "not_deferred", "entity": "orders", "message_id": "o-3"}),
-    )
-    .await;
+    same!(it, deferred, {"kind": "not_deferred", "entity": "orders", "message_id": "o-3"});
     let scheduled = orders
         .expect_scheduled()
         .due_in(Duration::from_secs(60))
         .within(SHORT);
-    same(
-        it,
-        scheduled,
-        json!({"kind": "scheduled", "entity": "orders", "due_in": 60}),
-    )
-    .await;
+    same!(it, scheduled, {"kind": "scheduled", "entity": "orders", "due_in": 60});
     let tolerant = orders
         .expect_not_scheduled()
         .due_in(Duration::from_secs(600));
     let tolerant = tolerant.tolerance(Duration::from_secs(30)).within(SHORT);
-    same(
-        it,
-        tolerant,
-        json!({"kind": "not_scheduled", "entity": "orders", "due_in": 600, "tolerance": 30}),
-    )
-    .await;
+    same!(it, tolerant, {"kind": "not_scheduled", "entity": "orders", "due_in": 600, "tolerance": 30});
     let counts = orders
         .expect_message_count()
         .active(9)
@@ -170,27 +141,12 @@ async fn what_is_in_a_queue() {
         .within(SHORT);
     let request = json!({"kind": "message_count", "entity": "orders", "active": 9, "dead_letter": 0, "locked": 1});
     same(it, counts, request).await;
-    same(
-        it,
-        orders.expect_empty().within(SHORT),
-        json!({"kind": "empty", "entity": "orders"}),
-    )
-    .await;
+    same!(it, orders.expect_empty().within(SHORT), {"kind": "empty", "entity": "orders"});
     let dead = orders.dead_letters().expect_empty().within(SHORT);
-    same(
-        it,
-        dead,
-        json!({"kind": "empty", "entity": "orders/$DeadLetterQueue"}),
-    )
-    .await;
+    same!(it, dead, {"kind": "empty", "entity": "orders/$DeadLetterQueue"});
     let locked = orders.receive().await;
     let busy = orders.expect_not_deferred().message_id("o-3").within(SHORT);
-    same(
-        it,
-        busy,
-        json!({"kind": "not_deferred", "entity": "orders", "message_id": "o-3"}),
-    )
-    .await;
+    same!(it, busy, {"kind": "not_deferred", "entity": "orders", "message_id": "o-3"});
     locked.release().await;
 }
 
@@ -198,127 +154,47 @@ async fn what_is_in_a_queue() {
 async fn what_is_on_record() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
-    same(
-        it,
-        orders.expect_completed().count(2).within(SHORT),
-        json!({"kind": "completed", "entity": "orders", "count": 2}),
-    )
-    .await;
+    same!(it, orders.expect_completed().count(2).within(SHORT), {"kind": "completed", "entity": "orders", "count": 2});
     let near = orders.expect_completed().message_id("o-44").within(SHORT);
-    same(
-        it,
-        near,
-        json!({"kind": "completed", "entity": "orders", "message_id": "o-44"}),
-    )
-    .await;
+    same!(it, near, {"kind": "completed", "entity": "orders", "message_id": "o-44"});
     let body = orders
         .expect_completed()
         .body("{\"total\":3}")
         .within(SHORT);
-    same(
-        it,
-        body,
-        json!({"kind": "completed", "entity": "orders", "body": "{\"total\":3}"}),
-    )
-    .await;
+    same!(it, body, {"kind": "completed", "entity": "orders", "body": "{\"total\":3}"});
     let json = orders
         .expect_not_completed()
         .body_json(json!({"total": 2}))
         .within(SHORT);
-    same(
-        it,
-        json,
-        json!({"kind": "not_completed", "entity": "orders", "body_json": {"total": 2}}),
-    )
-    .await;
+    same!(it, json, {"kind": "not_completed", "entity": "orders", "body_json": {"total": 2}});
     let to = orders
         .expect_delivered()
         .to("worker")
         .at_least(2)
         .within(SHORT);
-    same(
-        it,
-        to,
-        json!({"kind": "delivered", "entity": "orders", "to": "worker", "at_least": 2}),
-    )
-    .await;
+    same!(it, to, {"kind": "delivered", "entity": "orders", "to": "worker", "at_least": 2});
     let delivered = orders.expect_not_delivered().to("the test").within(SHORT);
-    same(
-        it,
-        delivered,
-        json!({"kind": "not_delivered", "entity": "orders", "to": "the test"}),
-    )
-    .await;
-    same(
-        it,
-        orders.expect_abandoned().times(2).within(SHORT),
-        json!({"kind": "abandoned", "entity": "orders", "times": 2}),
-    )
-    .await;
-    same(
-        it,
-        orders.expect_not_abandoned().within(SHORT),
-        json!({"kind": "not_abandoned", "entity": "orders"}),
-    )
-    .await;
-    same(
-        it,
-        orders.expect_lock_renewed().within(SHORT),
-        json!({"kind": "lock_renewed", "entity": "orders"}),
-    )
-    .await;
-    same(
-        it,
-        orders.expect_expired().within(SHORT),
-        json!({"kind": "expired", "entity": "orders"}),
-    )
-    .await;
+    same!(it, delivered, {"kind": "not_delivered", "entity": "orders", "to": "the test"});
+    same!(it, orders.expect_abandoned().times(2).within(SHORT), {"kind": "abandoned", "entity": "orders", "times": 2});
+    same!(it, orders.expect_not_abandoned().within(SHORT), {"kind": "not_abandoned", "entity": "orders"});
+    same!(it, orders.expect_lock_renewed().within(SHORT), {"kind": "lock_renewed", "entity": "orders"});
+    same!(it, orders.expect_expired().within(SHORT), {"kind": "expired", "entity": "orders"});
     let source = servicebus.queue("source");
     let forwarded = source.expect_forwarded().to("audit").within(SHORT);
-    same(
-        it,
-        forwarded,
-        json!({"kind": "forwarded", "entity": "source", "to": "audit"}),
-    )
-    .await;
+    same!(it, forwarded, {"kind": "forwarded", "entity": "source", "to": "audit"});
     let forwarded = source.expect_not_forwarded().within(SHORT);
-    same(
-        it,
-        forwarded,
-        json!({"kind": "not_forwarded", "entity": "source"}),
-    )
-    .await;
+    same!(it, forwarded, {"kind": "not_forwarded", "entity": "source"});
     let mut locked = orders.receive().await;
     locked.renew_lock().await;
-    same(
-        it,
-        orders.expect_lock_not_renewed().within(SHORT),
-        json!({"kind": "lock_not_renewed", "entity": "orders"}),
-    )
-    .await;
+    same!(it, orders.expect_lock_not_renewed().within(SHORT), {"kind": "lock_not_renewed", "entity": "orders"});
     servicebus.clock().advance(Duration::from_secs(61)).await;
     locked.complete().result().await.unwrap_err();
     let late = orders.expect_completed().message_id("o-4").within(SHORT);
-    same(
-        it,
-        late,
-        json!({"kind": "completed", "entity": "orders", "message_id": "o-4"}),
-    )
-    .await;
+    same!(it, late, {"kind": "completed", "entity": "orders", "message_id": "o-4"});
     let sends = orders.expect_unsettled_sends().at_least(5).within(SHORT);
-    same(
-        it,
-        sends,
-        json!({"kind": "unsettled_sends", "entity": "orders", "at_least": 5}),
-    )
-    .await;
+    same!(it, sends, {"kind": "unsettled_sends", "entity": "orders", "at_least": 5});
     let sends = orders.expect_unsettled_sends().at_most(0).within(SHORT);
-    same(
-        it,
-        sends,
-        json!({"kind": "unsettled_sends", "entity": "orders", "at_most": 0}),
-    )
-    .await;
+    same!(it, sends, {"kind": "unsettled_sends", "entity": "orders", "at_most": 0});
     let expired = servicebus.queue("target");
     expired
         .send(
@@ -328,12 +204,7 @@ async fn what_is_on_record() {
         )
         .await;
     servicebus.clock().advance(Duration::from_secs(6)).await;
-    same(
-        it,
-        expired.expect_not_expired().within(SHORT),
-        json!({"kind": "not_expired", "entity": "target"}),
-    )
-    .await;
+    same!(it, expired.expect_not_expired().within(SHORT), {"kind": "not_expired", "entity": "target"});
 }
 
 #[tokio::test]
@@ -344,7 +215,7 @@ async fn sessions_receivers_and_topics() {
         .expect_session_order("s-1")
         .bodies(["pay", "add"])
         .within(SHORT);
-    same(it, order, json!({"kind": "session_order", "entity": "carts", "session": "s-1", "bodies": ["pay", "add"]})).await;
+    same!(it, order, {"kind": "session_order", "entity": "carts", "session": "s-1", "bodies": ["pay", "add"]});
     let state = |state: &str, value: Value| {
         let mut request = json!({"kind": "session_state", "entity": "carts", "session": "s-1"});
         request[state] = value;
@@ -367,52 +238,23 @@ async fn sessions_receivers_and_topics() {
     same(it, expect().set(false), state("set", json!(false))).await;
     let orders = servicebus.queue("orders");
     let none = orders.expect_session_state("s-1").within(SHORT);
-    same(
-        it,
-        none,
-        json!({"kind": "session_state", "entity": "orders", "session": "s-1"}),
-    )
-    .await;
-    same(
-        it,
-        orders.expect_attached().to("worker").count(2).within(SHORT),
-        json!({"kind": "attached", "entity": "orders", "to": "worker", "count": 2}),
-    )
-    .await;
+    same!(it, none, {"kind": "session_state", "entity": "orders", "session": "s-1"});
+    let attached = orders.expect_attached().to("worker").count(2).within(SHORT);
+    same!(it, attached, {"kind": "attached", "entity": "orders", "to": "worker", "count": 2});
     let eu = servicebus.subscription("prices", "eu");
-    same(
-        it,
-        eu.expect_completed().within(SHORT),
-        json!({"kind": "completed", "entity": "prices/Subscriptions/eu"}),
-    )
-    .await;
+    same!(it, eu.expect_completed().within(SHORT), {"kind": "completed", "entity": "prices/Subscriptions/eu"});
     let prices = servicebus.topic("prices");
     let unsettled = servicebus_harness::assertion::UnsettledSends::of(&prices);
-    same(
-        it,
-        unsettled.at_least(7).within(SHORT),
-        json!({"kind": "unsettled_sends", "entity": "prices", "at_least": 7}),
-    )
-    .await;
+    same!(it, unsettled.at_least(7).within(SHORT), {"kind": "unsettled_sends", "entity": "prices", "at_least": 7});
     let counts = servicebus_harness::assertion::MessageCount::of(&prices);
-    same(
-        it,
-        counts.scheduled(1).within(SHORT),
-        json!({"kind": "message_count", "entity": "prices", "scheduled": 1}),
-    )
-    .await;
+    same!(it, counts.scheduled(1).within(SHORT), {"kind": "message_count", "entity": "prices", "scheduled": 1});
     let unknown = servicebus.queue("ordres").expect_empty().within(SHORT);
-    same(it, unknown, json!({"kind": "empty", "entity": "ordres"})).await;
+    same!(it, unknown, {"kind": "empty", "entity": "ordres"});
     let unknown = servicebus
         .subscription("prices", "us")
         .expect_empty()
         .within(SHORT);
-    same(
-        it,
-        unknown,
-        json!({"kind": "empty", "entity": "prices/subscriptions/us"}),
-    )
-    .await;
+    same!(it, unknown, {"kind": "empty", "entity": "prices/subscriptions/us"});
 }
 
 #[tokio::test]
