@@ -19,6 +19,8 @@ mod messages;
 mod metrics;
 mod namespaces;
 mod operations;
+#[cfg(feature = "cli")]
+mod page;
 mod process;
 mod routes;
 mod sessions;
@@ -119,10 +121,17 @@ impl Control {
             };
             router = router.route(route.path, handler.layer(in_time.clone()));
         }
-        router
+        #[cfg(feature = "cli")]
+        let router = router
+            .route("/$emulator", any(page::redirect))
+            .route("/$emulator/", any(page::show))
+            .route("/$emulator/{*rest}", any(page::show));
+        #[cfg(not(feature = "cli"))]
+        let router = router
             .route("/$emulator", any(error::no_such_route))
             .route("/$emulator/", any(error::no_such_route))
-            .route("/$emulator/{*rest}", any(error::no_such_route))
+            .route("/$emulator/{*rest}", any(error::no_such_route));
+        router
             .fallback(beside)
             .method_not_allowed_fallback(error::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
@@ -175,6 +184,10 @@ async fn beside(
     State(messages): State<Arc<MessagesApi>>,
     request: Request,
 ) -> Response {
+    #[cfg(feature = "cli")]
+    if page::is_wanted(&request) {
+        return page::redirect().await;
+    }
     let (head, body) = request.into_parts();
     if metrics::are_meant(&head) {
         return metrics::show(State(shared)).await.into_response();

@@ -41,6 +41,7 @@ mod control {
     mod odd_messages;
     mod openapi;
     mod operations;
+    mod page;
     mod queues;
     mod sessions;
     mod settled;

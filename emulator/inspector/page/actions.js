@@ -1,0 +1,204 @@
+// What can be done to messages: sent, sent again, dead-lettered, deleted, and so on. More than one asks first.
+
+import { useState } from "preact/hooks";
+import { go, place } from "./address.js";
+import { useAnswer } from "./ask.js";
+import { count, parts } from "./format.js";
+import { html } from "./html.js";
+import { Confirm, Copy, Dialog, save } from "./parts.js";
+import { act, ask, namespace, notice, source } from "./state.js";
+
+const LIMIT = 1000;
+
+/** What was done, of an answer that says it. @param {string} done @param {any} answer */
+function tell(done, answer) {
+  const failed = answer?.failed ?? [];
+  if (failed.length > 0) notice.value = { text: `${count(failed.length, "message")} could not be: ${failed[0].message}`, bad: true };
+  else if (answer) notice.value = { text: `${done}: ${count((answer.done ?? []).length, "message")}${answer.more ? ", and there are more" : ""}`, bad: false };
+}
+
+/** To everything that the list shows. @param {{path: string, where: string, state: string}} props */
+export function Actions({ path, where, state }) {
+  const [asked, setAsked] = useState(/** @type {any} */ (null));
+  const { data } = useAnswer("/messages", { entity: path, state, limit: 1 });
+  if (source.recorded) return null;
+  const [entity, part] = parts(path);
+  const filter = where || "1=1";
+  const which = where ? `those that match ${where}` : `all ${count(data?.total ?? 0, "message")}`;
+  const verbs = [
+    { title: "Delete", run: () => ask("POST", "/messages/act", { body: { entity: path, where: filter, act: "delete" } }), done: "Deleted" },
+    part
+      ? { title: "Resubmit", run: () => ask("POST", "/messages/resubmit", { body: { entity: path, where: filter } }), done: "Sent again" }
+      : { title: "Dead-letter", run: () => ask("POST", "/messages/act", { body: { entity: path, where: filter, act: "dead-letter" } }), done: "Dead-lettered" },
+  ];
+  return html`
+    <div class="bar" role="group" aria-label="All messages of the list">
+      ${verbs.map((verb) => html`<button disabled=${!data?.total || state} onClick=${() => setAsked(verb)}>${verb.title} ${where ? "what matches" : "all"}…</button>`)}
+    </div>
+    ${asked && html`<${Confirm} title=${`${asked.title} messages`} yes=${asked.title} close=${() => setAsked(null)}
+      question=${`${asked.title} ${which} of ${entity}${part && ` (${part.replaceAll("-", " ")} queue)`}? Up to ${LIMIT} at once.`}
+      act=${async () => tell(asked.done, await act(asked.done, asked.run))} />`}`;
+}
+
+/** To one message. @param {{path: string, summary: any, edit: () => void}} props */
+export function One({ path, summary, edit }) {
+  const [asked, setAsked] = useState(false);
+  if (source.recorded) return null;
+  const numbers = [summary.sequence_number];
+  const [entity, part] = parts(path);
+  const run = (/** @type {string} */ verb, /** @type {string} */ done) => async () =>
+    tell(done, await act(done, () => ask("POST", "/messages/act", { body: { entity: path, numbers, act: verb } })));
+  const resubmit = async () => tell("Sent again", await act("Sent again", () => ask("POST", "/messages/resubmit", { body: { entity: path, numbers } })));
+  const is = (/** @type {string[]} */ ...states) => states.includes(summary.state);
+  return html`
+    <div class="bar" role="group" aria-label="The message">
+      ${part && html`<button onClick=${resubmit}>Resubmit</button>`}
+      <button onClick=${edit}>${part ? "Repair and resubmit…" : "Edit a copy…"}</button>
+      ${is("locked") && html`<button onClick=${run("lose-lock", "Took the lock away")}>Take the lock away</button>`}
+      ${is("scheduled", "deferred") && html`<button onClick=${run("activate", "Activated")}>Activate</button>`}
+      ${!part && is("active", "deferred") && html`<button onClick=${run("dead-letter", "Dead-lettered")}>Dead-letter</button>`}
+      <button onClick=${() => setAsked(true)}>Delete…</button>
+    </div>
+    ${asked && html`<${Confirm} title="Delete the message" yes="Delete" close=${() => setAsked(false)} act=${run("delete", "Deleted")}
+      question=${`Delete message ${summary.sequence_number} of ${entity}? It is not dead-lettered.`} />`}`;
+}
+
+/** Changes a message before it is sent again. @param {{path: string, held: any, close: () => void}} props */
+export function Edit({ path, held, close }) {
+  const { amqp, ...message } = held.message;
+  const [entity, part] = parts(path);
+  const [text, setText] = useState(JSON.stringify(readable(message), null, 2));
+  const [to, setTo] = useState(entity);
+  const [problem, setProblem] = useState("");
+  const send = async () => {
+    let edited;
+    try {
+      edited = JSON.parse(text);
+    } catch (error) {
+      setProblem(`this is no JSON: ${/** @type {Error} */ (error).message}`);
+      return;
+    }
+    const numbers = [held.summary.sequence_number];
+    const body = { entity: path, numbers, to: to === entity ? undefined : to, edit: patch(readable(message), edited), keep_original: !part };
+    const answer = await act("Sent again", () => ask("POST", "/messages/resubmit", { body }));
+    if (answer) {
+      tell("Sent again", answer);
+      close();
+      if (part) go({ namespace: namespace.value, entity, part });
+    }
+  };
+  return html`
+    <${Dialog} title=${part ? "Repair and resubmit" : "Send a changed copy"} close=${close}>
+      <label>To <input value=${to} onInput=${(/** @type {any} */ e) => setTo(e.currentTarget.value)} /></label>
+      <label>Message <textarea class="code" rows="18" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.currentTarget.value)}></textarea></label>
+      ${problem && html`<p class="bad" role="alert">${problem}</p>`}
+      <div class="buttons"><button onClick=${close}>Cancel</button><button class="primary" onClick=${send}>Send</button></div>
+    <//>`;
+}
+
+/** A message with its body as text where it is text. @param {any} message */
+function readable(message) {
+  const data = message.body?.data;
+  if (!data) return message;
+  try {
+    const all = Uint8Array.from(data.map(atob).join(""), (/** @type {string} */ it) => it.charCodeAt(0));
+    return { ...message, body: { text: new TextDecoder("utf-8", { fatal: true }).decode(all) } };
+  } catch {
+    return message;
+  }
+}
+
+/** What turns one value into another (RFC 7386). @param {any} from @param {any} to @returns {any} */
+export function patch(from, to) {
+  if (!isObject(from) || !isObject(to)) return to;
+  /** @type {Record<string, any>} */
+  const changes = {};
+  for (const key of Object.keys(from)) if (!(key in to)) changes[key] = null;
+  for (const [key, value] of Object.entries(to)) {
+    if (JSON.stringify(from[key]) !== JSON.stringify(value)) changes[key] = patch(from[key], value);
+  }
+  return changes;
+}
+
+/** @param {any} value */
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Sends or schedules a new message. @param {{path: string}} props */
+export function Send({ path }) {
+  const [open, setOpen] = useState(false);
+  const [entity, part] = parts(path);
+  if (source.recorded || part) return null;
+  const to = entity.split(/\/Subscriptions\//i)[0];
+  const send = async (/** @type {any} */ event) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const said = (/** @type {string} */ name) => String(form.get(name) ?? "") || undefined;
+    /** @type {any} */
+    const message = { body: { text: said("body") ?? "" }, properties: { message_id: said("id"), subject: said("subject"), content_type: said("type"), group_id: said("session") } };
+    try {
+      if (said("properties")) message.application_properties = JSON.parse(said("properties") ?? "{}");
+    } catch (error) {
+      notice.value = { text: `the application properties are no JSON: ${/** @type {Error} */ (error).message}`, bad: true };
+      return;
+    }
+    const after = Number(said("after") ?? 0);
+    if (after > 0) {
+      const clock = await ask("GET", "/clock");
+      message.message_annotations = { "x-opt-scheduled-enqueue-time": { timestamp: Date.parse(clock.now) + after * 1000 } };
+    }
+    if (await act(after > 0 ? "Scheduled" : "Sent", () => ask("POST", "/messages", { query: { entity: to }, body: message }))) setOpen(false);
+  };
+  return html`
+    <button onClick=${() => setOpen(true)}>Send…</button>
+    ${open && html`<${Dialog} title=${`Send to ${to}`} close=${() => setOpen(false)}>
+      <form class="fields" onSubmit=${send}>
+        <label>Body <textarea class="code" name="body" rows="6"></textarea></label>
+        <label>Message id <input name="id" placeholder="one is made" /></label>
+        <label>Subject <input name="subject" /></label>
+        <label>Content type <input name="type" value="application/json" /></label>
+        <label>Session <input name="session" /></label>
+        <label>Application properties <input class="code" name="properties" placeholder=${'{"color": "red", "price": 12}'} /></label>
+        <label>Schedule in seconds <input name="after" type="number" min="0" step="any" /></label>
+        <div class="buttons"><button type="button" onClick=${() => setOpen(false)}>Cancel</button><button class="primary">Send</button></div>
+      </form>
+    <//>`}`;
+}
+
+/** Saves messages, reads them back, and says how to get here from a shell or a test. @param {{path: string}} props */
+export function Export({ path }) {
+  const [entity, part] = parts(path);
+  const at = `${location.origin}${location.pathname}v1/namespaces/${encodeURIComponent(namespace.value)}`;
+  const where = place.value.query.where ?? "";
+  const export_ = async () => {
+    const messages = [];
+    let from;
+    do {
+      const page = await ask("GET", "/messages", { query: { entity: path, where, from, limit: 200 } });
+      for (const { sequence_number } of page.messages) {
+        const held = await ask("GET", `/messages/${sequence_number}`, { query: { entity: path } });
+        messages.push(held.message);
+      }
+      from = page.next;
+    } while (from !== undefined && messages.length < 10000);
+    save(`${entity.replaceAll("/", "-")}.json`, JSON.stringify(messages, null, 1));
+  };
+  const import_ = async (/** @type {any} */ event) => {
+    const file = event.currentTarget.files[0];
+    event.currentTarget.value = "";
+    if (!file) return;
+    const messages = await act("Read the file", async () => JSON.parse(await file.text()));
+    if (!messages) return;
+    for (let at = 0; at < messages.length; at += 100) {
+      const sent = await act(`Sent ${count(messages.length, "message")}`, () => ask("POST", "/messages", { query: { entity }, body: messages.slice(at, at + 100) }));
+      if (!sent) return;
+    }
+  };
+  return html`
+    <button onClick=${export_}>Export</button>
+    ${!source.recorded && !part && html`<label class="button">Import<input class="unseen" type="file" accept=".json,application/json" onChange=${import_} /></label>`}
+    <${Copy} text=${() => `curl '${at}/messages?entity=${encodeURIComponent(path)}'`}>Copy as curl<//>
+    <${Copy} text=${() => `assert_message_count!(servicebus.queue("${entity}")${part === "dead-letter" ? ".dead_letters()" : ""}, active = 1).await;`}>Copy as Rust<//>
+    <${Copy} text=${() => `assert servicebus.counts("${path}")["active"] == 1`}>Copy as pytest<//>`;
+}

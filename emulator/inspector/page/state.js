@@ -1,0 +1,95 @@
+// What the page knows: the namespaces, the one that is shown, and what has changed in it.
+
+import { computed, effect, signal } from "@preact/signals";
+import { place, write } from "./address.js";
+import { Live, Recorded, Refused } from "./source.js";
+
+/** @typedef {{active: number, dead_letter: number, transfer_dead_letter: number, scheduled: number, transfer: number, locked: number, deferred: number, size_bytes: number}} Counts */
+
+const recorded = document.getElementById("recorded");
+export const source = recorded ? new Recorded(JSON.parse(recorded.textContent ?? "{}")) : new Live();
+
+/** @type {import("@preact/signals").Signal<string[]>} */
+export const namespaces = signal([]);
+export const namespace = computed(() => place.value.namespace || namespaces.value[0] || "");
+
+/** What was last told of changes: the position in the record, the clock, what is due next. */
+export const latest = signal(/** @type {any} */ (null));
+/** Counts that have changed since their entity was listed. */
+export const counts = signal(/** @type {Record<string, Counts>} */ ({}));
+/** Rises when what is shown has to be asked for again. */
+export const version = signal(0);
+/** Since when the emulator has not answered. */
+export const silentSince = signal(/** @type {number | null} */ (null));
+/** What went wrong last, and what was done last. */
+export const notice = signal(/** @type {{text: string, bad: boolean} | null} */ (null));
+
+/** The path of the namespace in the control API. @param {string} rest */
+export function inNamespace(rest) {
+  return `/namespaces/${encodeURIComponent(namespace.value)}${rest}`;
+}
+
+/** @param {string} method @param {string} rest @param {import("./source.js").Options} [options] */
+export async function ask(method, rest, options) {
+  try {
+    const answer = await source.ask(method, inNamespace(rest), options);
+    silentSince.value = null;
+    return answer;
+  } catch (error) {
+    if (!(error instanceof Refused) && !options?.signal?.aborted) silentSince.value ??= Date.now();
+    throw error;
+  }
+}
+
+/** Does something that changes the namespace, and says how it went. @param {string} done @param {() => Promise<any>} what */
+export async function act(done, what) {
+  try {
+    const answer = await what();
+    notice.value = { text: done, bad: false };
+    version.value += 1;
+    return answer;
+  } catch (error) {
+    notice.value = { text: String(/** @type {Error} */ (error).message), bad: true };
+  }
+}
+
+export async function start() {
+  try {
+    const answer = await source.ask("GET", "/namespaces");
+    namespaces.value = answer.map((/** @type {{name: string}} */ it) => it.name);
+    if (!place.value.namespace && namespaces.value[0]) {
+      history.replaceState(null, "", write({ namespace: namespaces.value[0] }));
+      place.value = { ...place.value, namespace: namespaces.value[0] };
+    }
+  } catch (error) {
+    silentSince.value ??= Date.now();
+    notice.value = { text: String(/** @type {Error} */ (error).message), bad: true };
+  }
+  effect(follow);
+}
+
+const visible = signal(!document.hidden);
+document.addEventListener("visibilitychange", () => {
+  visible.value = !document.hidden;
+});
+
+/** A browser opens six streams to a host: a page that is not seen lets its own go. */
+function follow() {
+  const shown = namespace.value;
+  if (!shown || !visible.value) return;
+  counts.value = {};
+  return source.follow(shown, told, (open) => {
+    silentSince.value = open ? null : (silentSince.peek() ?? Date.now());
+  });
+}
+
+/** @param {any} frame */
+function told(frame) {
+  const before = latest.peek();
+  latest.value = frame;
+  if (frame.counts?.length) {
+    const changed = frame.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
+    counts.value = { ...counts.peek(), ...Object.fromEntries(changed) };
+  }
+  if (frame.many || frame.position !== before?.position) version.value += 1;
+}

@@ -1,0 +1,59 @@
+// The entities of the namespace: however many there are, a page of them is asked for.
+
+import { useMemo, useState } from "preact/hooks";
+import { go, place } from "./address.js";
+import { html } from "./html.js";
+import { List } from "./list.js";
+import { paged } from "./paging.js";
+import { ask, counts, namespace, version } from "./state.js";
+
+/** @type {[string, string][]} */
+const ORDERS = [["path", "by name"], ["dead-letter", "most dead letters first"]];
+
+export function Tree() {
+  const [contains, setContains] = useState("");
+  const [order, setOrder] = useState("path");
+  const of = `${namespace.value} ${contains} ${order}`;
+  const fetch = useMemo(
+    () =>
+      paged(async (after, limit, signal) => {
+        const answer = await ask("GET", "/entities", { query: { contains, order, after, limit }, signal });
+        return { rows: answer.entities, next: answer.next, total: answer.total };
+      }),
+    [of],
+  );
+  const here = place.value;
+  const known = counts.value;
+  const number = (/** @type {any} */ row, /** @type {string} */ name) => (/** @type {any} */ (known[row.path] ?? row.counts ?? {}))[name] || "";
+  const columns = [
+    { title: "Entity", width: "1fr", kind: "path", cell: (/** @type {any} */ row) => html`<${Name} row=${row} grouped=${order === "path"} />` },
+    { title: "Active", width: "4.5em", kind: "number", cell: (/** @type {any} */ row) => number(row, "active") },
+    { title: "Dead", width: "4em", kind: "number dead", cell: (/** @type {any} */ row) => number(row, "dead_letter") },
+  ];
+  return html`
+    <nav class="tree" aria-label="Entities">
+      <div class="bar">
+        <input id="filter" type="search" placeholder="Filter ( / )" aria-label="Filter entities by a part of their name" value=${contains}
+          onInput=${(/** @type {any} */ e) => setContains(e.currentTarget.value)} />
+        <select aria-label="Order" value=${order} onChange=${(/** @type {any} */ e) => setOrder(e.currentTarget.value)}>
+          ${ORDERS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
+        </select>
+      </div>
+      <${List} label="Entities" of=${of} version=${version} columns=${columns} fetch=${fetch}
+        chosen=${(/** @type {any} */ row) => row.path === here.entity}
+        open=${(/** @type {any} */ row) => go({ namespace: namespace.value, entity: row.path })}
+        empty=${contains ? "No entity has this in its name." : "The namespace has no entities."} />
+    </nav>`;
+}
+
+/** @param {{row: any, grouped: boolean}} props */
+function Name({ row, grouped }) {
+  const inTopic = row.kind === "subscription" && grouped;
+  const name = inTopic ? row.path.split(/\/Subscriptions\//i).pop() : row.path;
+  const flags = [row.status && row.status !== "Active" && row.status, row.forward_to && `→ ${row.forward_to}`].filter(Boolean);
+  return html`<span class=${inTopic ? "kind inner" : "kind"} title=${row.kind}>${ICONS[row.kind] ?? "·"}</span>${name}
+    ${flags.length > 0 && html`<span class="muted"> ${flags.join(" ")}</span>`}`;
+}
+
+/** @type {Record<string, string>} */
+const ICONS = { queue: "▤", topic: "◇", subscription: "▹" };

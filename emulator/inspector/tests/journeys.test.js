@@ -1,0 +1,208 @@
+// What people do with the page, in a browser without a window.
+
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, test } from "node:test";
+import AxeBuilder from "axe-core";
+import { browser as launch, emulator, namespace, open, shot, topology } from "./setup.js";
+
+let bus, browser;
+before(async () => {
+  [bus, browser] = await Promise.all([emulator(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await bus?.stop();
+});
+
+/** A test with a namespace of its own. */
+function journey(title, entities, run, options) {
+  test(title, { timeout: 60000 }, async () => {
+    const name = title.toLowerCase().replace(/[^a-z]+/g, "-").slice(0, 40).replace(/^-|-$/g, "");
+    const shop = await namespace(bus, name, entities);
+    const page = await open(browser, bus, `#/${name}`, options);
+    await run(page, shop);
+    assert.deepEqual(page.wrong, []);
+    await page.context().close();
+  });
+}
+
+const at = (page, shop, hash) => page.goto(`${bus.page}#/${shop.name}/${hash}`);
+const row = (page, text) => page.locator("main .list .row:not(.heads)", { hasText: text });
+
+journey("The story of a dead letter stands behind its link", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "o-17", body: '{"total": 3}' });
+  await shop.ask("POST", "/messages/act", { entity: "orders", numbers: [1], act: "dead-letter", reason: "Rejected" });
+  await at(page, shop, "orders/dead-letter/messages/1");
+  await page.getByRole("heading", { name: "Message 1" }).waitFor();
+  await page.locator("aside").getByRole("cell", { name: "dead lettered, Rejected" }).waitFor();
+  assert.match(await page.locator("aside pre").innerText(), /"total": 3/);
+  await shot(page, "message");
+});
+
+journey("A message appears within a second", topology("orders"), async (page, shop) => {
+  await at(page, shop, "orders");
+  await page.getByText("There are no messages here.").waitFor();
+  await shop.send("orders", { id: "o-18" });
+  await row(page, "o-18").waitFor({ timeout: 1000 });
+});
+
+journey("A dead letter is repaired and sent again", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "o-1", body: '{"total": -3}' });
+  await shop.ask("POST", "/messages/act", { entity: "orders", numbers: [1], act: "dead-letter", reason: "Rejected" });
+  await at(page, shop, "orders/dead-letter");
+  await row(page, "o-1").click();
+  await page.getByRole("button", { name: "Repair and resubmit…" }).click();
+  const text = page.getByRole("dialog").locator("textarea");
+  await text.fill((await text.inputValue()).replace("-3", "3"));
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+  await page.getByText("There are no messages here.").waitFor();
+  const [sent] = (await shop.ask("GET", "/messages?entity=orders")).messages;
+  assert.equal(sent.preview, '{"total": 3}');
+  assert.equal((await shop.counts("orders")).dead_letter, 0);
+});
+
+journey("A purge asks first", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "a" }, { id: "b" });
+  await at(page, shop, "orders");
+  const purge = page.getByRole("button", { name: "Delete all…" });
+  await purge.click();
+  await page.getByRole("dialog").getByText("all 2 messages of orders").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal((await shop.counts("orders")).active, 2);
+  await purge.click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("There are no messages here.").waitFor();
+  assert.equal((await shop.counts("orders")).active, 0);
+});
+
+journey("A scheduled message is stepped to", topology("orders"), async (page, shop) => {
+  await at(page, shop, "orders");
+  await page.getByRole("button", { name: "Send…" }).click();
+  await page.getByLabel("Message id").last().fill("later");
+  await page.getByLabel("Schedule in seconds").fill("3600");
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+  await row(page, "scheduled").waitFor();
+  await page.getByRole("button", { name: "Step" }).click();
+  await row(page, "active").waitFor();
+  assert.equal((await shop.counts("orders")).active, 1);
+});
+
+journey("The clock is advanced, frozen and resumed", topology("orders"), async (page, shop) => {
+  await page.getByLabel("Advance by").fill("120");
+  await page.getByRole("button", { name: "Advance" }).click();
+  await page.getByText("2 min ahead").waitFor();
+  await page.getByRole("button", { name: "Freeze" }).click();
+  await page.getByText("frozen", { exact: true }).waitFor();
+  assert.equal((await shop.ask("GET", "/clock")).frozen, true);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Freeze" }).waitFor();
+});
+
+journey("A fault is set and removed", topology("orders"), async (page, shop) => {
+  await at(page, shop, "faults");
+  await page.getByText("No fault is set.").waitFor();
+  await page.getByLabel("Operation").selectOption("send");
+  await page.getByLabel("Effect").selectOption("lose-reply");
+  await page.getByLabel("Entity").last().fill("orders");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await page.getByRole("cell", { name: /entity orders/ }).waitFor();
+  await page.getByRole("button", { name: "Remove fault 1" }).click();
+  await page.getByText("No fault is set.").waitFor();
+});
+
+journey("What was exported comes back bit for bit", topology("orders", "copies"), async (page, shop) => {
+  await shop.send("orders", { id: "o-1", body: Buffer.from([0, 255, 128]), properties: { price: { decimal128: "CQAAAAAAAAAAAAAAAAAiMA==" } } }, { id: "o-2", session: "s", properties: { n: { int: 5 } } }).catch(() =>
+    shop.send("orders", { id: "o-1", body: Buffer.from([0, 255, 128]) }, { id: "o-2", properties: { n: { int: 5 } } }),
+  );
+  await at(page, shop, "orders");
+  await row(page, "o-1").waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+  await at(page, shop, "copies");
+  await page.getByLabel("Import").setInputFiles(await download.path());
+  await row(page, "o-2").waitFor();
+  for (const number of [1, 2]) {
+    const [from, to] = await Promise.all(["orders", "copies"].map((entity) => shop.ask("GET", `/messages/${number}?entity=${entity}`)));
+    const comparable = ({ message_annotations, amqp, ...rest }) => rest;
+    assert.deepEqual(comparable(to.message), comparable(from.message));
+  }
+});
+
+journey("A body is text and nothing of it runs", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "<img src=x onerror=document.title='run'>", body: "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>" });
+  await at(page, shop, "orders/messages/1");
+  await page.locator("aside pre").getByText("onerror").waitFor();
+  assert.equal(await page.title(), "Service Bus emulator");
+  assert.equal(await page.locator("aside img, aside script").count(), 0);
+});
+
+journey("Everything is reached by keys", topology("alpha", "beta"), async (page, shop) => {
+  await shop.send("beta", { id: "first" }, { id: "second" });
+  await page.locator(".tree .row", { hasText: "beta" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("bet");
+  await page.locator(".tree .row", { hasText: "alpha" }).waitFor({ state: "detached" });
+  await page.locator(".tree .row", { hasText: "beta" }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await row(page, "second").waitFor();
+  await page.locator("main .list").focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Message 2" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("aside").waitFor({ state: "detached" });
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+});
+
+journey("However many messages there are, a hundred rows stand for them", topology("orders"), async (page, shop) => {
+  const batch = Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` }));
+  for (let sent = 0; sent < 20; sent += 1) await shop.send("orders", ...batch);
+  await at(page, shop, "orders");
+  await row(page, "m-0").first().waitFor();
+  await page.locator("main .list").evaluate((list) => { list.scrollTop = list.scrollHeight; });
+  await row(page, "m-999").first().waitFor();
+  assert.ok((await page.locator(".row").count()) <= 200);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  journey(`Nothing is out of reach in ${colorScheme}`, topology("orders", "invoices"), async (page, shop) => {
+    await shop.send("orders", { id: "o-17", body: '{"total": 3}', properties: { color: "red", price: { int: 12 } } }, { id: "o-18" });
+    await shop.ask("POST", "/messages/act", { entity: "orders", numbers: [2], act: "dead-letter", reason: "Rejected" });
+    for (const hash of ["", "orders", "orders/messages/1", "orders/dead-letter/messages/1", "orders/settings", "record", "rules", "faults", "connections"]) {
+      await at(page, shop, hash);
+      await page.waitForFunction(() => !document.querySelector(".pending"));
+      await page.waitForTimeout(300);
+      await shot(page, `${colorScheme}-${hash.replaceAll("/", "-") || "namespace"}`);
+      const found = await page.evaluate(async (source) => {
+        const run = globalThis.axe ?? (new Function(source)(), globalThis.axe);
+        return (await run.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })).violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.target).join(" ")}`);
+      }, AxeBuilder.source).catch((error) => [String(error)]);
+      assert.deepEqual(found, [], hash);
+    }
+  }, { colorScheme, bypassCSP: true });
+}
+
+test("A page outlives its emulator", { timeout: 60000 }, async () => {
+  const own = await emulator();
+  const shop = await namespace(own, "mortal", topology("orders"));
+  await shop.send("orders", { id: "o-17" });
+  const page = await open(browser, own, "#/mortal/orders");
+  await row(page, "o-17").waitFor();
+  await own.kill();
+  await page.getByText("The emulator does not answer").waitFor();
+  assert.ok(await row(page, "o-17").isVisible());
+  await page.context().close();
+});
+
+test("Other names and other sites are refused", async () => {
+  const status = (method, headers) =>
+    new Promise((resolve, reject) => {
+      const asked = request(`${bus.page}v1/namespaces/sbemulatorns/reset`, { method, headers }, (response) => resolve(response.statusCode));
+      asked.on("error", reject).end();
+    });
+  assert.equal(await status("POST", { host: "evil.example" }), 421);
+  assert.equal(await status("POST", { "sec-fetch-site": "cross-site", origin: "http://evil.example" }), 403);
+});

@@ -1,0 +1,100 @@
+//! The inspector's page as files: how they are sent, and that nothing else can run in it. What the page does is for
+//! `inspector/run`.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA256, digest};
+use servicebus_inspector::{ASSETS, CONTENT_SECURITY_POLICY};
+
+use crate::support::*;
+
+/// What the page may take of the program, in bytes.
+const BUDGET: usize = 80 * 1024;
+
+fn get(bus: &Bus, path: &str, headers: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    bus.http.text(request.as_bytes())
+}
+
+#[test]
+fn the_page_is_sent_compressed_with_its_policy() {
+    let bus = Bus::with_queues(&["q"]);
+    let answer = get(&bus, "/$emulator/", "").to_lowercase();
+    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    let policy = CONTENT_SECURITY_POLICY.to_lowercase();
+    for header in [
+        "content-type: text/html; charset=utf-8",
+        "content-encoding: gzip",
+        "cache-control: no-cache",
+        "x-content-type-options: nosniff",
+        &format!("content-security-policy: {policy}"),
+    ] {
+        assert!(answer.contains(header), "{header}: {answer}");
+    }
+}
+
+#[test]
+fn a_file_that_a_browser_has_is_not_sent_again() {
+    let bus = Bus::with_queues(&["q"]);
+    let asset = servicebus_inspector::asset("app.js").expect("the page has a script");
+    let known = format!("If-None-Match: {}\r\n", asset.etag);
+    let answer = get(&bus, "/$emulator/app.js", &known);
+    assert!(answer.starts_with("HTTP/1.1 304"), "{answer}");
+    let other = get(&bus, "/$emulator/app.js", "If-None-Match: \"0\"\r\n");
+    assert!(other.starts_with("HTTP/1.1 200"), "{other}");
+}
+
+#[test]
+fn browsers_are_sent_to_the_page_and_other_clients_are_not() {
+    let bus = Bus::with_queues(&["q"]);
+    let browser = "Accept: text/html,application/xhtml+xml\r\n";
+    for path in ["/", "/$emulator"] {
+        let answer = get(&bus, path, browser);
+        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+        assert!(answer.contains("location: /$emulator/"), "{answer}");
+    }
+    for headers in ["", "Accept: text/html\r\nAuthorization: x\r\n"] {
+        let answer = get(&bus, "/", headers);
+        assert!(!answer.contains("location:"), "{answer}");
+    }
+}
+
+#[test]
+fn what_the_page_does_not_have_is_told() {
+    let bus = Bus::with_queues(&["q"]);
+    for path in [
+        "/$emulator/no.js",
+        "/$emulator/vendor",
+        "/$emulator/../Cargo.toml",
+    ] {
+        let answer = get(&bus, path, "");
+        assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
+    }
+    let posted = bus.http.post("/$emulator/app.js", &serde_json::Value::Null);
+    assert_eq!(posted.status, 404, "{posted:?}");
+}
+
+#[test]
+fn only_the_import_map_of_the_page_runs_beside_its_files() {
+    let page = include_str!("../../../inspector/page/index.html");
+    let (_, map) = page
+        .split_once("<script type=\"importmap\">")
+        .expect("the page has an import map");
+    let (map, rest) = map.split_once("</script>").expect("it ends");
+    let hash = BASE64_STANDARD.encode(digest(&SHA256, map.as_bytes()));
+    assert!(
+        CONTENT_SECURITY_POLICY.contains(&format!("'sha256-{hash}'")),
+        "{hash}"
+    );
+    assert_eq!(
+        rest.matches("<script").count(),
+        rest.matches("src=\"").count()
+    );
+}
+
+#[test]
+fn the_page_keeps_to_its_budget() {
+    let size: usize = ASSETS.iter().map(|asset| asset.gzip.len()).sum();
+    assert!(size <= BUDGET, "{size} bytes of at most {BUDGET}");
+    assert!(size > BUDGET / 10, "{size} bytes are no page");
+}
