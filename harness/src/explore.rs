@@ -18,7 +18,6 @@ pub use servicebus_explore::Effect;
 use servicebus_explore::{Options, Token};
 
 use crate::Topology;
-use exploration::Exploration;
 
 /// The environment variable that runs one token alone, switches exploration off with `off`, or sets its budget as
 /// `runs=5000,within=600`.
@@ -213,11 +212,11 @@ impl Explore {
             .name()
             .unwrap_or("exploration")
             .to_owned();
-        let done = Exploration::new(self, test).explore(&name, only)?;
-        keep(&name, &done.0);
-        match done.1 {
-            Some(failed) => Err(failed),
-            None => Ok(done.0.text()),
+        let told = exploration::explore(self, test, name.clone(), only)?;
+        keep(&name, &told.json);
+        match told.is_failure {
+            true => Err(told.text),
+            false => Ok(told.text),
         }
     }
 
@@ -244,12 +243,11 @@ impl Explore {
 }
 
 /// Writes the report for programs under `target/servicebus-explore`; where that is not possible, there is none.
-fn keep(name: &str, report: &servicebus_explore::Report) {
+fn keep(name: &str, report: &serde_json::Value) {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let directory = target.join("servicebus-explore");
     let file = directory.join(format!("{}.json", name.replace("::", "-")));
     // The report for people does not depend on it.
-    let _ =
-        fs::create_dir_all(directory).and_then(|()| fs::write(file, report.to_json().to_string()));
+    let _ = fs::create_dir_all(directory).and_then(|()| fs::write(file, report.to_string()));
 }

@@ -73,7 +73,7 @@ fn a_test_that_fails_without_a_fault() {
     let said = told(orders().result(async |_| Err::<(), _>("no stock")));
     assert_eq!(
         said,
-        "fails without any fault; make it pass first\nno stock"
+        "the test fails without any fault; make it pass first\nno stock"
     );
 }
 
@@ -101,8 +101,8 @@ fn state_that_leaks() {
     }));
     assert_eq!(
         said,
-        "state leaks between runs: without a fault the test passed before the others and fails after them; make in the closure \
-         what a run changes, and keep nothing in statics, files or databases\na row too many"
+        "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in \
+         each run what a run changes, and keep nothing in statics, files or databases\na row too many"
     );
 }
 
@@ -159,7 +159,7 @@ fn a_party_that_never_lasts() {
     }));
     assert_eq!(
         said,
-        "fails without any fault; make it pass first\nthe party \"worker\" ended 20 times in a row; the last time: no database"
+        "the test fails without any fault; make it pass first\nthe party \"worker\" ended 20 times in a row; the last time: no database"
     );
 }
 
@@ -209,7 +209,7 @@ fn a_test_that_waits_forever() {
     let said = told(orders().result(async |_| pending::<()>().await));
     assert_eq!(
         said,
-        format!("fails without any fault; make it pass first\n{HANGS}")
+        format!("the test fails without any fault; make it pass first\n{HANGS}")
     );
 }
 
@@ -253,7 +253,7 @@ fn a_thread_of_its_own() {
     }));
     assert_eq!(
         said,
-        format!("fails without any fault; make it pass first\n{HANGS}")
+        format!("the test fails without any fault; make it pass first\n{HANGS}")
     );
 }
 
@@ -283,7 +283,7 @@ fn a_party_that_never_rests() {
         });
         run.wait_idle().await;
     }));
-    let rest = "fails without any fault; make it pass first\nthe run does not come to rest: within 2 h of virtual time there were \
+    let rest = "the test fails without any fault; make it pass first\nthe run does not come to rest: within 2 h of virtual time there were \
                 never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the \
                 time, or wait for something else than `wait_idle`";
     assert!(said.starts_with(rest), "{said}");

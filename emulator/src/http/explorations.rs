@@ -3,7 +3,6 @@
 //! Each run has a namespace of its own, in which its faults are set, operations are recorded and the clock steps by itself.
 //! One that nothing is asked of for a while is removed with the namespace of its run.
 
-mod progress;
 mod read;
 mod run;
 
@@ -20,12 +19,12 @@ use parking_lot::Mutex;
 use servicebus_control_api::{
     ExplorationReport, ExplorationRequest, RunResult, StartedExploration,
 };
+use servicebus_explore::{Coming, Next, Progress};
 use tokio::time::sleep_until;
 
 use super::Control;
 use super::error::ApiError;
 use super::error::{Body, Id, path_name};
-use progress::{Coming, Progress};
 
 /// Most explorations at a time.
 const MAX: usize = 16;
@@ -132,7 +131,7 @@ pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<R
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }
-    let Some(coming) = runs.progress.next(Instant::now()) else {
+    let Next::Run(coming) = runs.progress.next(Instant::now()) else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let run = run::begin(&control, &exploration, &mut runs, coming).await?;
@@ -176,13 +175,13 @@ pub(crate) async fn report(
 ) -> Result<Json<ExplorationReport>, ApiError> {
     let exploration = control.explorations.find(&id)?;
     let runs = exploration.state.lock().await;
-    let (text, report, done) = runs.progress.report(Instant::now());
+    let told = runs.progress.told(Instant::now());
     Ok(Json(ExplorationReport {
         id,
-        done,
+        done: told.is_done,
         replay: "statistical".to_owned(),
-        text,
-        report,
+        text: told.text,
+        report: told.json,
     }))
 }
 

@@ -6,12 +6,14 @@
 
 mod effect;
 mod plan;
+mod progress;
 mod report;
 mod site;
 mod token;
 
 pub use effect::Effect;
-pub use plan::{Options, Plan, pairs, plan, shuffled};
-pub use report::{Coverage, Failure, Finding, Report, cluster_key, simpler, weaker};
-pub use site::{Features, Site, sites, unstable_features};
+pub use plan::{Options, Plan};
+pub use progress::{Coming, Next, Outcome, Progress, Settings, Told};
+pub use report::Failure;
+pub use site::Site;
 pub use token::{Token, TokenError};

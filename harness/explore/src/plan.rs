@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 /// A run that is to be made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// Its faults.
     pub faults: Vec<(Site, Effect)>,
@@ -47,7 +47,7 @@ impl Options {
 }
 
 /// Returns the runs with one fault, those first that are of a kind of their own.
-pub fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
+pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
     let mut seen = HashSet::new();
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     for (index, site) in sites.iter().enumerate() {
@@ -71,7 +71,7 @@ pub fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
 
 /// Returns the runs with a second fault behind a first one, given what happened in the run with the first alone: operations
 /// that exist only after that fault come first.
-pub fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {
+pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {
     let known: HashSet<&str> = base.iter().map(|site| site.key.as_str()).collect();
     let faulted = first.faults.iter().map(|(site, _)| site.key.as_str());
     let faulted: HashSet<&str> = faulted.collect();
@@ -95,7 +95,7 @@ pub fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> V
 }
 
 /// Returns so many runs, the same each time, in which two or three operations by chance come later or go to another receiver.
-pub fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan> {
+pub(crate) fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan> {
     let orders = sites.iter().flat_map(|site| {
         let effects = Effect::applicable(&site.operation).into_iter();
         let orders =
@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Features, sites};
+    use crate::site::{Features, sites};
 
     #[test]
     fn orders_by_chance_are_the_same_each_time() {

@@ -18,7 +18,7 @@ pub struct Failure {
 
 /// Failures that are one: of the run that tells it best.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The run.
     pub plan: Plan,
     /// Why it failed.
@@ -35,11 +35,11 @@ pub struct Finding {
 
 /// How much was tried of an effect at an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage(BTreeMap<Effect, BTreeMap<&'static str, (u32, u32)>>);
+pub(crate) struct Coverage(BTreeMap<Effect, BTreeMap<&'static str, (u32, u32)>>);
 
 /// The result of an exploration.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Report {
     /// The name of the test.
     pub name: String,
     /// How many runs there were, those without a fault included.
@@ -64,7 +64,7 @@ pub struct Report {
 
 impl Coverage {
     /// Counts a planned run.
-    pub fn add(&mut self, plan: &Plan, was_run: bool) {
+    pub(crate) fn add(&mut self, plan: &Plan, was_run: bool) {
         let Some((site, effect)) = plan.faults.first().filter(|_| plan.faults.len() == 1) else {
             return;
         };
@@ -101,7 +101,7 @@ impl Coverage {
 
 impl Report {
     /// Returns it for people.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let seconds = self.took.as_secs_f64();
         let found: usize = self
             .findings
@@ -135,7 +135,7 @@ impl Report {
     }
 
     /// Returns it for programs.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         let findings = self.findings.iter().map(|finding| {
             serde_json::json!({
                 "token": finding.plan.token().to_string(),
@@ -233,7 +233,7 @@ fn listed(plans: &[Plan]) -> String {
 }
 
 /// What failures have in common that are one: where they happened and what they say, without numbers and ids.
-pub fn cluster_key(failure: &Failure) -> (Option<String>, String) {
+pub(crate) fn cluster_key(failure: &Failure) -> (Option<String>, String) {
     let is_in_word = |character: char| character.is_alphanumeric() || character == '-';
     let words = failure
         .message
@@ -249,7 +249,7 @@ pub fn cluster_key(failure: &Failure) -> (Option<String>, String) {
 }
 
 /// Orders plans by how much they explain: fewer faults, weaker effects, earlier operations.
-pub fn weaker(plan: &Plan) -> (usize, u32, u64) {
+pub(crate) fn weaker(plan: &Plan) -> (usize, u32, u64) {
     let effects = plan.faults.iter().map(|(_, effect)| effect.strength());
     let first = plan.faults.first();
     let number = first.map_or(0, |(site, _)| site.operation.number);
@@ -258,7 +258,7 @@ pub fn weaker(plan: &Plan) -> (usize, u32, u64) {
 
 /// Returns what may fail as a plan does and explains more, the best first: one of its faults alone, then weaker effects at the
 /// same operations.
-pub fn simpler(plan: &Plan) -> Vec<Plan> {
+pub(crate) fn simpler(plan: &Plan) -> Vec<Plan> {
     let alone = plan.faults.iter().map(|fault| vec![fault.clone()]);
     let mut simpler: Vec<Vec<_>> = alone.filter(|_| plan.faults.len() > 1).collect();
     for (index, (site, effect)) in plan.faults.iter().enumerate() {

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use servicebus_control_api::{Filter, LoggedOperation, Operation};
 
+use crate::Outcome;
+
 /// What keys are made of beside party, operation and entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Features {
+pub(crate) struct Features {
     /// The id of the message.
     pub message_id: bool,
     /// The session.
@@ -71,7 +73,7 @@ impl Site {
 
 /// Returns the operations of parties, in their order. `parties` names the parties by the names of their keys; what others do is
 /// the test's own.
-pub fn sites(
+pub(crate) fn sites(
     log: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
     features: Features,
@@ -122,7 +124,7 @@ pub fn sites(
 }
 
 /// Returns the features by which the operations of two runs of the same thing differ: those are left out of keys.
-pub fn unstable_features(
+pub(crate) fn unstable_features(
     first: &[LoggedOperation],
     second: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
@@ -155,6 +157,22 @@ pub fn unstable_features(
     .into_iter()
     .find(|&features| keys(first, features) == keys(second, features))
     .unwrap_or(none)
+}
+
+/// Tells the first operation in which two runs differ.
+pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
+    let keys = |outcome: &Outcome| {
+        let all = sites(&outcome.operations, &outcome.parties, Features::default());
+        Vec::from_iter(all.into_iter().map(|site| site.key))
+    };
+    let (first, second) = (keys(first), keys(second));
+    let none = "nothing more".to_owned();
+    let length = first.len().max(second.len());
+    let differing = (0..length).find(|&index| first.get(index) != second.get(index));
+    differing.map_or_else(String::new, |index| {
+        let [one, other] = [&first, &second].map(|keys| keys.get(index).unwrap_or(&none));
+        format!(" (one does `{one}` where the other does `{other}`)")
+    })
 }
 
 enum Kind {

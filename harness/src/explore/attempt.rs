@@ -1,7 +1,6 @@
 //! One run from its beginning to its end, on a thread of its own.
 
 use std::{
-    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{
@@ -13,7 +12,7 @@ use std::{
 
 use servicebus_control_api::{Fault, LoggedOperation, Operation, Pick};
 use servicebus_emulator::ConductedNamespace;
-use servicebus_explore::{Effect, Failure, Plan, Site};
+use servicebus_explore::{Effect, Failure, Outcome, Plan, Site};
 use tokio::{task::LocalSet, time::timeout};
 
 use super::{
@@ -29,24 +28,9 @@ use crate::{Builder, background::Background, background::Stopwatch};
 /// When a connection drops that has lost the reply to an attach or a token: as long as a client waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What came of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    pub(crate) failure: Option<Failure>,
-    pub(crate) operations: Vec<LoggedOperation>,
-    /// The names of the parties by those of their keys.
-    pub(crate) parties: BTreeMap<String, String>,
-    /// Whether all faults were applied.
-    pub(crate) is_reached: bool,
-    pub(crate) timelines: Vec<String>,
-    /// Whether it could not be ended.
-    pub(crate) is_stuck: bool,
-    /// What there was when the test had passed, where that is asked for.
-    pub(crate) end: Option<End>,
-}
-
 /// Runs a test once with these faults.
-pub(crate) fn run<F, R>(explore: &Explore, test: &F, plan: &Plan) -> Outcome
+/// Returns also what there was when the test had passed, where that is asked for.
+pub(crate) fn run<F, R>(explore: &Explore, test: &F, plan: &Plan) -> (Outcome, Option<End>)
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
@@ -56,7 +40,10 @@ where
     let conductor = Arc::new(Conductor::default());
     let runtime = match conductor.runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return Outcome::failed(format!("no runtime could be made: {error}")),
+        Err(error) => {
+            let outcome = Outcome::failed(format!("no runtime could be made: {error}"));
+            return (outcome, None);
+        }
     };
     let local = LocalSet::new();
     let lived = catch_unwind(AssertUnwindSafe(|| {
@@ -64,11 +51,11 @@ where
     }));
     drop(catch_unwind(AssertUnwindSafe(|| drop(local))));
     runtime.shutdown_background();
-    let mut outcome = lived.unwrap_or_default();
+    let (mut outcome, end) = lived.unwrap_or_default();
     if let Some(first) = panics::take().into_iter().next() {
         outcome.failure = Some(first);
     }
-    outcome
+    (outcome, end)
 }
 
 async fn lived<F, R>(
@@ -76,7 +63,7 @@ async fn lived<F, R>(
     explore: &Explore,
     test: &F,
     plan: &Plan,
-) -> Outcome
+) -> (Outcome, Option<End>)
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
@@ -87,9 +74,10 @@ where
         .seed(1);
     let servicebus = builder.explored(background, PARTIES).start().await;
     let Some(namespace) = servicebus.conducted() else {
-        return Outcome::failed(
+        let outcome = Outcome::failed(
             "an exploration runs in the process of its test: take SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS out of its environment".to_owned(),
         );
+        return (outcome, None);
     };
     namespace.record_operations(true);
     let run = Run::new(servicebus, namespace.clone());
@@ -125,14 +113,15 @@ where
     if outcome.failure.is_none() {
         outcome.failure = run.failures.borrow().first().cloned();
     }
-    if explore.is_same_end && outcome.failure.is_none() {
-        outcome.end = end::end(&run.servicebus).await;
-    }
+    let end = match explore.is_same_end && outcome.failure.is_none() {
+        true => end::end(&run.servicebus).await,
+        false => None,
+    };
     outcome.timelines = timelines(&run, plan, &outcome).await;
     run.end_parties();
     // A drop would wait for the runtime on its own thread.
     run.servicebus.stop().await;
-    outcome
+    (outcome, end)
 }
 
 /// Sets the faults of a plan.
@@ -234,19 +223,6 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     }
     timelines.dedup();
     timelines
-}
-
-impl Outcome {
-    pub(crate) fn failed(message: String) -> Self {
-        let failure = Failure {
-            message,
-            location: None,
-        };
-        Self {
-            failure: Some(failure),
-            ..Self::default()
-        }
-    }
 }
 
 /// Catches the panic of a future.

@@ -2,9 +2,8 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use servicebus_explore::Failure;
+use servicebus_explore::{Failure, Outcome};
 
-use super::attempt::Outcome;
 use crate::{ServiceBus, SubQueueClient, catalog::EntityKind};
 
 /// Most differences that are told of either side.
@@ -63,9 +62,10 @@ impl Expected {
     }
 
     /// Makes a run fail that passed and ended otherwise.
-    pub(crate) fn check(&self, outcome: &mut Outcome) {
-        let end = outcome.end.as_ref().filter(|_| outcome.failure.is_none());
-        if let Some(difference) = end.and_then(|end| self.difference(end)) {
+    pub(crate) fn check(&self, outcome: &mut Outcome, end: &End) {
+        if outcome.failure.is_none()
+            && let Some(difference) = self.difference(end)
+        {
             let message =
                 format!("the test passes, and ends otherwise than without faults{difference}");
             outcome.failure = Some(Failure {

@@ -6,9 +6,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_control_api::{ExplorationRequest, Problem};
-use servicebus_explore::{Effect, Options, Token, TokenError};
+use servicebus_explore::{Effect, Options, Settings, Token, TokenError};
 
-use super::progress::Settings;
 use super::run;
 use crate::http::Control;
 use crate::http::error::ApiError;
@@ -17,6 +16,8 @@ const MAX_PARTIES: usize = 32;
 const MAX_NAME: usize = 64;
 const MAX_RUNS: u64 = 10_000;
 const MAX_SECONDS: f64 = 3600.0;
+/// Most operations at which something goes wrong.
+const MAX_OPERATIONS: usize = 1000;
 
 /// What an exploration is made of.
 pub(crate) struct Asked {
@@ -53,6 +54,12 @@ pub(crate) async fn request(
             within: seconds("within", request.within, 30.0)?,
             faults: number("faults", request.faults, 1, 1..=2)? as usize,
             token: request.token.as_deref().map(token).transpose()?,
+            always: Vec::new(),
+            expected: Vec::new(),
+            shuffled: 0,
+            is_strict: false,
+            operations: MAX_OPERATIONS,
+            is_statistical: true,
             options: Options {
                 effects,
                 only: request.only,

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use servicebus_control_api::{ExplorationRun, Fault, Pick, RunResult};
-use servicebus_explore::{Failure, Plan};
+use servicebus_explore::{Coming, Failure, Outcome, Plan};
 use tokio::task::spawn_blocking;
 
-use super::progress::{Coming, Outcome};
 use super::{Exploration, OpenRun, Runs};
 use crate::auth::{Claims, Key, WELL_KNOWN_KEY};
 use crate::config::NamespaceConfig;
@@ -49,11 +48,10 @@ pub(crate) async fn begin(
 ) -> Result<ExplorationRun, ApiError> {
     let number = runs.begun + 1;
     let namespace = format!("exploration-{}-run-{number}", exploration.id);
-    let keys: BTreeMap<&String, Key> = {
-        let parties = exploration.parties.iter();
-        let named = parties.map(|party| (party, key_of(party, &namespace)));
-        named.collect()
-    };
+    let mut keys = BTreeMap::<&String, Key>::new();
+    for party in &exploration.parties {
+        keys.insert(party, key_of(party, &namespace));
+    }
     let plan = coming.plan.clone();
     // A client that goes away meanwhile leaves a run that is open, with which its namespace is removed.
     runs.begun = number;

@@ -1,0 +1,107 @@
+//! What the runs without a fault show: the operations to which faults can be applied, and those of tokens.
+
+use super::{Coming, Progress, Purpose};
+use crate::{
+    Plan,
+    report::Failure,
+    site::{Features, Site, diverging, sites, unstable_features},
+};
+
+impl Progress {
+    /// Both runs without a fault were made: finds what faults can be applied to.
+    pub(crate) fn judge_base(&mut self) {
+        let base = std::mem::take(&mut self.base);
+        let [first, second] = base.as_slice() else {
+            return;
+        };
+        let differ = diverging(first, second);
+        match (&first.failure, &second.failure) {
+            (Some(failure), _) if first.is_stuck => return self.stop(failure.message.clone()),
+            (Some(Failure { message, location }), Some(_)) => {
+                let at = location.as_ref().map(|at| format!("  ({at})"));
+                let at = at.unwrap_or_default();
+                return self.stop(format!(
+                    "the test fails without any fault; make it pass first\n{message}{at}"
+                ));
+            }
+            (Some(failure), None) | (None, Some(failure)) => {
+                let message = &failure.message;
+                return self.stop(format!(
+                    "the base run is itself flaky: without any fault one of two runs fails{differ}; make what it depends on the same in each run\n{message}"
+                ));
+            }
+            (None, None) => {}
+        }
+        let mut parties = first.parties.clone();
+        parties.extend(second.parties.clone());
+        self.features = unstable_features(&first.operations, &second.operations, &parties);
+        self.sites = sites(&first.operations, &parties, self.features);
+        let is_other_order = !self.settings.is_statistical && !differ.is_empty();
+        if self.features != Features::default() || is_other_order {
+            let warning = format!(
+                "two runs without a fault do not do the same{differ}; operations are told apart by less: take ids and times neither from chance nor from the wall clock"
+            );
+            if self.settings.is_strict {
+                return self.stop(format!("{warning}, and `strict` was said"));
+            }
+            self.report.warnings.push(warning);
+        }
+        self.begin_with_sites();
+    }
+
+    fn begin_with_sites(&mut self) {
+        self.report.operations = self.sites.len();
+        if self.sites.is_empty() {
+            let connect = match self.settings.is_statistical {
+                true => {
+                    "let the code under test connect with the connection string of a party, which each run tells"
+                }
+                false => {
+                    "start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let it connect with `bus.connection_string()`"
+                }
+            };
+            return self.stop(format!(
+                "there is no operation to apply a fault to: {connect}"
+            ));
+        }
+        let most = self.settings.operations;
+        if let Some(more @ 1..) = self.sites.len().checked_sub(most) {
+            self.sites.truncate(most);
+            let warning =
+                format!("{more} operations are left without faults: only the first {most}");
+            self.report.warnings.push(warning);
+        }
+        let always = match &self.settings.token {
+            Some(token) => vec![token.clone()],
+            None => std::mem::take(&mut self.settings.always),
+        };
+        let expected = std::mem::take(&mut self.settings.expected).into_iter();
+        let expected = expected.map(|(token, reason)| (token, Some(reason)));
+        let always = always.into_iter().map(|token| (token, None));
+        self.sought = always.chain(expected).collect();
+        self.seek(Plan::default(), self.sites.clone());
+    }
+
+    /// Finds the operations of tokens: the first of each in a run without faults, each other in one with those before it.
+    pub(crate) fn seek(&mut self, mut plan: Plan, mut known: Vec<Site>) {
+        while let Some((token, _)) = self.sought.front()
+            && let Some((key, effect)) = token.0.get(plan.faults.len())
+        {
+            let Some(site) = known.iter().find(|site| site.key == *key) else {
+                return self.stop(format!(
+                    "the token {token} names the operation `{key}`, which this test does not do: the token is of another test, or the code has changed since; explore again without it"
+                ));
+            };
+            plan.faults.push((site.clone(), *effect));
+            if plan.faults.len() < token.0.len() {
+                let purpose = Purpose::Prefix;
+                return self.coming.push_back(Coming { plan, purpose });
+            }
+            match self.sought.pop_front() {
+                Some((_, Some(reason))) => self.expected.push((plan, reason)),
+                Some((_, None)) | None => self.always.push(plan),
+            }
+            (plan, known) = (Plan::default(), self.sites.clone());
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is made of the runs that failed: those that were expected to, those that are one, and what explains them best.
+
+use super::{Coming, Failed, Outcome, Progress, Purpose};
+use crate::{
+    Effect, Plan,
+    report::{Failure, Finding, cluster_key, simpler, weaker},
+};
+
+/// Most failures whose runs are made again, and how often.
+const MAX_REPEATED: usize = 10;
+const AGAIN: usize = 2;
+
+impl Progress {
+    /// Takes failures that are expected out; the runs of the others are made.
+    pub(crate) fn expect_failures(&mut self) -> Vec<(Plan, Purpose)> {
+        let mut coming = Vec::new();
+        for (index, (plan, _)) in self.expected.iter().enumerate() {
+            let before = self.failed.len();
+            self.failed
+                .retain(|failed| failed.plan.token() != plan.token());
+            if before == self.failed.len() {
+                coming.push((plan.clone(), Purpose::Expected(index)));
+            }
+        }
+        coming
+    }
+
+    /// Puts failures together that are one, and chooses the run that tells each best.
+    pub(crate) fn clusters(&self) -> Vec<Finding> {
+        let mut failed: Vec<&Failed> = self.failed.iter().collect();
+        failed.sort_by_key(|failed| weaker(&failed.plan));
+        let mut findings = Vec::<Finding>::new();
+        for failed in failed {
+            let key = cluster_key(&failed.failure);
+            let mut known = findings.iter_mut();
+            match known.find(|finding| cluster_key(&finding.failure) == key) {
+                Some(finding) => finding.also.push(failed.plan.clone()),
+                None => findings.push(Finding {
+                    plan: failed.plan.clone(),
+                    failure: failed.failure.clone(),
+                    also: Vec::new(),
+                    passed: self.weaker_that_passed(&failed.plan),
+                    again: (1, 1),
+                    timelines: failed.timelines.clone(),
+                }),
+            }
+        }
+        findings
+    }
+
+    fn weaker_that_passed(&self, plan: &Plan) -> Vec<Effect> {
+        let at = plan.faults.first();
+        let weaker = self.passed.iter().filter_map(|passed| {
+            let ((site, effect), (at, than)) = (passed.faults.first()?, at?);
+            (site.key == at.key && effect.strength() <= than.strength()).then_some(*effect)
+        });
+        weaker.collect()
+    }
+
+    /// What may explain findings with several faults better.
+    pub(crate) fn simpler_plans(&self) -> Vec<(Plan, Purpose)> {
+        let mut coming = Vec::new();
+        for (index, finding) in self.report.findings.iter().enumerate() {
+            if finding.plan.faults.len() > 1 {
+                let mut plans = simpler(&finding.plan);
+                plans.retain(|plan| !self.passed.contains(plan));
+                let plans = plans.into_iter();
+                coming.extend(plans.map(|plan| (plan, Purpose::Simpler(index))));
+            }
+        }
+        coming
+    }
+
+    pub(crate) fn take_simpler(&mut self, index: usize, plan: Plan, outcome: Outcome) {
+        let passed = self.weaker_that_passed(&plan);
+        let finding = &mut self.report.findings[index];
+        let fails_so = |failure: &Failure| cluster_key(failure) == cluster_key(&finding.failure);
+        if let Some(failure) = outcome.failure.filter(fails_so)
+            && outcome.is_reached
+        {
+            (finding.plan, finding.failure) = (plan, failure);
+            (finding.passed, finding.timelines) = (passed, outcome.timelines);
+            let others = |coming: &Coming| coming.purpose != Purpose::Simpler(index);
+            self.coming.retain(others);
+        }
+    }
+
+    pub(crate) fn repetitions(&self) -> Vec<(Plan, Purpose)> {
+        let mut coming = Vec::new();
+        let findings = self.report.findings.iter().enumerate();
+        for (index, Finding { plan, .. }) in findings.take(MAX_REPEATED) {
+            let mut failed = self.failed.iter();
+            if !failed.any(|failed| failed.is_stuck && failed.plan == *plan) {
+                coming.extend(vec![(plan.clone(), Purpose::Again(index)); AGAIN]);
+            }
+        }
+        coming
+    }
+
+    pub(crate) fn finish(&mut self) {
+        let findings = &mut self.report.findings;
+        findings.sort_by_key(|finding| finding.again.0 < finding.again.1);
+        let (name, not_reached, planned) =
+            (&self.settings.name, self.report.not_reached, self.planned);
+        if not_reached * 5 > planned {
+            self.unexpected.push(format!(
+                "{name}: the exploration is inconclusive: {not_reached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
+            ));
+        } else if not_reached > 0 && self.unexpected.is_empty() {
+            self.report.warnings.push(format!(
+                "{not_reached} faults were never applied, and say nothing"
+            ));
+        }
+    }
+}
