@@ -5,7 +5,7 @@ use std::{
     fs,
     future::pending,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
         mpsc,
     },
@@ -88,7 +88,8 @@ fn a_base_that_is_flaky() {
     assert_eq!(
         said,
         "the base run is itself flaky: without any fault one of two runs fails (one does `worker.receive@orders/o-1#1` where \
-         the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run\nnot the first"
+         the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run, and keep nothing from \
+         one run to the next in statics, files or databases\nnot the first"
     );
 }
 
@@ -121,6 +122,30 @@ fn ids_from_the_wall_clock() {
     assert!(report.contains(&format!("warning: {differ}")), "{report}");
     let said = told(explore().strict().result(test()));
     assert_eq!(said, format!("{differ}, and `strict` was said"));
+}
+
+#[test]
+fn what_a_report_counts() {
+    let explore = || orders().effects([Effect::LoseLock, Effect::Elsewhere]);
+    let report = explore()
+        .result(async |run: &Run| handle(run, "o-1").await)
+        .unwrap();
+    let counts =
+        "not reached 0; cut by budget 0; not applicable 1; base run stable (3 of 3, 8 operations)";
+    assert!(report.contains(counts), "{report}");
+    let count = counted();
+    let report = explore().jobs(1).result(async move |run: &Run| {
+        let id = if count() > 4 { "o-2" } else { "o-1" };
+        handle(run, id).await;
+    });
+    let report = report.unwrap();
+    assert!(
+        report.contains("base run not stable (2 of 3, 8 operations)"),
+        "{report}"
+    );
+    let warning = "warning: a run without a fault after the others does not do the same as before them; keep nothing from one run \
+                   to the next in statics, files or databases";
+    assert!(report.contains(warning), "{report}");
 }
 
 #[test]
@@ -180,6 +205,33 @@ fn a_thread_that_is_blocked() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
+const STANDS: &str = "the run does not end: after 2 s of real time time stands until the tasks of \
+                      `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by \
+                      a timeout of its own";
+
+#[test]
+fn a_blocking_task_that_does_not_end() {
+    let (over, wait) = mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let explore = orders().within(Duration::from_secs(2));
+    let said = told(explore.result(async move |_| {
+        let wait = Arc::clone(&wait);
+        let waiting = tokio::task::spawn_blocking(move || {
+            let _ = wait.lock().map(|wait| wait.recv());
+        });
+        drop(waiting.await);
+    }));
+    assert_eq!(said, STANDS);
+    drop(over);
+}
+
+#[test]
+fn something_outside_that_does_not_end() {
+    let explore = orders().within(Duration::from_secs(2));
+    let said = told(explore.result(async |run| run.outside(pending::<()>()).await));
+    assert_eq!(said, STANDS);
+}
+
 #[test]
 fn a_thread_that_spins() {
     let (over, goes_on) = (
@@ -222,7 +274,7 @@ fn a_test_that_goes_on_without_end() {
     }));
     assert_eq!(
         said,
-        "fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual time it still goes on; let it \
+        "the test fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual time it still goes on; let it \
          wait for less, and end what is repeated without end"
     );
 }
@@ -321,8 +373,8 @@ fn a_file_that_outlives_its_run() {
     fs::remove_file(file).unwrap();
     assert_eq!(
         said,
-        "the base run is itself flaky: without any fault one of two runs fails; make what it depends on the same in each \
-         run\ncharged twice"
+        "the base run is itself flaky: without any fault one of two runs fails; make what it depends on the same in each run, and \
+         keep nothing from one run to the next in statics, files or databases\ncharged twice"
     );
 }
 

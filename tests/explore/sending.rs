@@ -7,7 +7,7 @@ use std::{
 
 use azservicebus::ServiceBusMessage;
 use servicebus_harness::{
-    explore::{Explore, Party, Run},
+    explore::{Effect, Explore, Party, Run},
     prelude::*,
 };
 
@@ -142,6 +142,18 @@ fn trusts_the_ok_of_a_send_that_the_sdk_has_retried() {
         "server-busy at relay.send@events/row-1#1",
         events,
         relaying,
+    );
+}
+
+#[test]
+fn a_refused_send_that_does_not_come_again_is_told() {
+    let bug = Some(Bug::TrustsRetries);
+    let busy = events(bug).effects([Effect::ServerBusy]);
+    let said = busy.result(relaying(bug));
+    let told = "it was not sent again: its sender gave it up, or was told that it was sent";
+    assert!(
+        said.as_ref().is_err_and(|said| said.contains(told)),
+        "{said:?}"
     );
 }
 

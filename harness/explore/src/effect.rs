@@ -129,7 +129,8 @@ impl Effect {
         }
     }
 
-    fn of(operation: Operation) -> &'static [Self] {
+    /// Returns what can go wrong at operations of a kind.
+    pub(crate) fn of(operation: Operation) -> &'static [Self] {
         use Effect::{
             Answer408, Answer500, Answer503, Close, CrashAfter, CrashBefore, DeliverTwice,
             DetachAfter, DetachBefore, DropAfter, DropBefore, Elsewhere, Failover, FailoverBefore,

@@ -69,6 +69,20 @@ pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
     first
 }
 
+/// How many effects that can go wrong at operations of a kind make no sense at those of these sites.
+pub(crate) fn not_applicable(sites: &[Site], options: &Options) -> usize {
+    let each = sites.iter().map(|site| {
+        let all = Effect::of(site.operation.operation).iter();
+        let allowed = all.filter(|effect| options.allow(site, **effect)).count();
+        let applicable = Effect::applicable(&site.operation).into_iter();
+        allowed
+            - applicable
+                .filter(|effect| options.allow(site, *effect))
+                .count()
+    });
+    each.sum()
+}
+
 /// Returns the runs with a second fault behind a first one, given what happened in the run with the first alone: operations
 /// that exist only after that fault come first.
 pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {

@@ -144,7 +144,7 @@ enum Stage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Purpose {
+pub(crate) enum Purpose {
     Base,
     /// Finds the next operation of a token.
     Prefix,
@@ -226,7 +226,9 @@ impl Progress {
                     self.report.runs += 1;
                     return Next::Run(coming);
                 }
-                Some(coming) if coming.purpose == Purpose::Planned => {
+                Some(coming)
+                    if !matches!(coming.purpose, Purpose::Simpler(_) | Purpose::Again(_)) =>
+                {
                     self.report.cut += 1;
                     self.report.coverage.add(&coming.plan, false);
                 }
@@ -268,10 +270,15 @@ impl Progress {
             }
             Purpose::After => {
                 if let Some(failure) = outcome.failure {
-                    self.stop(format!(
+                    return self.stop(format!(
                         "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in each run what a run changes, and keep nothing in statics, files or databases\n{}",
                         failure.message
                     ));
+                }
+                self.count_base(&outcome);
+                if self.report.base_alike < self.report.base_runs {
+                    let warning = "a run without a fault after the others does not do the same as before them; keep nothing from one run to the next in statics, files or databases";
+                    self.report.warnings.push(warning.to_owned());
                 }
             }
             Purpose::Simpler(index) => self.take_simpler(index, plan, outcome),
@@ -326,9 +333,9 @@ impl Progress {
     /// Whether the budget has a run; those that explain what was found are beyond it, but not beyond its time.
     fn is_affordable(&mut self, coming: &Coming, is_in_time: bool) -> bool {
         match coming.purpose {
-            Purpose::Base | Purpose::Prefix | Purpose::Expected(_) | Purpose::After => true,
+            Purpose::Base | Purpose::After => true,
             Purpose::Planned => is_in_time && self.report.runs < self.settings.runs,
-            Purpose::Again(_) => is_in_time,
+            Purpose::Prefix | Purpose::Expected(_) | Purpose::Again(_) => is_in_time,
             Purpose::Simpler(_) => {
                 self.simpler += 1;
                 is_in_time && self.simpler <= MAX_SIMPLER
@@ -359,7 +366,10 @@ impl Progress {
                 (Stage::Shuffled, orders.into_iter().map(planned).collect())
             }
             Stage::Pairs | Stage::Shuffled => (Stage::Expected, self.expect_failures()),
-            Stage::Expected if !self.failed.is_empty() => {
+            // In real time each run costs, and leaks matter only to failures.
+            Stage::Expected
+                if !self.failed.is_empty() || self.planned > 0 && !self.settings.is_statistical =>
+            {
                 (Stage::After, vec![(Plan::default(), Purpose::After)])
             }
             Stage::After => {

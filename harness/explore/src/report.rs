@@ -54,8 +54,14 @@ pub(crate) struct Report {
     pub not_reached: u32,
     /// Runs that were planned and not made.
     pub cut: u32,
+    /// Effects that make no sense at an operation of those that are tried at its kind: a lock cannot be lost where none is held.
+    pub not_applicable: usize,
     /// Operations of the run without faults.
     pub operations: usize,
+    /// How many runs there were without faults.
+    pub base_runs: usize,
+    /// How many of them did the same as the first.
+    pub base_alike: usize,
     /// What is to be said beside.
     pub warnings: Vec<String>,
     /// Whether a token repeats only what was planned, because events come in the order of real time.
@@ -125,8 +131,18 @@ impl Report {
         let _ = write!(text, "\n\n{}\n", self.coverage.table());
         let _ = write!(
             text,
-            "  not reached {}; cut by budget {}; {} operations without faults",
-            self.not_reached, self.cut, self.operations
+            "  not reached {}; cut by budget {}; not applicable {}; base run {} ({} of {}, {} operations)",
+            self.not_reached,
+            self.cut,
+            self.not_applicable,
+            if self.base_alike == self.base_runs {
+                "stable"
+            } else {
+                "not stable"
+            },
+            self.base_alike,
+            self.base_runs,
+            self.operations
         );
         for warning in &self.warnings {
             let _ = write!(text, "\nwarning: {warning}");
@@ -155,7 +171,10 @@ impl Report {
             "findings": Vec::from_iter(findings),
             "notReached": self.not_reached,
             "cutByBudget": self.cut,
+            "notApplicable": self.not_applicable,
             "operations": self.operations,
+            "baseRuns": self.base_runs,
+            "baseAlike": self.base_alike,
             "warnings": self.warnings,
         })
     }

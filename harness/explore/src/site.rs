@@ -175,6 +175,16 @@ pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
     })
 }
 
+/// Whether two runs did the same, in whatever order.
+pub(crate) fn are_alike(first: &[Site], second: &[Site]) -> bool {
+    let [first, second] = [first, second].map(|sites| {
+        let mut keys = Vec::from_iter(sites.iter().map(|site| &site.key));
+        keys.sort();
+        keys
+    });
+    first == second
+}
+
 enum Kind {
     Message,
     Session,

@@ -30,14 +30,18 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test once with these faults.
 /// Returns also what there was when the test had passed, where that is asked for.
-pub(crate) fn run<F, R>(explore: &Explore, test: &F, plan: &Plan) -> (Outcome, Option<End>)
+pub(crate) fn run<F, R>(
+    explore: &Explore,
+    test: &F,
+    plan: &Plan,
+    conductor: &Arc<Conductor>,
+) -> (Outcome, Option<End>)
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
 {
     panics::collect();
     Stopwatch::drive_this_thread();
-    let conductor = Arc::new(Conductor::default());
     let runtime = match conductor.runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -47,7 +51,7 @@ where
     };
     let local = LocalSet::new();
     let lived = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(local.run_until(lived(&conductor, explore, test, plan)))
+        runtime.block_on(local.run_until(lived(conductor, explore, test, plan)))
     }));
     drop(catch_unwind(AssertUnwindSafe(|| drop(local))));
     runtime.shutdown_background();
@@ -202,7 +206,7 @@ async fn drop_later(namespace: ConductedNamespace, fault: u64) {
 /// Returns what happened to the messages whose operations had faults, with parties in place of the names of connections.
 async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut timelines = Vec::new();
-    for (site, _) in &plan.faults {
+    for (site, effect) in &plan.faults {
         let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
             continue;
         };
@@ -219,10 +223,23 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
                 text = text.replace(client.as_str(), party);
             }
         }
+        if *effect == Effect::ServerBusy && !comes_again(site, &outcome.operations) {
+            text += "\n     it was not sent again: its sender gave it up, or was told that it was sent, as azservicebus 0.25.1 tells after a retry";
+        }
         timelines.push(text);
     }
     timelines.dedup();
     timelines
+}
+
+/// Whether its party does the same with its message once more.
+fn comes_again(site: &Site, log: &[LoggedOperation]) -> bool {
+    let key = |operation: &LoggedOperation| {
+        let (party, id) = (operation.party.clone(), operation.message_id.clone());
+        (operation.operation, party, operation.entity.clone(), id)
+    };
+    let same = log.iter().filter(|one| key(one) == key(&site.operation));
+    same.count() as u64 > site.nth
 }
 
 /// Catches the panic of a future.

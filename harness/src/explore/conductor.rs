@@ -11,7 +11,7 @@ use std::{
     io,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -30,6 +30,7 @@ pub(crate) struct Conductor {
     activity: Arc<AtomicU64>,
     seen: AtomicU64,
     quiet_rounds: AtomicU32,
+    is_parked: AtomicBool,
     watch: OnceLock<Watch>,
     news: Notify,
 }
@@ -40,12 +41,18 @@ type Watch = Box<dyn Fn(bool) -> bool + Send + Sync>;
 impl Conductor {
     /// Makes a runtime whose time it conducts.
     pub(crate) fn runtime(self: &Arc<Self>) -> io::Result<Runtime> {
-        let conductor = Arc::clone(self);
+        let (parks, unparks) = (Arc::clone(self), Arc::clone(self));
         Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
-            .on_thread_park(move || conductor.before_park())
+            .on_thread_park(move || parks.before_park())
+            .on_thread_unpark(move || unparks.is_parked.store(false, Ordering::Relaxed))
             .build()
+    }
+
+    /// Whether nothing can happen but that time goes on. While that is so and time stands, a blocking task runs.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.is_parked.load(Ordering::Relaxed)
     }
 
     /// Returns what the emulator is to count in.
@@ -79,7 +86,8 @@ impl Conductor {
             return;
         }
         self.quiet_rounds.store(0, Ordering::Relaxed);
-        self.has_news(true);
+        let is_parked = !self.has_news(true);
+        self.is_parked.store(is_parked, Ordering::Relaxed);
     }
 
     fn has_news(&self, is_quiet: bool) -> bool {

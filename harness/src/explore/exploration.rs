@@ -11,6 +11,7 @@ use servicebus_explore::{Coming, Next, Outcome, Plan, Progress, Settings, Token,
 
 use super::{
     Explore, Passes, attempt,
+    conductor::Conductor,
     end::{End, Expected},
     run::Run,
 };
@@ -19,8 +20,10 @@ use super::{
 const STUCK: Duration = Duration::from_secs(20);
 
 /// Makes a run with these faults.
-type Attempt = dyn Fn(&Plan) -> Ended + Send + Sync;
+type Attempt = dyn Fn(&Plan, &Arc<Conductor>) -> Ended + Send + Sync;
 type Ended = (Outcome, Option<End>);
+/// A run that has not ended, and when it began.
+type UnderWay = (Coming, Instant, Arc<Conductor>);
 
 /// Explores, or runs the faults of one token alone.
 pub(crate) fn explore<F, R>(
@@ -43,7 +46,9 @@ where
         ends: Vec::new(),
         end: None,
     };
-    let attempt = move |plan: &Plan| attempt::run(&explore, &test, plan);
+    let attempt = move |plan: &Plan, conductor: &Arc<Conductor>| {
+        attempt::run(&explore, &test, plan, conductor)
+    };
     Ok(exploration.explore(&(Arc::new(attempt) as Arc<Attempt>)))
 }
 
@@ -82,7 +87,7 @@ struct Exploration {
 impl Exploration {
     fn explore(mut self, attempt: &Arc<Attempt>) -> Told {
         let (sender, outcomes) = mpsc::channel();
-        let mut open = BTreeMap::<u32, Coming>::new();
+        let mut open = BTreeMap::<u32, UnderWay>::new();
         let mut begun = 0;
         loop {
             while open.len() < self.jobs
@@ -90,23 +95,26 @@ impl Exploration {
             {
                 let (attempt, sender) = (Arc::clone(attempt), sender.clone());
                 let (number, plan) = (begun, coming.plan.clone());
-                // Sending fails only when the run was not waited for any longer.
-                thread::spawn(move || sender.send((number, attempt(&plan))));
-                open.insert(number, coming);
+                let conductor = Arc::<Conductor>::default();
+                open.insert(number, (coming, Instant::now(), Arc::clone(&conductor)));
+                thread::spawn(move || {
+                    // It fails only when the run was not waited for any longer.
+                    let _ = sender.send((number, attempt(&plan, &conductor)));
+                });
                 begun += 1;
             }
-            if open.is_empty() {
+            let Some((_, (_, oldest, _))) = open.first_key_value() else {
                 return self.progress.told(Instant::now());
-            }
-            match outcomes.recv_timeout(self.patience) {
+            };
+            match outcomes.recv_timeout(self.patience.saturating_sub(oldest.elapsed())) {
                 Ok((number, ended)) => {
-                    if let Some(coming) = open.remove(&number) {
+                    if let Some((coming, ..)) = open.remove(&number) {
                         self.take(coming, ended);
                     }
                 }
                 Err(_) => {
-                    for coming in std::mem::take(&mut open).into_values() {
-                        self.take(coming, (stuck(self.patience), None));
+                    if let Some((_, (coming, _, conductor))) = open.pop_first() {
+                        self.take(coming, (stuck(self.patience, &conductor), None));
                     }
                 }
             }
@@ -135,10 +143,18 @@ impl Exploration {
 }
 
 /// What is said of a run that could not be ended.
-fn stuck(patience: Duration) -> Outcome {
+fn stuck(patience: Duration, conductor: &Conductor) -> Outcome {
     let seconds = patience.as_secs_f64();
+    let why = match conductor.is_parked() {
+        true => {
+            "time stands until the tasks of `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by a timeout of its own"
+        }
+        false => {
+            "it still runs; do not block the thread (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"
+        }
+    };
     let mut outcome = Outcome::failed(format!(
-        "the run does not end: after {seconds} s of real time it still runs; do not block the thread (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"
+        "the run does not end: after {seconds} s of real time {why}"
     ));
     outcome.is_stuck = true;
     outcome

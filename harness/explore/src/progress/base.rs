@@ -2,9 +2,10 @@
 
 use super::{Coming, Progress, Purpose};
 use crate::{
-    Plan,
+    Outcome, Plan,
+    plan::not_applicable,
     report::Failure,
-    site::{Features, Site, diverging, sites, unstable_features},
+    site::{Features, Site, are_alike, diverging, sites, unstable_features},
 };
 
 impl Progress {
@@ -27,7 +28,7 @@ impl Progress {
             (Some(failure), None) | (None, Some(failure)) => {
                 let message = &failure.message;
                 return self.stop(format!(
-                    "the base run is itself flaky: without any fault one of two runs fails{differ}; make what it depends on the same in each run\n{message}"
+                    "the base run is itself flaky: without any fault one of two runs fails{differ}; make what it depends on the same in each run, and keep nothing from one run to the next in statics, files or databases\n{message}"
                 ));
             }
             (None, None) => {}
@@ -36,6 +37,8 @@ impl Progress {
         parties.extend(second.parties.clone());
         self.features = unstable_features(&first.operations, &second.operations, &parties);
         self.sites = sites(&first.operations, &parties, self.features);
+        self.count_base(first);
+        self.count_base(second);
         let is_other_order = !self.settings.is_statistical && !differ.is_empty();
         if self.features != Features::default() || is_other_order {
             let warning = format!(
@@ -49,8 +52,20 @@ impl Progress {
         self.begin_with_sites();
     }
 
+    /// Counts a run without a fault, and whether it has done the same as the first.
+    pub(crate) fn count_base(&mut self, outcome: &Outcome) {
+        let done = sites(&outcome.operations, &outcome.parties, self.features);
+        let [first, done] = [&self.sites, &done].map(|sites| {
+            let most = self.settings.operations.min(sites.len());
+            &sites[..most]
+        });
+        self.report.base_runs += 1;
+        self.report.base_alike += usize::from(are_alike(first, done));
+    }
+
     fn begin_with_sites(&mut self) {
         self.report.operations = self.sites.len();
+        self.report.not_applicable = not_applicable(&self.sites, &self.settings.options);
         if self.sites.is_empty() {
             let connect = match self.settings.is_statistical {
                 true => {
