@@ -115,8 +115,8 @@ pub struct Progress {
     sought: VecDeque<(Token, Option<String>)>,
     always: Vec<Plan>,
     expected: Vec<(Plan, String)>,
-    /// Second faults at operations that exist only after the first, and at others.
-    seconds: [Vec<Plan>; 2],
+    /// Second faults: at operations of a kind that there is only after the first, at others that exist only then, and at the rest.
+    seconds: [Vec<Plan>; 3],
     failed: Vec<Failed>,
     passed: Vec<Plan>,
     /// Runs that were planned and made, those by chance aside, and those that looked for simpler ones.
@@ -352,8 +352,7 @@ impl Progress {
                 self.singles().into_iter().map(planned).collect(),
             ),
             Stage::Singles => {
-                let [new, known] = std::mem::take(&mut self.seconds);
-                let seconds = new.into_iter().chain(known);
+                let seconds = std::mem::take(&mut self.seconds).into_iter().flatten();
                 (Stage::Pairs, seconds.map(planned).collect())
             }
             Stage::Pairs if self.settings.token.is_none() => {
@@ -423,17 +422,21 @@ impl Progress {
         self.passed.push(plan);
     }
 
-    /// No more are kept than can be run; what is beyond that is cut already.
+    /// No more are kept than can be run; what is beyond that is cut already, those that come last first.
     fn keep_second(&mut self, plan: Plan) {
-        let key = plan.faults.last().map(|(site, _)| &site.key);
-        let is_known = self.sites.iter().any(|site| Some(&site.key) == key);
-        let [new, known] = &mut self.seconds;
-        if new.len() + known.len() >= self.settings.runs as usize {
+        let Some((site, _)) = plan.faults.last() else {
+            return;
+        };
+        let is_known = self.sites.iter().any(|known| known.key == site.key);
+        let class = usize::from(!site.is_of_new_kind(&self.sites)) + usize::from(is_known);
+        let kept: usize = self.seconds.iter().map(Vec::len).sum();
+        if kept >= self.settings.runs as usize {
             self.report.cut += 1;
-            if is_known || known.pop().is_none() {
+            let mut later = self.seconds[class + 1..].iter_mut().rev();
+            if later.find_map(Vec::pop).is_none() {
                 return;
             }
         }
-        self.seconds[usize::from(is_known)].push(plan);
+        self.seconds[class].push(plan);
     }
 }

@@ -45,6 +45,19 @@ pub struct Site {
 }
 
 impl Site {
+    /// Whether its party does nothing of the kind at its entity among these.
+    pub(crate) fn is_of_new_kind(&self, among: &[Self]) -> bool {
+        let kind = |site: &Self| {
+            let operation = &site.operation;
+            (
+                site.party.clone(),
+                operation.operation,
+                operation.entity.clone(),
+            )
+        };
+        !among.iter().any(|site| kind(site) == kind(self))
+    }
+
     /// Returns what it is, as a person says it: `worker's completion of o-2, delivery 1`.
     pub fn title(&self) -> String {
         let operation = &self.operation;
