@@ -14,8 +14,6 @@ const SETTLED: &str = "/$emulator/v1/namespaces/sbemulatorns/settled";
 fn an_unknown_route_or_method_is_named() {
     let bus = Bus::with_queues(&["q"]);
     for path in [
-        "/$emulator",
-        "/$emulator/",
         "/$emulator/nothing",
         "/$emulator/v1/nothing",
         "/$emulator/v1/namespaces/sbemulatorns/nothing",
