@@ -39,6 +39,16 @@ pub(crate) enum Cover {
     Tls,
 }
 
+impl Cover {
+    /// What a connection over WebSocket is called where connections are listed.
+    fn transport(self) -> &'static str {
+        match self {
+            Self::Plain => "websocket",
+            Self::Tls => "websocket-tls",
+        }
+    }
+}
+
 /// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
 pub(crate) async fn serve<S>(
     stream: S,
@@ -106,12 +116,8 @@ where
         .downcast::<TokioIo<Tapped<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
-    let transport = match cover {
-        Cover::Plain => "websocket",
-        Cover::Tls => "websocket-tls",
-    };
     let arrival = ConnectionOrigin::clone(&arrival).asking_for(upgrade.host);
-    let arrival = arrival.over(transport);
+    let arrival = arrival.over(cover.transport());
     connection::serve(socket, &arrival, shared, stop).await
 }
 
