@@ -10,7 +10,7 @@ use testcontainers::{
     ContainerAsync, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
     bollard::{Docker, errors::Error as EngineError, models::ImageInspect},
     core::{
-        WaitFor,
+        Healthcheck, WaitFor,
         client::{ClientError, docker_client_instance},
     },
     runners::AsyncRunner,
@@ -76,6 +76,8 @@ impl Image {
             .with_container_name(name)
             .with_label(LABEL, name)
             .with_cmd(arguments)
+            // The emulator counts who asks for its health, too, and would never be idle.
+            .with_health_check(Healthcheck::none())
             // It ends by itself, and then nothing of it stays.
             .with_host_config_modifier(|host| host.auto_remove = Some(true))
             .with_reuse(ReuseDirective::Always)
