@@ -89,8 +89,8 @@ export function hex(data, most = 16384) {
   for (let at = 0; at < Math.min(data.length, most); at += 16) {
     const row = Array.from(data.subarray(at, at + 16));
     const numbers = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
-    const letters = row.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
-    lines.push(`${at.toString(16).padStart(6, "0")}  ${numbers.padEnd(47)}  ${letters}`);
+    const text = row.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
+    lines.push(`${at.toString(16).padStart(6, "0")}  ${numbers.padEnd(47)}  ${text}`);
   }
   if (data.length > most) lines.push(`… ${count(data.length - most, "byte")} more`);
   return lines.join("\n");
