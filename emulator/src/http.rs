@@ -6,6 +6,7 @@ mod changes;
 mod clock;
 mod connections;
 mod counts;
+mod description;
 mod entities;
 mod entity_list;
 mod error;

@@ -16,8 +16,6 @@ use tokio::task::spawn_blocking;
 use super::error::ApiError;
 use crate::shared::Shared;
 
-/// What the control API says of itself (OpenAPI 3.1), made of its types: `control-api/src/openapi`.
-pub(crate) const DESCRIPTION: &str = include_str!("../../openapi.json");
 /// The media type of certificates in PEM (RFC 8555 §9.1).
 const PEM: &str = "application/pem-certificate-chain";
 
@@ -73,10 +71,6 @@ pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Res
         }
         Err(error) => Err(ApiError::new(status, "no-tls", error.to_string())),
     }
-}
-
-pub(crate) async fn description() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
 }
 
 /// Answers with a body that is empty, and ends when the emulator stops.

@@ -16,8 +16,9 @@ use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
-    Control, assertions, changes, clock, connections, counts, entities, entity_list, explain,
-    explorations, faults, messages, metrics, namespaces, operations, process, sessions, timeline,
+    Control, assertions, changes, clock, connections, counts, description, entities, entity_list,
+    explain, explorations, faults, messages, metrics, namespaces, operations, process, sessions,
+    timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -84,7 +85,7 @@ fn of_process() -> Vec<Route> {
     vec![
         get("/health", process::health),
         get(v1!("/health"), process::health),
-        get(v1!("/openapi.json"), process::description),
+        get(v1!("/openapi.json"), description::show),
         get(v1!("/ca.pem"), process::certificate),
         get(v1!("/hold"), process::hold),
         get(v1!("/metrics"), metrics::show),
@@ -232,11 +233,11 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::http::process::DESCRIPTION;
 
     /// Method and path of every operation that is described.
     fn described() -> BTreeSet<(String, String)> {
-        let description: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
+        let description = include_str!("../../openapi.json");
+        let description: Value = serde_json::from_str(description).expect("it is JSON");
         let paths = description["paths"]
             .as_object()
             .expect("paths are an object");
@@ -262,7 +263,8 @@ mod tests {
 
     #[test]
     fn every_name_in_a_path_is_a_parameter_of_its_operations() {
-        let description: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
+        let description = include_str!("../../openapi.json");
+        let description: Value = serde_json::from_str(description).expect("it is JSON");
         for (method, path) in described() {
             let operation = &description["paths"][&path][method.to_lowercase()];
             let parameters = operation["parameters"].as_array().into_iter().flatten();

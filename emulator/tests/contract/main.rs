@@ -32,6 +32,7 @@ mod control {
     mod changes;
     mod clock;
     mod connections;
+    mod description;
     mod errors;
     mod explain;
     mod explorations;

@@ -64,7 +64,8 @@ impl Http {
         String::from_utf8_lossy(&self.exchange(request)).into_owned()
     }
 
-    fn exchange(&self, request: &[u8]) -> Vec<u8> {
+    /// Sends a request as it stands; returns the bytes of the response.
+    pub(crate) fn exchange(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
         stream
             .set_read_timeout(Some(TIMEOUT))

@@ -1,0 +1,62 @@
+//! What the control API says of itself (OpenAPI 3.1), made of its types: `control-api/src/openapi`.
+//!
+//! The program has it packed by gzip and sends it so to clients that take that. Who embeds an emulator builds nothing that
+//! packs.
+
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+
+/// Answers with the description.
+#[cfg(not(feature = "cli"))]
+pub(crate) async fn show(_: HeaderMap) -> Response {
+    let description = include_str!("../../openapi.json");
+    ([(CONTENT_TYPE, "application/json")], description).into_response()
+}
+
+/// Answers with the description, packed where the client takes that.
+#[cfg(feature = "cli")]
+pub(crate) async fn show(headers: HeaderMap) -> Response {
+    use axum::http::header::{CONTENT_ENCODING, VARY};
+
+    let common = [
+        (CONTENT_TYPE, "application/json"),
+        (VARY, "accept-encoding"),
+    ];
+    match packed::is_taken(&headers) {
+        true => (common, [(CONTENT_ENCODING, "gzip")], packed::DESCRIPTION).into_response(),
+        false => (common, packed::unpack()).into_response(),
+    }
+}
+
+#[cfg(feature = "cli")]
+mod packed {
+    use axum::http::HeaderMap;
+    use axum::http::header::ACCEPT_ENCODING;
+
+    /// Without a name or comment, as `build.rs` packs it: ten bytes before the data and eight behind them (RFC 1952 §2.3).
+    pub(super) const DESCRIPTION: &[u8] =
+        include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+    const HEAD: usize = 10;
+    const TAIL: usize = 8;
+
+    /// Whether a client takes answers that are packed by gzip (RFC 9110 §12.5.3).
+    pub(super) fn is_taken(headers: &HeaderMap) -> bool {
+        let offers = headers.get_all(ACCEPT_ENCODING).iter();
+        let offers = offers.filter_map(|offer| offer.to_str().ok());
+        offers.flat_map(|offers| offers.split(',')).any(|offer| {
+            let mut parts = offer.split(';').map(str::trim);
+            let is_gzip = parts
+                .next()
+                .is_some_and(|it| it.eq_ignore_ascii_case("gzip"));
+            is_gzip && !parts.any(|weight| weight.trim_end_matches(['0', '.']) == "q=")
+        })
+    }
+
+    /// The description as text.
+    pub(super) fn unpack() -> Vec<u8> {
+        let data = &DESCRIPTION[HEAD..DESCRIPTION.len() - TAIL];
+        let unpacked = miniz_oxide::inflate::decompress_to_vec(data);
+        unpacked.expect("the build packs the description")
+    }
+}
