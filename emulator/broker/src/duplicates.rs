@@ -14,6 +14,8 @@ pub(crate) struct History {
     window: Duration,
     since: BTreeMap<Arc<str>, Timestamp>,
     order: BTreeSet<(Timestamp, Arc<str>)>,
+    /// Ids about which something else is known than before, where that is kept beyond the process.
+    touched: Option<BTreeSet<Arc<str>>>,
 }
 
 impl History {
@@ -23,6 +25,7 @@ impl History {
             window: description.duplicate_detection_history_time_window,
             since: BTreeMap::new(),
             order: BTreeSet::new(),
+            touched: None,
         })
     }
 
@@ -39,9 +42,7 @@ impl History {
         if self.since.contains_key(id) {
             return false;
         }
-        let id: Arc<str> = id.into();
-        self.since.insert(Arc::clone(&id), since);
-        self.order.insert((since, id));
+        self.insert(id.into(), since);
         true
     }
 
@@ -49,13 +50,15 @@ impl History {
     pub(crate) fn restart(&mut self, id: &str, since: Timestamp) {
         if let Some((id, before)) = self.since.remove_entry(id) {
             self.order.remove(&(before, Arc::clone(&id)));
-            self.since.insert(Arc::clone(&id), since);
-            self.order.insert((since, id));
+            self.insert(id, since);
         }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.extend(self.since.keys().cloned());
+        }
         self.since.clear();
         self.order.clear();
     }
@@ -65,7 +68,40 @@ impl History {
             && *since + self.window <= now
         {
             self.since.remove(id);
-            self.order.pop_first();
+            if let (Some((_, id)), Some(touched)) = (self.order.pop_first(), &mut self.touched) {
+                touched.insert(id);
+            }
+        }
+    }
+
+    fn insert(&mut self, id: Arc<str>, since: Timestamp) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(Arc::clone(&id));
+        }
+        self.since.insert(Arc::clone(&id), since);
+        self.order.insert((since, id));
+    }
+
+    /// Notes from now on about which ids something else is known.
+    pub(crate) fn keep_changes(&mut self) {
+        self.touched = Some(BTreeSet::new());
+    }
+
+    /// What is known of the ids about which something else was known when this was last asked; none of those that are forgotten.
+    pub(crate) fn take_changes(&mut self) -> Vec<(Arc<str>, Option<Timestamp>)> {
+        let touched = self.touched.as_mut().map(std::mem::take);
+        let touched = touched.into_iter().flatten();
+        let known = |id: Arc<str>| {
+            let since = self.since.get(&id).copied();
+            (id, since)
+        };
+        touched.map(known).collect()
+    }
+
+    /// Knows an id again, as it was kept.
+    pub(crate) fn restore(&mut self, id: &str, since: Timestamp) {
+        if !self.since.contains_key(id) {
+            self.insert(id.into(), since);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A queue, topic or subscription: its messages, its dead-letter queues, and the moves between them.
 
+pub(crate) mod kept;
 pub(crate) mod operation;
 mod partition;
 
@@ -15,6 +16,7 @@ use crate::settings::{NamespaceSettings, Tier};
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::time::{Deadline, Timestamp};
+use kept::Kept;
 
 /// A queue, a topic or a subscription. The verbs are in `operation/`.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub struct Entity {
     pending_bytes: PendingBytes,
     indexed_deadline: Deadline,
     is_indexed_as_busy: bool,
+    /// Where changes are kept beyond the process.
+    kept: Option<Box<Kept>>,
 }
 
 /// What the indexes of a namespace have of an entity.
@@ -158,6 +162,7 @@ impl Entity {
             pending_bytes: PendingBytes::default(),
             indexed_deadline: Deadline::NONE,
             is_indexed_as_busy: false,
+            kept: None,
         }
     }
 

@@ -338,6 +338,11 @@ const VARIANT: u64 = 0b10 << 62;
 const VERSION: u64 = 0x4000;
 
 impl LockNonce {
+    /// That of no token.
+    pub(crate) fn of_none() -> Self {
+        Self(0)
+    }
+
     pub(crate) fn generate(ids: &mut dyn IdSource) -> Self {
         Self((ids.next() & !0xf000) | VERSION)
     }

@@ -9,6 +9,7 @@
 //! are methods of [`Entity`], one file each under `entity/operation/`. What happens when a lock ends stands in
 //! `entity/operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
+mod changes;
 mod context;
 mod description;
 mod duplicates;
@@ -28,6 +29,7 @@ mod store;
 mod time;
 mod timeline;
 
+pub use changes::{BodyChange, BodyCounts, BodyId, Changes, DamagedRow, RowKey};
 pub use context::{Context, Effect, Effects};
 pub use description::{EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};

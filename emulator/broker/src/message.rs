@@ -25,6 +25,7 @@ pub use limits::MessageError;
 use crate::ids::IdSource;
 use crate::time::Timestamp;
 use edit::Overlay;
+pub(crate) use edit::Replaced;
 use sections::Sections;
 
 /// Largest payload that is copied when a message is accepted, the largest frame of a connection: a slice of a read block

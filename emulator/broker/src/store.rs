@@ -10,7 +10,9 @@ mod indexes;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
 pub(crate) mod receivers;
+pub(crate) mod row;
 pub(crate) mod sessions;
+pub(crate) mod touched;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -28,6 +30,7 @@ use forwards::Forwards;
 use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};
 use receivers::Receivers;
 use sessions::Sessions;
+use touched::Touched;
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
 #[derive(Debug)]
@@ -59,6 +62,8 @@ pub struct MessageStore {
     /// Where messages belong to sessions.
     sessions: Option<Box<Sessions>>,
     size: u64,
+    /// Where changes are kept beyond the process.
+    touched: Option<Box<Touched>>,
 }
 
 impl MessageStore {
@@ -79,6 +84,7 @@ impl MessageStore {
             receivers: Receivers::default(),
             sessions: policy.has_sessions().then(|| Box::new(Sessions::new())),
             size: 0,
+            touched: None,
         }
     }
 

@@ -2,10 +2,14 @@
 //!
 //! Only the changed sections are written anew, beside the payload: the message stays shared.
 
+use std::num::NonZeroU64;
+
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 
+use super::sections::Sections;
 use super::{Message, annotations, application, properties};
+use crate::changes::BodyId;
 use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
 
 /// Ticks of 100 ns in a millisecond, in which the language counts time.
@@ -33,6 +37,29 @@ pub(crate) struct Overlay {
     /// Stands in for the section of the payload once properties were changed.
     pub(crate) application: Option<Bytes>,
     pub(crate) dead_letter_source: Option<Box<str>>,
+    /// Under which number the payload is kept, where it is: here, because only then there is one.
+    pub(crate) body: Option<BodyId>,
+}
+
+/// What stands in for parts of a message, as a row tells it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Replaced<'a> {
+    pub(crate) annotations: Option<&'a [u8]>,
+    pub(crate) properties: Option<&'a [u8]>,
+    pub(crate) application: Option<&'a [u8]>,
+    pub(crate) dead_letter_source: Option<&'a [u8]>,
+}
+
+impl<'a> Replaced<'a> {
+    /// In the order in which a row has them.
+    pub(crate) fn parts(&self) -> [Option<&'a [u8]>; 4] {
+        [
+            self.annotations,
+            self.properties,
+            self.application,
+            self.dead_letter_source,
+        ]
+    }
 }
 
 impl Overlay {
@@ -52,6 +79,61 @@ impl Overlay {
 }
 
 impl Message {
+    /// What stands in for parts of the payload, if anything does.
+    pub(crate) fn replaced(&self) -> Option<Replaced<'_>> {
+        let overlay = self.overlay.as_ref()?;
+        let replaced = Replaced {
+            annotations: overlay.annotations.as_deref(),
+            properties: overlay.properties.as_deref(),
+            application: overlay.application.as_deref(),
+            dead_letter_source: overlay.dead_letter_source.as_deref().map(str::as_bytes),
+        };
+        let is_there = replaced.parts().iter().any(Option::is_some);
+        is_there.then_some(replaced)
+    }
+
+    /// Under which number its payload is kept.
+    pub(crate) fn body_id(&self) -> Option<BodyId> {
+        self.overlay.as_ref()?.body
+    }
+
+    /// Keeps its payload under this number, with it and with every copy made of it from now on.
+    pub(crate) fn set_body_id(&mut self, body: BodyId) {
+        self.overlay.get_or_insert_default().body = Some(body);
+    }
+
+    /// The bytes that are kept under that number.
+    pub(crate) fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// A message as it was kept; none where that is no message.
+    pub(crate) fn restore(
+        payload: Bytes,
+        body: BodyId,
+        time_to_live: Option<NonZeroU64>,
+        replaced: Option<Replaced<'_>>,
+    ) -> Option<Self> {
+        let scanned = Sections::scan(&payload).ok()?;
+        let replaced = replaced.unwrap_or_default();
+        let source = replaced.dead_letter_source.map(str::from_utf8);
+        let own = |section: Option<&[u8]>| section.map(Bytes::copy_from_slice);
+        let overlay = Overlay {
+            properties: own(replaced.properties),
+            annotations: own(replaced.annotations),
+            application: own(replaced.application),
+            dead_letter_source: source.transpose().ok()?.map(Box::from),
+            body: Some(body),
+        };
+        (!scanned.is_other_form).then(|| Self {
+            payload,
+            sections: scanned.sections,
+            overlay: Some(Box::new(overlay)),
+            time_to_live,
+            was_scheduled: false,
+        })
+    }
+
     /// The properties as filters see them; `system` is what the broker knows beside the message.
     pub fn filter_view<'m>(
         &'m self,

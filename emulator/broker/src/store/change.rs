@@ -52,6 +52,7 @@ impl MessageStore {
         let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
         let auto_forwards = self.auto_forwards(offset, entry.stays);
         self.entries.insert(offset, entry);
+        self.note_added(offset);
         if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
             sessions.join(offset, slot, activates_at.is_some());
         }
@@ -72,6 +73,7 @@ impl MessageStore {
     /// Takes an entry out of every index.
     pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
         let entry = self.entries.remove(offset)?;
+        self.note_removed(offset, entry.message.body_id());
         self.size -= entry.message.size();
         self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
@@ -105,6 +107,7 @@ impl MessageStore {
                 entry.state = State::Deferred;
             }
             self.unlock(offset, lock);
+            self.note_changed(offset);
             if lock.deferred {
                 return;
             }
@@ -127,6 +130,7 @@ impl MessageStore {
             entry.state = State::Deferred;
             self.deferred += usize::from(!lock.deferred);
             self.unlock(offset, lock);
+            self.note_changed(offset);
             if let Some(sessions) = &mut self.sessions {
                 sessions.defer(offset, !lock.deferred);
             }
@@ -137,6 +141,7 @@ impl MessageStore {
     pub(crate) fn undefer(&mut self, offset: Offset) {
         if self.get(offset).is_some_and(Entry::is_set_aside) {
             self.deferred -= 1;
+            self.note_changed(offset);
             if let Some(sessions) = &mut self.sessions {
                 sessions.undefer(offset);
             }
@@ -151,6 +156,7 @@ impl MessageStore {
         };
         entry.state = State::Locked(lock);
         let expires_at = entry.expires_at;
+        self.note_changed(offset);
         self.protect(offset, expires_at);
         if let Some(until) = lock.until.get() {
             self.locks.insert(until, offset);
@@ -171,7 +177,7 @@ impl MessageStore {
     }
 
     /// Adds an entry to those that are ready.
-    fn make_ready(&mut self, offset: Offset) {
+    pub(super) fn make_ready(&mut self, offset: Offset) {
         match &mut self.sessions {
             Some(sessions) => sessions.make_ready(offset),
             None => {
@@ -224,6 +230,7 @@ impl MessageStore {
         lock.until = until.into();
         self.locks.remove(before, offset);
         self.locks.insert(until, offset);
+        self.note_changed(offset);
         Some(until)
     }
 
@@ -242,7 +249,9 @@ impl MessageStore {
     ) -> Option<(Option<ReceiverId>, u32)> {
         let entry = self.entries.get_mut(offset)?;
         entry.delivery_count += u32::from(self.policy.is_active());
-        Some((entry.lock().map(|lock| lock.receiver), entry.delivery_count))
+        let counted = (entry.lock().map(|lock| lock.receiver), entry.delivery_count);
+        self.note_changed(offset);
+        Some(counted)
     }
 
     /// Takes a lock that is over out of the indexes.
@@ -268,6 +277,7 @@ impl MessageStore {
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
         let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(offset);
         self.protect(offset, before);
+        self.note_changed(offset);
         if let Some(at) = expires_at.get().filter(|_| can_expire) {
             self.expiries.insert(at, offset);
         }
@@ -283,6 +293,7 @@ impl MessageStore {
             let before = entry.message.size();
             entry.message.change_properties(changes)?;
             self.size = self.size - before + entry.message.size();
+            self.note_changed(offset);
         }
         Ok(())
     }
@@ -296,6 +307,7 @@ impl MessageStore {
     ) -> Result<u32, DecodeError> {
         self.change_properties(offset, changes)?;
         let counts = self.policy.is_active();
+        self.note_changed(offset);
         let entry = self.entries.get_mut(offset);
         Ok(entry.map_or(0, |entry| {
             entry.delivery_count += u32::from(counts);

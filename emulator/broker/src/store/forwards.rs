@@ -159,6 +159,7 @@ impl MessageStore {
         if let Some(entry) = self.entries.get_mut(offset) {
             entry.stays = true;
         }
+        self.note_changed(offset);
         self.abort_transfer(offset);
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Sessions {
     locked: usize,
     /// Bytes of all states.
     state_bytes: u64,
+    /// Sessions whose states were set, where that is kept beyond the process.
+    touched: Option<BTreeSet<SessionName>>,
 }
 
 /// The place of a session in its store.
@@ -70,6 +72,7 @@ impl Sessions {
             latest: 0,
             locked: 0,
             state_bytes: 0,
+            touched: None,
         }
     }
 
@@ -200,7 +203,23 @@ impl Sessions {
 
     /// Sets or clears the state of a session.
     pub(crate) fn set_state(&mut self, slot: Slot, state: Option<SessionState>) {
+        if let Some(touched) = &mut self.touched {
+            let session = self.slots[slot.0 as usize].as_ref();
+            touched.extend(session.map(|session| session.name.clone()));
+        }
         self.change(slot, |session| session.state = state);
+    }
+
+    /// Notes from now on whose states are set.
+    pub(crate) fn keep_changes(&mut self) {
+        self.touched = Some(BTreeSet::new());
+    }
+
+    /// The sessions whose states were set since this was last asked.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<SessionName> {
+        self.touched
+            .as_mut()
+            .map_or_else(BTreeSet::new, std::mem::take)
     }
 
     /// Forgets all states.

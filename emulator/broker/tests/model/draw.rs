@@ -147,7 +147,8 @@ fn transition(dice: &mut SeededRng) -> Transition {
             Transition::Browse(queue, store(dice), from, dice.below(5) as usize)
         }
         985..988 => Transition::Reset(queue),
-        988..998 => Transition::Create(queue),
+        988..995 => Transition::Create(queue),
+        995..998 => Transition::Restart,
         _ => Transition::Drop(queue),
     }
 }

@@ -53,6 +53,8 @@ pub(crate) enum Transition {
     Reset(Pick),
     Create(Pick),
     Drop(Pick),
+    /// The process ends, and another one goes on with what was kept.
+    Restart,
 }
 
 /// What a client wants of a session.
@@ -187,6 +189,7 @@ pub(crate) enum Step {
     Reset(usize),
     Create(usize, Box<EntityDescription>),
     Drop(usize),
+    Restart,
 }
 
 /// A store of a queue.

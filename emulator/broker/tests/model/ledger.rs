@@ -61,10 +61,16 @@ impl Ledger {
         open: &[(Place, u64)],
     ) {
         self.forget_expiries(step);
+        if let Step::Restart = step {
+            self.forget_receivers(world);
+        }
         for event in events {
             let loses = matches!(
                 step,
-                Step::Update(..) | Step::LoseLocks(_) | Step::Session(_, _, OfSession::Lose)
+                Step::Update(..)
+                    | Step::LoseLocks(_)
+                    | Step::Session(_, _, OfSession::Lose)
+                    | Step::Restart
             );
             self.read(event, loses);
             if let What::SessionRenewed(session, until) = event.what {
@@ -96,6 +102,25 @@ impl Ledger {
                     }
                 }
                 Some(_) => {}
+            }
+        }
+    }
+
+    /// The locks of sessions are gone without a word, also those that were over and not ended yet.
+    fn forget_receivers(&mut self, world: &World) {
+        self.told.clear();
+        self.knowing.clear();
+        for (q, held) in self.held.iter_mut().enumerate() {
+            self.sessions[q].clear();
+            let entity = world.entity(q);
+            let has_sessions = entity.is_some_and(|entity| entity.description().requires_session);
+            let own = held
+                .iter_mut()
+                .filter(|held| held.store == SubQueue::Active);
+            for held in own.filter(|_| has_sessions) {
+                if let State::Locked(until, _) = &mut held.state {
+                    *until = (*until).max(world.now());
+                }
             }
         }
     }

@@ -110,6 +110,7 @@ impl Names {
                 Step::Create(q, Box::new(self.declared[q].clone()))
             }
             Transition::Drop(pick) => Step::Drop(queue(pick)?),
+            Transition::Restart => Step::Restart,
         })
     }
 
@@ -151,6 +152,7 @@ impl Names {
             (&Step::Accept(_, id, ..), Answer::Accepted(Err(_))) => {
                 self.open.retain(|&(_, open)| open != id);
             }
+            (Step::Restart, _) => self.open.clear(),
             _ => {}
         }
     }

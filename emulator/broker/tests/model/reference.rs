@@ -88,6 +88,7 @@ impl Reference {
                 self.touched[q] = true;
                 self.queues[q] = None;
             }
+            Step::Restart => self.restart(),
             &Step::Timeout(q) => self.let_pass(q),
             &Step::LoseLocks(q) => {
                 self.let_pass(q);

@@ -1,6 +1,7 @@
 //! The real queues, driven by the same steps as the reference and told what time it is; and a shell of the
 //! smallest kind, which does what they ask for.
 
+mod kept;
 mod sessions;
 pub(crate) mod wire;
 
@@ -19,6 +20,7 @@ use uuid::Uuid;
 use crate::draw::SeededRng;
 use crate::event::{ModelEvent, queue_of};
 use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, Seen, Step};
+use kept::Kept;
 pub(crate) use sessions::session_name;
 use wire::{changes, see};
 
@@ -45,6 +47,7 @@ pub(crate) struct World {
     pub(crate) touched: [bool; QUEUES],
     /// What went out, byte for byte.
     pub(crate) wire: Vec<u8>,
+    kept: Kept,
 }
 
 impl World {
@@ -65,6 +68,7 @@ impl World {
             lost: Vec::new(),
             touched: [false; QUEUES],
             wire: Vec::new(),
+            kept: Kept::default(),
         };
         for (at, description) in rules.queues.iter().enumerate() {
             world.create(at, description.clone());
@@ -158,9 +162,14 @@ impl World {
                 self.create(*queue, EntityDescription::clone(description));
                 Answer::Done
             }
+            Step::Restart => {
+                self.restart();
+                Answer::Done
+            }
             &Step::Drop(queue) => {
                 self.touched[queue] = true;
                 self.namespace.remove(&self.paths[queue], None);
+                self.kept.forget(EntityId(queue as u32 + 1));
                 Answer::Done
             }
         }
@@ -171,7 +180,7 @@ impl World {
         let id = EntityId(at as u32 + 1);
         let path = self.paths[at].clone();
         let queue = EntityKind::Queue;
-        let made = Entity::new(
+        let mut made = Entity::new(
             queue,
             id,
             path.clone(),
@@ -179,6 +188,8 @@ impl World {
             &self.settings,
             self.now,
         );
+        made.keep_changes();
+        self.kept.keep(&mut made);
         let created = self.namespace.insert(&path, |_| RefCell::new(made));
         created.expect("its name is free");
     }
@@ -373,6 +384,7 @@ impl Entities for World {
             },
         };
         let result = work(&mut entity, &mut cx);
+        self.kept.keep(&mut entity);
         self.touched[entity.id().0 as usize - 1] |= is_there;
         let (woken, lost) = (&mut self.woken, &mut self.lost);
         self.follow_ups

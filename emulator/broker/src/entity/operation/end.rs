@@ -157,7 +157,7 @@ impl Entity {
         }
     }
 
-    fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.stores().any(MessageStore::is_awaited)
     }
 

@@ -94,9 +94,12 @@ impl Entity {
         cx: &mut Context<'_>,
         change: impl FnOnce(&mut RuleSet) -> T,
     ) -> Option<T> {
-        self.verb(cx, |entity, _| match &mut entity.role {
-            Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
-            Role::Queue { .. } | Role::Subscription { .. } => None,
+        self.verb(cx, |entity, _| {
+            entity.definition_changed();
+            match &mut entity.role {
+                Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
+                Role::Queue { .. } | Role::Subscription { .. } => None,
+            }
         })
     }
 }

@@ -15,6 +15,7 @@ impl Entity {
     pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) -> bool {
         self.verb(cx, |entity, cx| {
             let before = std::mem::replace(&mut entity.description, description);
+            entity.definition_changed();
             for kind in SubQueue::ALL {
                 let policy = entity
                     .role

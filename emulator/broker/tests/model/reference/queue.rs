@@ -162,6 +162,20 @@ impl Store {
             .expect("the message is there")
     }
 
+    /// Nobody who received from it is there any more.
+    pub(crate) fn restart(&mut self) {
+        self.receivers.clear();
+        self.waiting.clear();
+        self.retries_at = None;
+        self.is_announced = false;
+        for message in &mut self.messages {
+            message.former = None;
+            if let State::Assigned(_) = message.state {
+                message.state = State::Ready;
+            }
+        }
+    }
+
     pub(crate) fn reserved_to(&self, id: u64) -> Vec<u64> {
         let own = |l: &&ModelMessage| l.state == State::Assigned(id);
         self.messages.iter().filter(own).map(|l| l.number).collect()

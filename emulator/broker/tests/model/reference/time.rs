@@ -7,7 +7,7 @@ use servicebus_broker::{EntityDescription, Expiry, FailedForwards};
 
 use super::queue::{ModelMessage, State};
 use super::{Reference, What};
-use crate::history::Place;
+use crate::history::{Place, QUEUES};
 
 /// Why a message is dead-lettered.
 pub(crate) enum Cause {
@@ -228,6 +228,29 @@ impl Reference {
             Active | DeadLetter => What::DeadLettered(there, reason, description),
         };
         self.write(at, (q, Active), number, by_client, what);
+    }
+
+    /// Every receiver is gone with what was reserved to it and with its session; what was due happens, and all locks are lost.
+    pub(crate) fn restart(&mut self) {
+        for q in 0..QUEUES {
+            let Some(queue) = self.queues[q].as_mut() else {
+                continue;
+            };
+            let mut kinds = SubQueue::ALL.into_iter();
+            let was_awaited = kinds.any(|kind| queue.is_awaited(kind));
+            queue.sessions.holds.clear();
+            queue.sessions.waiting.clear();
+            for store in &mut queue.stores {
+                store.restart();
+            }
+            self.run_due(q, i64::MIN);
+            if was_awaited {
+                self.at(q).used_at = self.now;
+            }
+            self.lose_locks(q);
+            self.let_pass(q);
+            self.serve(q);
+        }
     }
 
     pub(crate) fn lose_locks(&mut self, q: usize) {

@@ -1,0 +1,265 @@
+//! What outlives the process: an entity says what an operation changed of it, and is made again of that.
+
+use crate::changes::{BodyId, Changes, DamagedRow, Fields, RowKey};
+use crate::context::Context;
+use crate::entity::{AutoDelete, Entity};
+use crate::ids::{Offset, SessionName, SubQueue};
+use crate::store::row::body_of;
+use crate::store::sessions::SessionState;
+use crate::store::touched::Touch;
+use crate::time::Timestamp;
+
+use bytes::Bytes;
+
+/// What was said before of what an entity has beside its messages.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// As they were last written.
+    counters: Option<Counters>,
+    /// Whether the description or the rules may be others since.
+    pub(crate) definition: bool,
+}
+
+/// Numbers that come next, and when an entity was last used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counters {
+    next: [u64; 3],
+    round_robin: u64,
+    used_at: Timestamp,
+    /// Whether a receiver waits, which uses it all the time.
+    is_awaited: bool,
+}
+
+impl Counters {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(41);
+        for number in self.next.into_iter().chain([self.round_robin]) {
+            out.extend(number.to_be_bytes());
+        }
+        out.extend(self.used_at.as_millis().to_be_bytes());
+        out.push(u8::from(self.is_awaited));
+        out
+    }
+
+    fn decode(row: &[u8]) -> Result<Self, DamagedRow> {
+        let mut fields = Fields(row);
+        let counters = Self {
+            next: [fields.u64()?, fields.u64()?, fields.u64()?],
+            round_robin: fields.u64()?,
+            used_at: Timestamp::from_millis(fields.i64()?),
+            is_awaited: fields.byte()? != 0,
+        };
+        fields.end()?;
+        Ok(counters)
+    }
+
+    /// Whether nothing else differs than when the entity was last used.
+    fn counts_like(&self, other: &Self) -> bool {
+        (self.next, self.round_robin) == (other.next, other.round_robin)
+    }
+}
+
+impl Entity {
+    /// Notes from now on what changes, beginning with all that there is; nothing is noted of an entity that is not told to.
+    pub fn keep_changes(&mut self) {
+        self.kept = Some(Box::new(Kept {
+            counters: None,
+            definition: true,
+        }));
+        for kind in SubQueue::ALL {
+            self.store_mut(kind).keep_changes();
+        }
+        if let Some(history) = &mut self.history {
+            history.keep_changes();
+        }
+    }
+
+    /// Notes that the description or the rules may be others.
+    pub(crate) fn definition_changed(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.definition = true;
+        }
+    }
+
+    /// What operations changed since this was last asked; none where nothing did. `next_body` gives out numbers that were never
+    /// given out before.
+    pub fn take_changes(&mut self, next_body: &mut dyn FnMut() -> BodyId) -> Option<Changes> {
+        self.kept.as_ref()?;
+        let mut changes = Changes {
+            entity: self.id(),
+            rows: Vec::new(),
+            gained: Vec::new(),
+            lost: Vec::new(),
+            definition: false,
+            deleted: self.auto_delete == AutoDelete::Deleted,
+            is_awaited: true,
+        };
+        for kind in SubQueue::ALL {
+            if self.store(kind).policy().kind() == kind {
+                self.take_messages(kind, next_body, &mut changes);
+            }
+        }
+        if changes.deleted {
+            // What it does from now on is nothing.
+            changes.rows.clear();
+            self.kept = None;
+            return Some(changes);
+        }
+        self.take_sessions_and_ids(&mut changes);
+        let counters = self.counters();
+        let kept = self.kept.as_mut()?;
+        let before = kept.counters.replace(counters);
+        changes.definition = std::mem::take(&mut kept.definition);
+        let counts_on = !before.is_some_and(|before| before.counts_like(&counters));
+        changes.is_awaited = counts_on || changes.definition || !changes.rows.is_empty();
+        if before != Some(counters) {
+            changes
+                .rows
+                .push((RowKey::Counters, Some(counters.encode())));
+        }
+        (changes.definition || !changes.rows.is_empty()).then_some(changes)
+    }
+
+    fn take_messages(
+        &mut self,
+        kind: SubQueue,
+        next_body: &mut dyn FnMut() -> BodyId,
+        changes: &mut Changes,
+    ) {
+        let store = self.store_mut(kind);
+        for (offset, touch) in store.take_touched() {
+            let key = RowKey::message(kind, offset);
+            if let Touch::Removed(body) = touch {
+                changes.lost.extend(body);
+                changes.rows.push((key, None));
+                continue;
+            }
+            store.name_body(offset, next_body);
+            let Some(entry) = store.get(offset) else {
+                continue;
+            };
+            if touch == Touch::Added
+                && let Some(body) = entry.message().body_id()
+            {
+                changes
+                    .gained
+                    .push((body, entry.message().payload().clone()));
+            }
+            changes.rows.push((key, Some(store.row(offset, entry))));
+        }
+    }
+
+    fn take_sessions_and_ids(&mut self, changes: &mut Changes) {
+        if let Some(sessions) = self.active.sessions_mut() {
+            for name in sessions.take_touched() {
+                let found = sessions.find(&name);
+                let state = found.and_then(|(_, session)| session.state());
+                let row = state.map(|state| {
+                    let set_at = state.set_at.as_millis().to_be_bytes();
+                    [&set_at, &state.bytes[..]].concat()
+                });
+                changes
+                    .rows
+                    .push((RowKey::Session(name.as_str().into()), row));
+            }
+        }
+        if let Some(history) = &mut self.history {
+            for (id, since) in history.take_changes() {
+                let row = since.map(|since| since.as_millis().to_be_bytes().to_vec());
+                changes.rows.push((RowKey::Seen((*id).into()), row));
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            next: SubQueue::ALL.map(|kind| self.store(kind).next_offset().0),
+            round_robin: self.round_robin,
+            used_at: self.used_at,
+            is_awaited: self.is_awaited(),
+        }
+    }
+}
+
+/// An entity is made anew by its description, then of its rows in any order, and then [recovers](Entity::recover).
+impl Entity {
+    /// The bytes that the row of a message refers to.
+    pub fn body_of(row: &[u8]) -> Result<BodyId, DamagedRow> {
+        body_of(row)
+    }
+
+    /// Holds again what a row tells of; `payload` is what the row of a message refers to, and empty for any other.
+    pub fn restore(&mut self, key: &RowKey, row: &[u8], payload: Bytes) -> Result<(), DamagedRow> {
+        match key {
+            RowKey::Counters => self.restore_counters(Counters::decode(row)?),
+            &RowKey::Message(kind, offset) => {
+                let store = self.store_mut(kind);
+                match store.policy().kind() == kind {
+                    true => store.restore(Offset(offset), row, payload)?,
+                    false => return Err(DamagedRow),
+                }
+            }
+            RowKey::Session(name) => self.restore_session(name, row)?,
+            RowKey::Seen(id) => {
+                let since = row.try_into().map_err(|_| DamagedRow)?;
+                let since = Timestamp::from_millis(i64::from_be_bytes(since));
+                // The window may have been taken from it meanwhile by another configuration.
+                if let Some(history) = &mut self.history {
+                    history.restore(id, since);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_counters(&mut self, counters: Counters) {
+        for (kind, next) in SubQueue::ALL.into_iter().zip(counters.next) {
+            self.store_mut(kind).restore_next(Offset(next));
+        }
+        self.round_robin = counters.round_robin;
+        self.used_at = counters.used_at;
+        self.kept = Some(Box::new(Kept {
+            counters: Some(counters),
+            definition: false,
+        }));
+    }
+
+    fn restore_session(&mut self, name: &str, row: &[u8]) -> Result<(), DamagedRow> {
+        let (set_at, bytes) = row.split_first_chunk().ok_or(DamagedRow)?;
+        let state = SessionState {
+            bytes: Bytes::copy_from_slice(bytes),
+            set_at: Timestamp::from_millis(i64::from_be_bytes(*set_at)),
+        };
+        if !SessionName::fits(name) {
+            return Err(DamagedRow);
+        }
+        let sessions = self.active.sessions_mut().ok_or(DamagedRow)?;
+        let slot = sessions.find_or_make(name).ok_or(DamagedRow)?;
+        sessions.set_state(slot, Some(state));
+        Ok(())
+    }
+
+    /// Goes on where it was when its rows were written: what was due meanwhile happens, each at its own instant, and every lock
+    /// is lost, as when the service is updated. From now on it notes what changes.
+    pub fn recover(&mut self, cx: &mut Context<'_>) {
+        let written = self.kept.take().and_then(|kept| kept.counters);
+        self.keep_changes();
+        if let Some(kept) = &mut self.kept {
+            kept.counters = written;
+            kept.definition = written.is_none();
+        }
+        let cx = &mut cx.at(cx.now);
+        self.run_due(cx);
+        if written.is_some_and(|counters| counters.is_awaited) {
+            // Receivers waited until the process ended.
+            self.used_at = self.used_at.max(cx.now);
+        }
+        for kind in SubQueue::ALL {
+            for offset in self.store(kind).locked_offsets() {
+                self.expire_lock(cx, kind, offset);
+            }
+        }
+        self.handle_timeout(cx);
+        self.reserve(cx);
+    }
+}

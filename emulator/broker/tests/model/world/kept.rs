@@ -1,0 +1,128 @@
+//! What outlives the process: rows as a store would have them, of which the queues are made again.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
+use bytes::Bytes;
+use servicebus_broker::{
+    BodyChange, BodyCounts, BodyId, Effects, Entities, Entity, EntityDescription, EntityId,
+    EntityKind, FollowUps, Namespace, RowKey,
+};
+
+use super::World;
+
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    descriptions: BTreeMap<EntityId, EntityDescription>,
+    rows: BTreeMap<(EntityId, Vec<u8>), Vec<u8>>,
+    bodies: BTreeMap<BodyId, Bytes>,
+    counts: BodyCounts,
+    last_body: u64,
+}
+
+impl Kept {
+    /// Writes what an operation changed.
+    pub(super) fn keep(&mut self, entity: &mut Entity) {
+        let mut next_body = || {
+            self.last_body += 1;
+            BodyId(NonZeroU64::new(self.last_body).expect("it is more than 0"))
+        };
+        let Some(mut changes) = entity.take_changes(&mut next_body) else {
+            return;
+        };
+        let id = changes.entity;
+        let bodies = &mut self.bodies;
+        self.counts.follow(&mut changes, |change| match change {
+            BodyChange::Write(body, bytes) => drop(bodies.insert(body, bytes)),
+            BodyChange::Remove(body) => drop(bodies.remove(&body).expect("it was written")),
+        });
+        if changes.definition {
+            self.descriptions.insert(id, entity.description().clone());
+        }
+        for (key, row) in changes.rows {
+            let mut bytes = Vec::new();
+            key.encode(&mut bytes);
+            match row {
+                Some(row) => drop(self.rows.insert((id, bytes), row)),
+                None => drop(self.rows.remove(&(id, bytes))),
+            }
+        }
+        if changes.deleted {
+            self.rows.retain(|(of, _), _| *of != id);
+            self.descriptions.remove(&id);
+        }
+    }
+
+    /// Forgets a queue that went without being deleted.
+    pub(super) fn forget(&mut self, id: EntityId) {
+        self.rows.retain(|(of, _), _| *of != id);
+        self.descriptions.remove(&id);
+        let used = self.used();
+        self.bodies.retain(|body, _| used.contains(body));
+        self.count();
+    }
+
+    fn used(&self) -> BTreeSet<BodyId> {
+        let messages = self.rows.iter().filter(|((_, key), _)| key[0] == b'm');
+        let bodies = messages.map(|(_, row)| Entity::body_of(row).expect("it was written"));
+        bodies.collect()
+    }
+
+    fn count(&mut self) {
+        self.counts = BodyCounts::default();
+        for ((_, key), row) in &self.rows {
+            if key[0] == b'm' {
+                let body = Entity::body_of(row).expect("it was written");
+                self.counts.count(body);
+            }
+        }
+    }
+}
+
+impl World {
+    /// Another process goes on with what was kept.
+    pub(super) fn restart(&mut self) {
+        let used = self.kept.used();
+        let bodies = self.kept.bodies.keys().copied();
+        assert_eq!(
+            used,
+            bodies.collect(),
+            "bytes that are kept and rows differ"
+        );
+        self.kept.count();
+        self.namespace = Namespace::default();
+        (self.effects, self.follow_ups) = (Effects::new(), FollowUps::default());
+        let ids: Vec<EntityId> = self.kept.descriptions.keys().copied().collect();
+        for &id in &ids {
+            let entity = self.restored(id);
+            let path = entity.path().clone();
+            let inserted = self.namespace.insert(&path, |_| RefCell::new(entity));
+            inserted.expect("its name is free");
+        }
+        for id in ids {
+            let path = self.paths[id.0 as usize - 1].clone();
+            self.with_entity(&path, Entity::recover);
+        }
+    }
+
+    fn restored(&self, id: EntityId) -> Entity {
+        let path = self.paths[id.0 as usize - 1].clone();
+        let description = self.kept.descriptions[&id].clone();
+        let kind = EntityKind::Queue;
+        let mut entity = Entity::new(kind, id, path, description, &self.settings, self.now);
+        for ((_, key), row) in (self.kept.rows.iter()).filter(|((of, _), _)| *of == id) {
+            let key = RowKey::decode(key).expect("it was written");
+            let payload = match key {
+                RowKey::Message(..) => {
+                    let body = Entity::body_of(row).expect("it was written");
+                    self.kept.bodies[&body].clone()
+                }
+                RowKey::Counters | RowKey::Session(_) | RowKey::Seen(_) => Bytes::new(),
+            };
+            let restored = entity.restore(&key, row, payload);
+            restored.expect("it was written");
+        }
+        entity
+    }
+}
