@@ -14,6 +14,7 @@ mod faults;
 mod held;
 mod identifiers;
 mod idle;
+mod jms;
 mod links;
 mod peer;
 mod requests;

@@ -27,6 +27,7 @@ mod clients;
 mod declare;
 mod entities;
 mod idle;
+mod jms;
 mod metadata;
 mod operate;
 mod recorded_messages;
@@ -38,6 +39,7 @@ use clients::Clients;
 pub(crate) use clients::system_tracker;
 pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
+pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 
@@ -66,6 +68,7 @@ pub(crate) struct Namespace {
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
     administering: Mutex<()>,
+    jms_consumers: jms::JmsConsumers,
     /// Authorization rules of the whole namespace that were added while it is served, to the keys of its configuration.
     pub(crate) added_rules: Mutex<Vec<AuthorizationRule>>,
 }
@@ -178,6 +181,7 @@ impl Namespace {
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
             administering: Mutex::default(),
+            jms_consumers: jms::JmsConsumers::default(),
             added_rules: Mutex::default(),
         };
         namespace.declare();

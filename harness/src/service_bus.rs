@@ -261,6 +261,19 @@ impl ServiceBus {
         SubscriptionClient::new(Arc::clone(&self.connections), path)
     }
 
+    /// Returns a client of the durable subscription that a client of JMS 2.0 calls `name`: in the namespace it is the
+    /// subscription `name$client$D` of the topic. `client` is the client identifier, empty for a shared subscription of
+    /// clients without one. One that is not durable is `subscription(topic, "name$client$ND")` for as long as it is consumed.
+    pub fn jms_subscription(
+        &self,
+        topic: impl AsRef<str>,
+        name: impl AsRef<str>,
+        client: impl AsRef<str>,
+    ) -> SubscriptionClient {
+        let name = format!("{}${}$D", name.as_ref(), client.as_ref());
+        self.subscription(topic, name)
+    }
+
     /// Returns the clock of the namespace.
     pub fn clock(&self) -> Clock {
         Clock::new(Arc::clone(&self.connections))

@@ -1,12 +1,15 @@
 //! What a peer asks for when it attaches a link, and what the owner answers. Reading and writing the
 //! frames is elsewhere; the echo of source and target is byte for byte.
 
+use std::mem;
+
 use serde_amqp::Value;
 use serde_amqp::described::Described;
 
 use crate::ids::{LinkRole, SessionId};
 use crate::link::Echo;
 use crate::wire::cold;
+use crate::wire::cold::Lasting;
 
 /// Who settles first, as the sender sees it (AMQP 1.0 §2.8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +42,11 @@ pub struct AttachRequest {
     source_address: Option<String>,
     target_address: Option<String>,
     coordinator: bool,
+    has_source: bool,
+    /// Of the terminus that we stand for.
+    lasting: Lasting,
+    capabilities: Vec<String>,
+    desired_capabilities: Vec<String>,
     distribution_mode: Option<String>,
     filter: Vec<(String, Value)>,
     properties: Vec<(String, Value)>,
@@ -55,6 +63,11 @@ pub struct AttachReply {
     /// Filter values to write in place of those asked for, under the same keys. The owner mirrors
     /// the shape (plain or described) of the request (spec/wire.md §5).
     pub filter: Vec<(String, Value)>,
+    /// The address of a node that was made for the link, in place of none.
+    pub address: Option<String>,
+    /// What a receiver without a source is told of the durable subscription that it is attached to: the address of the
+    /// topic, and whether it is shared and global.
+    pub subscription: Option<(String, &'static [&'static str])>,
 }
 
 impl AttachRequest {
@@ -99,6 +112,26 @@ impl AttachRequest {
     /// The `distribution-mode` of the source: `move`, `copy`, or what else the peer wrote (AMQP 1.0 §3.5.3).
     pub fn distribution_mode(&self) -> Option<&str> {
         self.distribution_mode.as_deref()
+    }
+
+    /// Whether there is a source at all.
+    pub fn has_source(&self) -> bool {
+        self.has_source
+    }
+
+    /// How long the terminus that we stand for lasts, and its node.
+    pub fn lasting(&self) -> &Lasting {
+        &self.lasting
+    }
+
+    /// Whether the terminus that we stand for has this capability (AMQP 1.0 §3.5.3, §3.5.4).
+    pub fn has_capability(&self, name: &str) -> bool {
+        self.capabilities.iter().any(|own| own == name)
+    }
+
+    /// Whether the peer desires this capability of the link.
+    pub fn desires(&self, name: &str) -> bool {
+        self.desired_capabilities.iter().any(|own| own == name)
     }
 
     /// Whether the target is a transaction coordinator.
@@ -162,8 +195,17 @@ impl AttachRequest {
             Some(1) => ReceiverSettleMode::Second,
             Some(_) => return Err("rcv-settle-mode"),
         };
-        let source = attach.source.unwrap_or_default();
-        let target = attach.target.unwrap_or_default();
+        let has_source = attach.source.is_some();
+        let mut source = attach.source.unwrap_or_default();
+        let mut target = attach.target.unwrap_or_default();
+        let own = match attach.peer_receives {
+            true => &mut source,
+            false => &mut target,
+        };
+        let (lasting, capabilities) = (
+            mem::take(&mut own.lasting),
+            mem::take(&mut own.capabilities),
+        );
         let request = Self {
             name: attach.name.into(),
             role: match attach.peer_receives {
@@ -176,6 +218,10 @@ impl AttachRequest {
             source_address: source.address,
             target_address: target.address,
             coordinator: target.coordinator,
+            has_source,
+            lasting,
+            capabilities,
+            desired_capabilities: attach.desired_capabilities,
             distribution_mode: source.distribution_mode,
             filter: source.filter,
             properties: attach.properties,

@@ -89,6 +89,8 @@ pub enum Event {
     Detached {
         /// The link, whose id will not come back.
         link: LinkId,
+        /// Whether the peer has closed it, so that nothing of it is to stay (AMQP 1.0 §2.6.6).
+        closed: bool,
     },
     /// The engine itself has refused something; the peer has been told with these words.
     Refused(Box<Error>),

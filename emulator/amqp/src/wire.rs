@@ -30,6 +30,7 @@ pub(crate) mod code {
     pub(crate) const RELEASED: u8 = 0x26;
     pub(crate) const MODIFIED: u8 = 0x27;
     pub(crate) const SOURCE: u8 = 0x28;
+    pub(crate) const TARGET: u8 = 0x29;
     pub(crate) const DECLARED: u8 = 0x33;
     pub(crate) const TRANSACTIONAL: u8 = 0x34;
     pub(crate) const SASL_MECHANISMS: u8 = 0x40;

@@ -144,6 +144,21 @@ pub struct EntityDescription {
     pub support_ordering: bool,
     /// The same; default no.
     pub enable_express: bool,
+    /// The client of JMS that a subscription belongs to, if it belongs to one; fixed at creation.
+    pub client: Option<Box<ClientAffinity>>,
+}
+
+/// What a subscription has of the client of JMS that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAffinity {
+    /// The client identifier; empty for one that clients without identifier share.
+    pub client_id: Box<str>,
+    /// Whether it stays when nothing consumes it.
+    pub is_durable: bool,
+    /// Whether several consumers may have it at once.
+    pub is_shared: bool,
+    /// The selector, empty for none; not known of one that was made by the administration API.
+    pub selector: Option<Box<str>>,
 }
 
 impl Default for EntityDescription {
@@ -168,6 +183,7 @@ impl Default for EntityDescription {
             enable_batched_operations: true,
             support_ordering: true,
             enable_express: false,
+            client: None,
         }
     }
 }

@@ -31,7 +31,7 @@ mod timeline;
 
 pub use changes::{BodyChange, BodyCounts, BodyId, Changes, DamagedRow, RowKey};
 pub use context::{Context, Effect, Effects};
-pub use description::{EntityDescription, EntityKind, EntityStatus, Problem};
+pub use description::{ClientAffinity, EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use entity::operation::dead_letter::TransferFailure;
 pub use entity::operation::forward::RETRY_INTERVAL;

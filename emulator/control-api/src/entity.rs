@@ -82,6 +82,21 @@ pub struct Subscription {
     /// Its rules by name, each as the `Properties` of a rule in the official emulator's configuration.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::openapi::rules"))]
     pub rules: Vec<Value>,
+    /// The client of JMS 2.0 that it belongs to, if one has made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<JmsClient>,
+}
+
+/// What a subscription has of the client of JMS 2.0 that made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct JmsClient {
+    /// The client identifier; empty where clients share it without one.
+    pub client_id: String,
+    /// Whether it stays when nothing consumes it.
+    pub is_durable: bool,
+    /// Whether several consumers may have it at once.
+    pub is_shared: bool,
 }
 
 /// A part of the entities of a namespace.

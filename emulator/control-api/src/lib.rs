@@ -25,7 +25,7 @@ mod timeline;
 pub use assertion::AssertionResult;
 pub use clock::{Advance, AdvanceTo, Clock, ClockHold, Due, DueEvent, HoldClock, Settle, Settled};
 pub use connection::{Change, ChangedEntity, Connection, ConnectionLink, Connections};
-pub use entity::{Counts, Entities, EntitySummary};
+pub use entity::{Counts, Entities, EntitySummary, JmsClient};
 pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
 pub use error::{ErrorAnswer, ErrorDetails, Problem};
 pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation, SubscriptionExplanation};

@@ -147,6 +147,30 @@ impl Policy<'_> {
         }
     }
 
+    /// The same with what it gives: rights in the whole namespace, by a key for ever, by the token of the user `$jwt` as
+    /// long as that lives at `now`, in seconds since the Unix epoch (spec/jms.md).
+    pub(crate) fn accept_plain_at(
+        &self,
+        response: &[u8],
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
+        if self.token_check == TokenCheck::Signature
+            && let Ok((TOKEN_USER, token)) = read(response)
+        {
+            let token = str::from_utf8(token)
+                .map_err(|_| TokenError::Malformed("the token of SASL PLAIN is not UTF-8"))?;
+            return self.accept_jwt(token, String::new(), now);
+        }
+        let (name, claims) = self.accept_plain(response)?;
+        Ok(Acceptance {
+            key_name: Some(name),
+            audience_path: String::new(),
+            of_entity: false,
+            claims,
+            expires_at: i64::MAX,
+        })
+    }
+
     fn accept_signature(
         &self,
         token: &str,
@@ -205,11 +229,22 @@ impl Policy<'_> {
 }
 
 /// Longest response that is read, in bytes.
-const MAX_LENGTH: usize = 4096;
+const MAX_LENGTH: usize = 16 * 1024;
+/// The user whose password is a JSON web token.
+const TOKEN_USER: &str = "$jwt";
+/// What Microsoft's library for JMS leaves behind the key of an emulator's connection string, whose rest it takes for it.
+const BEHIND_KEY: [&[u8]; 2] = [
+    b";UseDevelopmentEmulator=true;",
+    b";UseDevelopmentEmulator=true",
+];
 
 /// Judges an initial response, `authzid NUL authcid NUL passwd`: the name of the key and its rights.
 pub fn verify_plain(response: &[u8], keys: &[Key]) -> Result<(String, Claims), TokenError> {
     let (name, password) = read(response)?;
+    let mut endings = BEHIND_KEY.into_iter();
+    let password = endings
+        .find_map(|ending| password.strip_suffix(ending))
+        .unwrap_or(password);
     let mut named = keys.iter().filter(|key| key.name == name).peekable();
     if named.peek().is_none() {
         return Err(TokenError::UnknownKey(quote(name)));

@@ -10,16 +10,20 @@ use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
 use super::client;
+use super::jms::is_jms_filter;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
 use crate::auth::Claim;
-use crate::namespace::SharedEntity;
+use crate::namespace::{LinkScope, SharedEntity};
 use crate::nodes::{Address, Destination, ServiceError, SessionRequest, no_namespace};
 
 /// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 /// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
+
+/// What a link is for, or why it is refused, and where.
+pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
     pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
@@ -28,7 +32,11 @@ impl ClientConnection {
         {
             self.held.delay();
         }
-        match self.resolve(attach) {
+        let resolved = match self.client.is_jms {
+            true => self.resolve_for_jms(link, attach),
+            false => self.resolve(attach),
+        };
+        match resolved {
             Ok(Link::Waiting(waiting)) => {
                 self.client.wake_handle.connected();
                 self.name_receiver(link, waiting.receiver.receiver_id);
@@ -41,7 +49,7 @@ impl ClientConnection {
                 } else if !resolved.is_cbs() {
                     self.client.wake_handle.connected();
                 }
-                let reply = self.attach_reply(&resolved);
+                let reply = self.attach_reply(link, &resolved);
                 self.links.insert(link, resolved);
                 self.accept_attach(link, reply);
             }
@@ -66,10 +74,7 @@ impl ClientConnection {
         }
     }
 
-    fn resolve(
-        &mut self,
-        attach: &AttachRequest,
-    ) -> Result<Link, (ServiceError, Option<Arc<SharedEntity>>)> {
+    pub(crate) fn resolve(&mut self, attach: &AttachRequest) -> Resolved {
         if attach.is_coordinator() {
             return Ok(Link::Coordinator(attach.session()));
         }
@@ -112,7 +117,7 @@ impl ClientConnection {
         }
     }
 
-    fn resolve_store(
+    pub(crate) fn resolve_store(
         &mut self,
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
@@ -138,18 +143,11 @@ impl ClientConnection {
                 self.client
                     .check_claim(&entity.store_path(kind), Claim::Listen)?;
                 entity.check_is_received_from(kind)?;
-                let tier = self.client.tier();
-                let is_known = |key: &str, filter| SessionRequest::is_known(key, filter, tier);
-                if attach
-                    .described_filters()
-                    .any(|(key, filter)| !is_known(key, filter))
-                {
-                    return Err(ServiceError::invalid_filter(attach.name()));
-                }
+                self.check_filters(attach)?;
                 self.client.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
                 if attach.distribution_mode() == Some("copy") {
-                    return Browser::of_copies(entity, kind, attach, tier);
+                    return Browser::of_copies(entity, kind, attach, self.client.tier());
                 }
                 let request = SessionRequest::read(attach, &entity.path);
                 match (self.client.requires_session(entity, kind), request) {
@@ -170,7 +168,20 @@ impl ClientConnection {
         }
     }
 
-    fn open_receiver(
+    /// Refuses described filters that are not evaluated (spec/observed.md 50).
+    pub(crate) fn check_filters(&self, attach: &AttachRequest) -> Result<(), ServiceError> {
+        let tier = self.client.tier();
+        let is_known = |(key, filter)| {
+            SessionRequest::is_known(key, filter, tier)
+                || self.client.is_jms && is_jms_filter(filter)
+        };
+        match attach.described_filters().all(is_known) {
+            true => Ok(()),
+            false => Err(ServiceError::invalid_filter(attach.name())),
+        }
+    }
+
+    pub(crate) fn open_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
@@ -211,19 +222,23 @@ impl ClientConnection {
     }
 
     /// What the client learns of a link: how large its messages may be (semantics §17.2).
-    fn attach_reply(&self, link: &Link) -> AttachReply {
+    fn attach_reply(&self, id: LinkId, link: &Link) -> AttachReply {
         let tier = self.client.tier().max_message_size();
+        let temporary = self.links.scope(id).and_then(LinkScope::temporary);
+        let address = temporary.map(|entity| entity.path.to_string());
         let Link::Sender(Sender { entity, .. }) = link else {
             // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
             let requests = matches!(link, Link::Requests(_));
-            let filter = if let Link::Browser(browser) = link {
-                browser.filter()
+            let (filter, subscription) = if let Link::Browser(browser) = link {
+                (browser.filter(), browser.ended())
             } else {
-                Vec::new()
+                (Vec::new(), None)
             };
             return AttachReply {
                 max_message_size: if requests { tier + ENVELOPE } else { 0 },
                 filter,
+                address,
+                subscription,
                 ..AttachReply::default()
             };
         };
@@ -234,12 +249,27 @@ impl ClientConnection {
         AttachReply {
             max_message_size: own,
             properties: vec![(MAX_BATCH.to_owned(), Value::Long(batch))],
+            address,
             ..AttachReply::default()
+        }
+    }
+
+    /// The client has detached a link, or closed it so that nothing of it is to stay.
+    pub(crate) fn on_detached(&mut self, link: LinkId, closed: bool) {
+        let ended = match self.links.get(link) {
+            Some(Link::Browser(browser)) if closed => browser.ends().cloned(),
+            _ => None,
+        };
+        self.forget(link);
+        if let (Some(namespace), Some(ended)) = (&self.client.namespace, ended) {
+            namespace.unsubscribe(&ended);
         }
     }
 
     /// The link is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
+        // Last of all: with it may go what the link is attached to.
+        let _scope = self.links.take_scope(link);
         self.books.note_replies();
         self.forget_faulted(link);
         self.leave_identifier(link);

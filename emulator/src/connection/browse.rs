@@ -44,6 +44,12 @@ enum View {
         /// The entry of the source's filter that says so.
         filter: (String, Value),
     },
+    /// None: a client of JMS ends its durable subscription.
+    Ended {
+        /// The address of the topic.
+        topic: String,
+        capabilities: &'static [&'static str],
+    },
 }
 
 impl Browser {
@@ -90,6 +96,36 @@ impl Browser {
         Ok(Self::link(entity, SubQueue::Active, attach, view))
     }
 
+    /// A receiver that names a durable subscription of JMS, to end it.
+    pub(crate) fn of_ended(
+        subscription: &Arc<SharedEntity>,
+        attach: &AttachRequest,
+        capabilities: &'static [&'static str],
+    ) -> Link {
+        let topic = subscription.path.top_level().to_string();
+        let view = View::Ended {
+            topic,
+            capabilities,
+        };
+        Self::link(subscription, SubQueue::Active, attach, view)
+    }
+
+    /// The durable subscription that is deleted when the client closes the link.
+    pub(crate) fn ends(&self) -> Option<&Arc<SharedEntity>> {
+        matches!(self.view, View::Ended { .. }).then_some(&self.entity)
+    }
+
+    /// What the client is told of that subscription.
+    pub(crate) fn ended(&self) -> Option<(String, &'static [&'static str])> {
+        match &self.view {
+            View::Ended {
+                topic,
+                capabilities,
+            } => Some((topic.clone(), *capabilities)),
+            View::Copies(_) | View::Session { .. } => None,
+        }
+    }
+
     fn link(
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
@@ -109,7 +145,7 @@ impl Browser {
     /// The entries of the source's filter to answer with.
     pub(crate) fn filter(&self) -> Vec<(String, Value)> {
         match &self.view {
-            View::Copies(_) => Vec::new(),
+            View::Copies(_) | View::Ended { .. } => Vec::new(),
             View::Session { filter, .. } => vec![filter.clone()],
         }
     }
@@ -156,7 +192,7 @@ impl ClientConnection {
                     entity.peek(cx, browser.kind, *from, LOOK, None)
                 })
             }
-            View::Copies(_) | View::Session { .. } => Vec::new(),
+            View::Copies(_) | View::Session { .. } | View::Ended { .. } => Vec::new(),
         };
         let is_end = seen.len() < LOOK;
         let active = |(_, seen): &(usize, &Peeked)| seen.broker_properties.state == ACTIVE;

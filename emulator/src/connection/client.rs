@@ -61,6 +61,8 @@ pub(crate) struct Client {
     /// What it came over.
     pub(crate) transport: &'static str,
     pub(crate) is_jms: bool,
+    /// After how many seconds without use the queues, topics and subscriptions go that it makes as a client of JMS 2.0.
+    pub(crate) idle_seconds: [Option<u64>; 3],
     pub(crate) identifiers: Identifiers,
     /// What is refused next, if it is.
     pub(crate) attempt: Attempt,
@@ -83,6 +85,7 @@ impl Client {
             product: None,
             transport: "tcp",
             is_jms: false,
+            idle_seconds: [None; 3],
             identifiers: Identifiers::default(),
             attempt: Attempt::default(),
             shared,
@@ -339,6 +342,7 @@ mod tests {
             has_properties: false,
             product: None,
             is_jms: false,
+            idle_seconds: [None; 3],
         }
     }
 

@@ -38,7 +38,7 @@ impl ClientConnection {
             Event::Attach { link, .. }
             | Event::TransferTooLarge { link, .. }
             | Event::Credit { link, .. }
-            | Event::Detached { link } => *link,
+            | Event::Detached { link, .. } => *link,
             Event::Sasl { .. } | Event::Opened(_) | Event::Refused(_) | Event::Closed { .. } => {
                 return;
             }

@@ -9,7 +9,7 @@ use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 
 use super::browse::Browser;
 use super::peer::ClientConnection;
-use crate::namespace::SharedEntity;
+use crate::namespace::{LinkScope, SharedEntity};
 use crate::nodes::{ServiceError, SessionRequest};
 use crate::router::ConnectionId;
 
@@ -24,6 +24,8 @@ pub(crate) struct Links {
     waiting: BTreeSet<(Duration, LinkId)>,
     /// Those that have lost their sessions, by when they are detached.
     lost: BTreeSet<(Duration, LinkId)>,
+    /// What lasts as long as a link.
+    scopes: BTreeMap<LinkId, LinkScope>,
 }
 
 /// One link, by what its owner does with it.
@@ -211,6 +213,21 @@ impl Links {
             | Link::Detached(_) => {}
         }
         Some(removed)
+    }
+
+    /// Lets something last as long as a link, which is attached next.
+    pub(crate) fn keep(&mut self, id: LinkId, scope: LinkScope) {
+        self.scopes.insert(id, scope);
+    }
+
+    /// What lasts as long as a link, if anything does.
+    pub(crate) fn scope(&self, id: LinkId) -> Option<&LinkScope> {
+        self.scopes.get(&id)
+    }
+
+    /// The same of a link that goes now.
+    pub(crate) fn take_scope(&mut self, id: LinkId) -> Option<LinkScope> {
+        self.scopes.remove(&id)
     }
 
     /// Takes note that a link has lost its session, and is detached at `until`.

@@ -219,7 +219,7 @@ impl ClientConnection {
                 credit,
                 drain,
             } => self.on_credit(link, credit, drain),
-            Event::Detached { link } => self.forget(link),
+            Event::Detached { link, closed } => self.on_detached(link, closed),
             // What the engine refuses breaks the protocol, and will again.
             Event::Refused(error) => {
                 self.client
@@ -303,6 +303,7 @@ impl ClientConnection {
             "opened"
         );
         self.client.is_jms = open.is_jms;
+        self.client.idle_seconds = open.idle_seconds;
         self.check_jms();
     }
 

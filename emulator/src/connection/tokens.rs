@@ -66,20 +66,21 @@ impl ClientConnection {
         else {
             return false;
         };
-        match namespace.with_policy(None, |policy| policy.accept_plain(response)) {
-            Ok((name, claims)) => {
+        let now = self.client.shared.real.unix_seconds();
+        match namespace.with_policy(None, |policy| policy.accept_plain_at(response, now)) {
+            Ok(acceptance) => {
                 if self.client.namespace.is_none() {
                     self.client.belong_to(namespace);
                 }
-                tracing::debug!(connection = self.client.id.0, key = name, "signed in");
-                self.set_party(&name);
-                self.grant(Acceptance {
-                    key_name: Some(name),
-                    audience_path: String::new(),
-                    of_entity: false,
-                    claims,
-                    expires_at: i64::MAX,
-                });
+                tracing::debug!(
+                    connection = self.client.id.0,
+                    key = acceptance.key_name,
+                    "signed in"
+                );
+                if let Some(name) = &acceptance.key_name {
+                    self.set_party(name);
+                }
+                self.grant(acceptance);
                 true
             }
             Err(error) => {

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Serialize;
 use serde_json::Value;
-use servicebus_broker::{EntityKind, EntityPath};
+use servicebus_broker::{EntityDescription, EntityKind, EntityPath};
 use servicebus_control_api as api;
 use servicebus_control_api::Problem;
 
@@ -159,12 +159,22 @@ impl Kind for Subscriptions {
             name: entity.path.to_string(),
             properties: properties(namespace, entity),
             rules: rules.map(|rule| config::rule_json(rule)).collect(),
+            client: namespace.read(entity, |entity| client(entity.description())),
         }
     }
 
     fn list(subscriptions: Vec<api::Subscription>) -> api::Subscriptions {
         api::Subscriptions { subscriptions }
     }
+}
+
+fn client(subscription: &EntityDescription) -> Option<api::JmsClient> {
+    let client = subscription.client.as_ref()?;
+    Some(api::JmsClient {
+        client_id: client.client_id.to_string(),
+        is_durable: client.is_durable,
+        is_shared: client.is_shared,
+    })
 }
 
 /// The path of an entity, as the route has it.

@@ -35,6 +35,7 @@ pub(crate) enum Condition {
     SessionNotFound,
     Timeout,
     ResourceLimitExceeded,
+    ResourceLocked,
     TransactionRollback,
     TransactionTimeout,
     TransactionUnknown,
@@ -75,6 +76,7 @@ impl Condition {
             Self::SessionNotFound => ("com.microsoft:session-not-found", 204, false),
             Self::Timeout => ("com.microsoft:timeout", 408, true),
             Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
+            Self::ResourceLocked => ("amqp:resource-locked", 409, false),
             Self::TransactionRollback => ("amqp:transaction:rollback", 400, false),
             Self::TransactionTimeout => ("amqp:transaction:timeout", 408, false),
             Self::TransactionUnknown => ("amqp:transaction:unknown-id", 404, false),
@@ -86,7 +88,7 @@ impl Condition {
         }
     }
 
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::NotFound,
         Self::Unauthorized,
         Self::NotAllowed,
@@ -108,6 +110,7 @@ impl Condition {
         Self::SessionNotFound,
         Self::Timeout,
         Self::ResourceLimitExceeded,
+        Self::ResourceLocked,
         Self::TransactionRollback,
         Self::TransactionTimeout,
         Self::TransactionUnknown,

@@ -50,6 +50,13 @@ mod control {
     mod topics;
     mod virtual_namespaces;
 }
+/// Clients of JMS 2.0 in premium namespaces (spec/jms.md).
+mod jms {
+    mod creation;
+    mod subscriptions;
+    mod switch;
+    mod temporary;
+}
 mod listeners;
 /// The binary, as scripts rely on it.
 mod process {

@@ -6,6 +6,7 @@
 mod admin;
 mod bus;
 mod http;
+mod jms;
 mod link;
 mod node;
 mod peer;
@@ -21,6 +22,7 @@ pub(crate) use bus::{
     Bus, client_now, in_an_hour, now, parse, properties, queues, rules, sql, topic,
 };
 pub(crate) use http::{Answer, Http};
+pub(crate) use jms::symbols;
 pub(crate) use link::{Attach, Link};
 pub(crate) use node::{
     Node, Reply, assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by,

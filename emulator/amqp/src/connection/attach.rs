@@ -104,7 +104,10 @@ impl Connection {
             );
             let error = self.tracked(Error::new(condition::LINK_STOLEN, text));
             self.detach(old, Some(error));
-            self.events.push_back(Event::Detached { link: old });
+            self.events.push_back(Event::Detached {
+                link: old,
+                closed: false,
+            });
         }
     }
 
@@ -155,15 +158,26 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachRep
         0 if attach.receives => LARGEST_MESSAGE,
         size => size,
     };
-    let rewritten = match attach.source {
-        Some(encoded) if !answer.filter.is_empty() => {
-            cold::with_filter(encoded, &answer.filter).ok()
-        }
-        _ => None,
+    let own = match attach.receives {
+        true => &mut attach.target,
+        false => &mut attach.source,
     };
-    attach.source = rewritten.as_deref().or(attach.source);
+    let rewritten = rewritten(*own, answer);
+    *own = rewritten.as_deref().or(*own);
     reply::attach(out, link.id.channel(), &attach);
     attach.max_message_size
+}
+
+/// The terminus that we stand for, where the answer says more of it than the peer did.
+fn rewritten(own: Option<&[u8]>, answer: &AttachReply) -> Option<Vec<u8>> {
+    match (own, &answer.address, &answer.subscription) {
+        (None, _, Some((topic, capabilities))) => Some(cold::subscription(topic, capabilities)),
+        (Some(own), Some(address), _) => cold::with_address(own, address).ok(),
+        (Some(own), None, _) if !answer.filter.is_empty() => {
+            cold::with_filter(own, &answer.filter).ok()
+        }
+        _ => None,
+    }
 }
 
 /// Writes our half of a link that will be closed at once: with neither source nor target. go-amqp takes an
@@ -272,7 +286,10 @@ impl Connection {
         let out = self.outbox.buffer();
         answer_before_detach(out, &link);
         reply::detach(out, channel, handle, closed, None);
-        self.events.push_back(Event::Detached { link: link.id });
+        self.events.push_back(Event::Detached {
+            link: link.id,
+            closed,
+        });
         Ok(())
     }
 
@@ -283,7 +300,10 @@ impl Connection {
             return;
         };
         self.detach(id, Some(error));
-        self.events.push_back(Event::Detached { link: id });
+        self.events.push_back(Event::Detached {
+            link: id,
+            closed: false,
+        });
     }
 }
 

@@ -97,7 +97,7 @@ impl Connection {
                 ConnectionState::Closed
             }
             ConnectionState::Opening => {
-                reply::open(self.outbox.buffer(), &self.config);
+                reply::open(self.outbox.buffer(), &self.config, false);
                 reply::close(self.outbox.buffer(), error);
                 ConnectionState::Closing(self.now + TIMEOUT)
             }

@@ -81,7 +81,7 @@ impl Connection {
 
     pub(crate) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
         let open = cold::open(body)?;
-        reply::open(self.outbox.buffer(), &self.config);
+        reply::open(self.outbox.buffer(), &self.config, open.is_jms);
         self.phase = ConnectionState::Running;
         self.channel_max = self.config.channel_max.min(open.channel_max);
         self.max_frame_size = self.config.max_frame_size.min(open.max_frame_size) as usize;

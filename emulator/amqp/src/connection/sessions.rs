@@ -169,7 +169,10 @@ impl Connection {
         for link in session.links() {
             self.reassembly -= link.reassembling();
             if !link.is_detaching() {
-                self.events.push_back(Event::Detached { link: link.id });
+                self.events.push_back(Event::Detached {
+                    link: link.id,
+                    closed: false,
+                });
             }
         }
     }

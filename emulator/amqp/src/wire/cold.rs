@@ -18,6 +18,7 @@ use fe2o3_amqp_types::definitions::Fields;
 use fe2o3_amqp_types::performatives::{Begin, Open};
 use fe2o3_amqp_types::sasl::SaslInit;
 use serde_amqp::Value;
+use serde_amqp::descriptor::Descriptor::Code;
 use serde_amqp::primitives::Symbol;
 use serde_amqp::serde::Deserialize;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
@@ -47,6 +48,8 @@ pub struct PeerOpen {
     pub product: Option<String>,
     /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
     pub is_jms: bool,
+    /// After how many seconds without use the queues, topics and subscriptions that such a client makes are deleted.
+    pub idle_seconds: [Option<u64>; 3],
 }
 
 /// What the engine needs of an attach (AMQP 1.0 §2.7.3).
@@ -60,6 +63,7 @@ pub(crate) struct Attach {
     pub(crate) source: Option<Terminus>,
     pub(crate) target: Option<Terminus>,
     pub(crate) initial_delivery_count: u32,
+    pub(crate) desired_capabilities: Vec<String>,
     pub(crate) properties: Vec<(String, Value)>,
 }
 
@@ -70,10 +74,23 @@ pub(crate) struct Terminus {
     pub(crate) encoded: Box<[u8]>,
     pub(crate) coordinator: bool,
     pub(crate) address: Option<String>,
+    pub(crate) lasting: Lasting,
     /// None for a target.
     pub(crate) distribution_mode: Option<String>,
     /// Empty for a target.
     pub(crate) filter: Vec<(String, Value)>,
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// How long a terminus and its node last (AMQP 1.0 §3.5.3 to §3.5.10).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lasting {
+    /// Whether its state outlives the link.
+    pub is_durable: bool,
+    /// Whether the node is to be made for the link.
+    pub is_dynamic: bool,
+    /// The code of the described `lifetime-policy` of such a node, or 0 where it is no number; none where none is asked for.
+    pub lifetime_policy: Option<u64>,
 }
 
 /// What the engine needs of a begin (AMQP 1.0 §2.7.2).
@@ -97,6 +114,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
         max_frame_size: open.max_frame_size.0.max(512),
         is_jms: open.properties.as_ref().is_some_and(is_jms),
+        idle_seconds: IDLE_SECONDS.map(|name| seconds(open.properties.as_ref()?, name)),
         product: open.properties.as_ref().and_then(product),
         has_properties: open.properties.is_some_and(|map| !map.is_empty()),
     })
@@ -106,6 +124,25 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
 fn is_jms(properties: &Fields) -> bool {
     let said = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
     said == Some(&Value::Bool(true))
+}
+
+/// Properties of an `open`: the idle times of what a client of JMS 2.0 makes.
+const IDLE_SECONDS: [&str; 3] = [
+    "com.microsoft:queue-auto-delete-on-idle-duration-in-seconds",
+    "com.microsoft:topic-auto-delete-on-idle-duration-in-seconds",
+    "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds",
+];
+
+/// A property of whole seconds; none where it is anything else.
+fn seconds(properties: &Fields, name: &str) -> Option<u64> {
+    let said = properties.get(&Symbol::from(name))?;
+    if let Value::Long(seconds) = said {
+        u64::try_from(*seconds).ok()
+    } else if let Value::Int(seconds) = said {
+        u64::try_from(*seconds).ok()
+    } else {
+        None
+    }
 }
 
 /// What library a peer is made with.
@@ -158,9 +195,10 @@ pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
     let _unsettled = fields.raw()?;
     let _incomplete_unsettled = fields.raw()?;
     let initial_delivery_count = fields.u32()?.unwrap_or(0);
-    for _max_message_size_and_capabilities in 0..3 {
+    for _max_message_size_and_offered_capabilities in 0..2 {
         fields.raw()?;
     }
+    let desired_capabilities = symbols(&mut fields)?;
     let properties = fields.raw()?.map(entries).unwrap_or_default();
     Ok(Attach {
         name,
@@ -171,6 +209,7 @@ pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
         source,
         target,
         initial_delivery_count,
+        desired_capabilities,
         properties,
     })
 }
@@ -212,14 +251,67 @@ fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
     if !coordinator {
         let mut fields = reader.fields()?;
         terminus.address = fields.value()?.as_text().map(str::to_owned);
-        for _up_to_the_mode in 1..6 {
+        terminus.lasting.is_durable = fields.value()?.as_i64().is_some_and(|state| state > 0);
+        for _expiry_policy_and_timeout in 0..2 {
             fields.raw()?;
         }
-        // In a target the same places hold other types.
-        terminus.distribution_mode = fields.value()?.as_text().map(str::to_owned);
-        terminus.filter = fields.raw()?.map(entries).unwrap_or_default();
+        terminus.lasting.is_dynamic = fields.value()? == servicebus_codec::Value::Bool(true);
+        let node = fields.raw()?.map(entries).unwrap_or_default();
+        terminus.lasting.lifetime_policy = lifetime_policy(&node);
+        if is_source(encoded)? {
+            terminus.distribution_mode = fields.value()?.as_text().map(str::to_owned);
+            terminus.filter = fields.raw()?.map(entries).unwrap_or_default();
+            for _default_outcome_and_outcomes in 0..2 {
+                fields.raw()?;
+            }
+        }
+        terminus.capabilities = symbols(&mut fields)?;
     }
     Ok(terminus)
+}
+
+/// Whether a terminus is a source: in a target the same places hold other types.
+fn is_source(encoded: &[u8]) -> Result<bool, DecodeError> {
+    Ok(match Reader::new(encoded).descriptor()? {
+        Descriptor::Code(descriptor) => descriptor == u64::from(code::SOURCE),
+        Descriptor::Symbol(name) => name == "amqp:source:list",
+    })
+}
+
+/// The code of the policy that says how long a node lasts that is made for its link (AMQP 1.0 §3.5.10).
+fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
+    let (_, policy) = node.iter().find(|(name, _)| name == "lifetime-policy")?;
+    let code = if let Value::Described(described) = policy
+        && let Code(code) = described.descriptor
+    {
+        code
+    } else {
+        0
+    };
+    Some(code)
+}
+
+/// The next field as symbols: one, an array of them, or none. What cannot be understood is none.
+fn symbols(fields: &mut servicebus_codec::Fields<'_>) -> Result<Vec<String>, DecodeError> {
+    let Some(encoded) = fields.raw()? else {
+        return Ok(Vec::new());
+    };
+    let decoded = serde_amqp::from_slice(encoded);
+    let symbols = if let Ok(Value::Symbol(one)) = decoded {
+        vec![one]
+    } else if let Ok(Value::Array(many)) = decoded {
+        let symbol = |value| {
+            if let Value::Symbol(symbol) = value {
+                Some(symbol)
+            } else {
+                None
+            }
+        };
+        many.0.into_iter().filter_map(symbol).collect()
+    } else {
+        Vec::new()
+    };
+    Ok(symbols.into_iter().map(|symbol| symbol.0).collect())
 }
 
 /// The entries of an encoded map that have a text key and a value that the library can decode.
@@ -251,32 +343,79 @@ fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
 /// Fields of a source (AMQP 1.0 §3.5.3).
 const FIELDS: usize = 11;
 const FILTER: usize = 7;
+const ADDRESS: usize = 0;
+/// Fields of a target (AMQP 1.0 §3.5.4).
+const TARGET_FIELDS: usize = 7;
+/// The durability of a terminus whose unsettled deliveries outlive the link (AMQP 1.0 §3.5.5).
+const UNSETTLED_STATE: u32 = 2;
 
 /// The source with the values of `filter` in place of those that have the same keys, or added.
 pub(crate) fn with_filter(
     source: &[u8],
     filter: &[(String, Value)],
 ) -> Result<Vec<u8>, DecodeError> {
-    let mut reader = Reader::new(source);
+    rewritten(source, FIELDS, FILTER, |writer, asked| {
+        merged(writer, asked, filter)
+    })
+}
+
+/// The terminus with this address in place of the one that it has, or has not.
+pub(crate) fn with_address(terminus: &[u8], address: &str) -> Result<Vec<u8>, DecodeError> {
+    let count = match is_source(terminus)? {
+        true => FIELDS,
+        false => TARGET_FIELDS,
+    };
+    rewritten(terminus, count, ADDRESS, |writer, _| {
+        writer.string(address);
+        Ok(())
+    })
+}
+
+/// The terminus with one field as `write` has it, which is given what the field was.
+fn rewritten(
+    terminus: &[u8],
+    count: usize,
+    place: usize,
+    write: impl Fn(&mut Writer<'_>, Option<&[u8]>) -> Result<(), DecodeError>,
+) -> Result<Vec<u8>, DecodeError> {
+    let is_source = is_source(terminus)?;
+    let mut reader = Reader::new(terminus);
     reader.descriptor()?;
     let mut fields = reader.fields()?;
-    let mut raw = [None; FIELDS];
-    for field in &mut raw {
-        *field = fields.raw()?;
-    }
-    let mut out = Vec::with_capacity(source.len() + 64);
+    let mut out = Vec::with_capacity(terminus.len() + 64);
     let mut writer = Writer::new(&mut out);
-    writer.descriptor(code::SOURCE);
+    writer.descriptor(if is_source {
+        code::SOURCE
+    } else {
+        code::TARGET
+    });
     let list = writer.begin_list();
-    for (index, field) in raw.into_iter().enumerate() {
-        match field {
-            _ if index == FILTER => merged(&mut writer, field, filter)?,
+    for index in 0..count {
+        match fields.raw()? {
+            field if index == place => write(&mut writer, field)?,
             Some(encoded) => writer.raw(encoded),
             None => writer.null(),
         }
     }
-    writer.end(list, FIELDS as u32);
+    writer.end(list, count as u32);
     Ok(out)
+}
+
+/// The source of a subscription that a client did not describe: durable, of these capabilities.
+pub(crate) fn subscription(address: &str, capabilities: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
+    writer.descriptor(code::SOURCE);
+    let list = writer.begin_list();
+    writer.string(address);
+    writer.uint(UNSETTLED_STATE);
+    writer.symbol("never");
+    (3..6).for_each(|_| writer.null());
+    writer.symbol("copy");
+    (7..10).for_each(|_| writer.null());
+    writer.symbol_array(capabilities);
+    writer.end(list, FIELDS as u32);
+    out
 }
 
 fn merged(

@@ -33,7 +33,10 @@ pub(crate) fn sasl_outcome(out: &mut Vec<u8>, outcome: u8) {
     });
 }
 
-pub(crate) fn open(out: &mut Vec<u8>, config: &Config) {
+/// What a client of JMS 2.0 is offered (spec/jms.md). Not the anonymous relay: without it each sender names its target.
+const OFFERED_TO_JMS: [&str; 2] = ["SHARED-SUBS", "DELAYED_DELIVERY"];
+
+pub(crate) fn open(out: &mut Vec<u8>, config: &Config, is_to_jms: bool) {
     list(out, frame::AMQP, 0, code::OPEN, 10, |writer| {
         writer.string(&config.container_id);
         writer.null();
@@ -41,7 +44,12 @@ pub(crate) fn open(out: &mut Vec<u8>, config: &Config) {
         writer.ushort(config.channel_max);
         // Half of what is enforced (AMQP 1.0 §2.4.5): a peer that sends its heartbeat just then is in time.
         writer.uint(milliseconds(config.idle_timeout / 2));
-        (0..4).for_each(|_| writer.null());
+        (0..2).for_each(|_| writer.null());
+        match is_to_jms {
+            true => writer.symbol_array(&OFFERED_TO_JMS),
+            false => writer.null(),
+        }
+        writer.null();
         let properties = writer.begin_map();
         writer.end(properties, 0);
     });

@@ -179,7 +179,7 @@ fn the_same_name_steals_in_one_direction_only() {
     peer.frame(0, ATTACH, &attach("name", 2, SENDER));
     let events = peer.events();
     assert!(
-        matches!(events[..], [Event::Detached { link }, Event::Attach { .. }] if link == first),
+        matches!(events[..], [Event::Detached { link, .. }, Event::Attach { .. }] if link == first),
         "{events:?}"
     );
     let detach = peer.only();
@@ -194,7 +194,7 @@ fn an_unanswered_attach_can_be_stolen_too() {
     peer.frame(0, ATTACH, &attach("name", 1, SENDER));
     let events = peer.events();
     assert!(
-        matches!(events[..], [Event::Detached { link }, Event::Attach { .. }] if link == first)
+        matches!(events[..], [Event::Detached { link, .. }, Event::Attach { .. }] if link == first)
     );
     let frames = peer.frames();
     assert_eq!(codes(&frames), [ATTACH, DETACH]);

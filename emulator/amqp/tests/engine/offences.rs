@@ -28,7 +28,7 @@ fn broken_framing_closes_for_good() {
         let link = peer.link("a", 0, SENDER);
         peer.send(bytes);
         assert!(peer.connection.is_closed());
-        assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+        assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
         peer.assert_closed_with(FRAMING);
         peer.send(&performative(0, FLOW, &credit_flow(0, 0, 1), &[]));
         assert!(peer.output().is_empty() && peer.input.is_empty());
@@ -177,7 +177,7 @@ fn handles_have_bounds_and_links() {
     let link = peer.link("a", 4999, SENDER);
     peer.frame(0, ATTACH, &attach("b", 4999, SENDER));
     assert_eq!(end_condition(&mut peer), "amqp:session:handle-in-use");
-    assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+    assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
 
     for code in [FLOW, TRANSFER] {
         let mut peer = Peer::new();
@@ -225,7 +225,7 @@ fn transfers_that_cannot_be_detach_their_link() {
         assert_eq!(detach.code, DETACH);
         assert_eq!(detach.fields[1], Value::Bool(true));
         assert_eq!(detach.refusal(2).condition, condition);
-        assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+        assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
         peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
         assert!(peer.frames().is_empty() && peer.events().is_empty());
         peer.link("b", 0, role);

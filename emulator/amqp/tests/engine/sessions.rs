@@ -38,7 +38,7 @@ fn sessions_come_and_go_on_one_channel() {
         seen.push((link, attach.session()));
         peer.accept(link);
         peer.frame(5, END, &[]);
-        assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+        assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
         assert_eq!(codes(&peer.frames()), [BEGIN, ATTACH, FLOW, END]);
     }
 }
@@ -86,7 +86,7 @@ fn close_ends_links_first_and_is_answered() {
     peer.frame(0, CLOSE, &[error]);
     assert_eq!(peer.only().code, CLOSE);
     let events = peer.events();
-    assert!(matches!(events[0], Event::Detached { link: gone } if gone == link));
+    assert!(matches!(events[0], Event::Detached { link: gone, .. } if gone == link));
     let Event::Closed { error: Some(error) } = &events[1] else {
         panic!("{events:?}");
     };
@@ -101,7 +101,7 @@ fn our_close_waits_for_the_peers() {
     let link = peer.link("a", 0, RECEIVER);
     peer.connection.close(Some(an_error()));
     let events = peer.events();
-    assert!(matches!(events[0], Event::Detached { link: gone } if gone == link));
+    assert!(matches!(events[0], Event::Detached { link: gone, .. } if gone == link));
     assert!(matches!(events[1], Event::Closed { error: Some(_) }));
     assert_eq!(peer.only().refusal(0).condition, "amqp:not-found");
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
@@ -144,7 +144,7 @@ fn a_peers_detach_is_answered_in_kind() {
         let mut peer = Peer::new();
         let link = peer.link("a", 4, SENDER);
         peer.frame(0, DETACH, &[uint(4), Value::Bool(closed)]);
-        assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+        assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
         let detach = peer.only();
         assert_eq!(detach.fields, [uint(4), Value::Bool(closed), Value::Null]);
         let again = peer.link("a", 4, SENDER);
@@ -186,7 +186,7 @@ fn cancelling_an_unanswered_attach_gets_both_answers() {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("a", 0, RECEIVER);
     peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
-    assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+    assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
     let frames = peer.frames();
     assert_eq!(codes(&frames), [ATTACH, DETACH]);
     assert_eq!(frames[0].fields[5], Value::Null);

@@ -25,6 +25,12 @@ const ALWAYS_FALSE: Field = Field {
     set: |_, _| {},
 };
 
+/// The field of what a client of JMS 2.0 has made for itself.
+const IS_CLIENT_AFFINE: Field = Field {
+    get: |description| Some(PropertyValue::Flag(description.client.is_some())),
+    set: |_, _| {},
+};
+
 /// Every property of an entity, in the order in which problems are told. The numbers are positions in the XML of a queue, a
 /// topic and a subscription, where the service has its own order: see [`Property::position`].
 #[rustfmt::skip]
@@ -84,7 +90,7 @@ pub static PROPERTIES: [Property; 23] = [
         "Whether clients need no token.").unsupported(),
     Property::new("EnableSubscriptionPartitioning", Flag, [0, 230, 0], ALWAYS_FALSE,
         "Whether subscriptions are partitioned.").unsupported(),
-    Property::new("IsClientAffine", Flag, [0, 0, 200], ALWAYS_FALSE,
+    Property::new("IsClientAffine", Flag, [0, 0, 200], IS_CLIENT_AFFINE,
         "Whether it belongs to a client by its identifier, as JMS has it.").unsupported().since("2021-05"),
 ];
 

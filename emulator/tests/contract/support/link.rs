@@ -16,6 +16,8 @@ pub(crate) struct Attach {
     pub(crate) rcv_settle_mode: u8,
     pub(crate) source: Value,
     pub(crate) target: Value,
+    /// Capabilities that are desired of the link.
+    pub(crate) desired: Value,
     /// Of the link; null when there are none.
     pub(crate) properties: Value,
 }
@@ -40,6 +42,7 @@ impl Attach {
             rcv_settle_mode: 1,
             source: composite(0x28, [text("sender-link-made-up")]),
             target: composite(0x29, [text(address)]),
+            desired: Value::Null,
             properties: Value::Null,
         }
     }
@@ -105,7 +108,7 @@ impl Attach {
             count,
             Value::Null,
             Value::Null,
-            Value::Null,
+            self.desired.clone(),
             self.properties.clone(),
         ]
     }

@@ -84,7 +84,7 @@ impl Ledger {
                     .get(&(settlement.link, settlement.delivery));
                 assert_eq!(tag, Some(&settlement.tag), "{event:?}");
             }
-            Event::Detached { link } => {
+            Event::Detached { link, .. } => {
                 let link = self.links.get_mut(link).expect("it was attached");
                 assert!(!link.is_gone, "twice: {event:?}");
                 (link.is_over, link.is_gone) = (true, true);

@@ -1,0 +1,269 @@
+//! What a client of JMS 2.0 asks for when it attaches a link (spec/jms.md): entities that are made when they are first
+//! attached to, subscriptions by the name that the client gives them, temporary queues and topics, and the end of a durable
+//! subscription. Everything else is attached as by any other client.
+//!
+//! Only those come here that say of themselves that they are such clients, and only in premium namespaces.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_amqp::Value;
+use serde_amqp::described::Described;
+use serde_amqp::descriptor::Descriptor;
+use servicebus_amqp::{AttachRequest, LinkId, LinkRole};
+use servicebus_broker::filter::Filter;
+use servicebus_broker::{ClientAffinity, EntityKind, EntityPath, SubQueue};
+
+use super::attach::Resolved;
+use super::browse::Browser;
+use super::client::Client;
+use super::links::Link;
+use super::peer::ClientConnection;
+use crate::auth::Claim;
+use crate::namespace::{SharedEntity, SubscriptionRequest};
+use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
+
+/// Capabilities of a terminus: what kind of node it is, and what kind of subscription.
+const QUEUE: &str = "queue";
+const TOPIC: &str = "topic";
+const TEMPORARY_TOPIC: &str = "temporary-topic";
+const SHARED: &str = "shared";
+const GLOBAL: &str = "global";
+/// The filter that keeps a client from what it sent itself, which the service ignores.
+const NO_LOCAL: (u64, &str) = (0x0000_468c_0000_0003, "apache.org:no-local-filter:list");
+/// The lifetime policy delete-on-close (AMQP 1.0 §3.5.10), the one that there is.
+const DELETE_ON_CLOSE: u64 = 0x2b;
+/// Idle times from which on an entity stays for ever: a hundred years.
+const FOR_EVER: u64 = 100 * 365 * 24 * 60 * 60;
+
+impl ClientConnection {
+    pub(crate) fn resolve_for_jms(&mut self, link: LinkId, attach: &AttachRequest) -> Resolved {
+        if attach.is_coordinator() {
+            return self.resolve(attach);
+        }
+        let nowhere = |refusal| (refusal, None);
+        if attach.lasting().is_dynamic {
+            return self.attach_temporary(link, attach).map_err(nowhere);
+        }
+        if attach.role() == LinkRole::Receiver && !attach.has_source() {
+            return self.end_subscription(attach).map_err(nowhere);
+        }
+        let address = Address::parse(attach.address().unwrap_or_default());
+        if address.destination != Destination::Store(SubQueue::Active) {
+            return self.resolve(attach);
+        }
+        let entity = self.client.find_or_create(&address, attach);
+        let entity = entity.map_err(nowhere)?;
+        let resolved = match (attach.role(), entity.kind) {
+            (LinkRole::Receiver, EntityKind::Topic) => self.subscribe(link, &entity, attach),
+            (LinkRole::Sender, _) | (_, EntityKind::Queue | EntityKind::Subscription) => {
+                check_kind(&entity, attach)
+                    .and_then(|()| self.resolve_store(&entity, SubQueue::Active, attach))
+            }
+        };
+        resolved.map_err(|refusal| (refusal, Some(entity)))
+    }
+
+    /// A link whose queue or topic is made for it and goes with it.
+    fn attach_temporary(
+        &mut self,
+        link: LinkId,
+        attach: &AttachRequest,
+    ) -> Result<Link, ServiceError> {
+        let policy = attach.lasting().lifetime_policy;
+        if policy.is_some_and(|policy| policy != DELETE_ON_CLOSE) {
+            let text = format!(
+                "The link '{}' asks for a node with another lifetime policy than delete-on-close, which is the one that \
+                 the service has.",
+                attach.name()
+            );
+            return Err(ServiceError::new(Condition::NotImplemented, text));
+        }
+        let kind = match attach.has_capability(TEMPORARY_TOPIC) || attach.has_capability(TOPIC) {
+            true => EntityKind::Topic,
+            false => EntityKind::Queue,
+        };
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+        self.client.check_claim("", Claim::Manage)?;
+        let scope = namespace.create_temporary(kind, self.client.caller.ids())?;
+        let entity = Arc::clone(&scope.entity);
+        let resolved = self.resolve_store(&entity, SubQueue::Active, attach)?;
+        self.links.keep(link, scope);
+        Ok(resolved)
+    }
+
+    /// A receiver without source, whose name is that of a durable subscription, ends it by closing the link.
+    fn end_subscription(&self, attach: &AttachRequest) -> Result<Link, ServiceError> {
+        let is_global = attach.desires(GLOBAL);
+        let name = subscription_name(attach.name(), is_global || attach.desires(SHARED));
+        let client_id = self.client.client_id(is_global);
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+        self.client.check_any_claim("")?;
+        let subscription = namespace.durable_subscription(name, client_id)?;
+        self.client
+            .check_claim(subscription.path.as_str(), Claim::Manage)?;
+        let is_shared = namespace.read(&subscription, |entity| {
+            let client = entity.description().client.as_ref();
+            client.is_some_and(|client| client.is_shared)
+        });
+        let capabilities: &[&str] = match (is_shared, is_global) {
+            (_, true) => &[TOPIC, SHARED, GLOBAL],
+            (true, false) => &[TOPIC, SHARED],
+            (false, false) => &[TOPIC],
+        };
+        Ok(Browser::of_ended(&subscription, attach, capabilities))
+    }
+
+    /// A consumer of a topic: the subscription that it consumes is named by the link and by the client.
+    fn subscribe(
+        &mut self,
+        link: LinkId,
+        topic: &Arc<SharedEntity>,
+        attach: &AttachRequest,
+    ) -> Result<Link, ServiceError> {
+        self.client
+            .check_claim(topic.path.as_str(), Claim::Listen)?;
+        self.check_filters(attach)?;
+        let is_durable = attach.lasting().is_durable;
+        let is_shared = attach.has_capability(SHARED);
+        let client_id = self.client.client_id(attach.has_capability(GLOBAL));
+        let is_named = is_durable || is_shared;
+        let request = SubscriptionRequest {
+            topic,
+            name: is_named.then(|| subscription_name(attach.name(), is_shared)),
+            affinity: ClientAffinity {
+                client_id: client_id.into(),
+                is_durable,
+                is_shared,
+                selector: Some("".into()),
+            },
+            filter: Filter::True,
+            idle: self.client.idle(EntityKind::Subscription),
+            may_manage: self.client.check_claim(topic.path.as_str(), Claim::Manage),
+        };
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+        let scope = namespace.subscribe(request, self.client.caller.ids())?;
+        let subscription = Arc::clone(&scope.entity);
+        self.client
+            .check_receiving(&subscription, SubQueue::Active)?;
+        if self
+            .client
+            .requires_session(&subscription, SubQueue::Active)
+        {
+            return Err(ServiceError::requires_session());
+        }
+        self.check_crossing(attach.session(), &subscription)?;
+        let receiver = self.open_receiver(&subscription, SubQueue::Active, attach);
+        self.links.keep(link, scope);
+        Ok(Link::Receiver(receiver))
+    }
+}
+
+impl Client {
+    /// The entity at an address; made where it is not there and the client says of which kind it is.
+    fn find_or_create(
+        &self,
+        address: &Address,
+        attach: &AttachRequest,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let refusal = match self.find(address) {
+            Ok(found) => return Ok(found),
+            Err(refusal) => refusal,
+        };
+        let kind = match (attach.has_capability(QUEUE), attach.has_capability(TOPIC)) {
+            (true, _) => EntityKind::Queue,
+            (false, true) => EntityKind::Topic,
+            (false, false) => return Err(refusal),
+        };
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        if refusal.condition != Condition::NotFound {
+            return Err(refusal);
+        }
+        let path = address.entity.parse::<EntityPath>().map_err(|error| {
+            let text = format!(
+                "'{}' cannot be the name of an entity: it {error}.",
+                address.entity
+            );
+            ServiceError::new(Condition::ArgumentError, text)
+        })?;
+        self.check_claim(path.as_str(), Claim::Manage)?;
+        namespace.create_on_attach(kind, &path, self.idle(kind))
+    }
+
+    /// The identifier of the client, which the subscriptions that all clients share do without.
+    fn client_id(&self, is_global: bool) -> &str {
+        match is_global {
+            true => "",
+            false => &self.container_id,
+        }
+    }
+
+    /// After how long without use an entity goes that the client makes.
+    fn idle(&self, kind: EntityKind) -> Option<Duration> {
+        let seconds = self.idle_seconds[kind as usize];
+        let seconds = seconds.filter(|seconds| (1..FOR_EVER).contains(seconds));
+        seconds.map(Duration::from_secs)
+    }
+}
+
+/// Whether a described filter is one of JMS.
+pub(crate) fn is_jms_filter(filter: &Described<Value>) -> bool {
+    is_described_as(filter, NO_LOCAL)
+}
+
+fn is_described_as(filter: &Described<Value>, (number, name): (u64, &str)) -> bool {
+    match &filter.descriptor {
+        Descriptor::Code(code) => *code == number,
+        Descriptor::Name(own) => own.as_str() == name,
+    }
+}
+
+/// Whether an entity is of the kind that the client takes it for. The address of a subscription is that of a queue to JMS.
+fn check_kind(entity: &SharedEntity, attach: &AttachRequest) -> Result<(), ServiceError> {
+    let is_taken_for = |name| attach.has_capability(name);
+    match entity.kind {
+        EntityKind::Queue if is_taken_for(TOPIC) => {
+            Err(ServiceError::other_entity_type("Topic", "Queue"))
+        }
+        EntityKind::Topic if is_taken_for(QUEUE) => {
+            Err(ServiceError::other_entity_type("Queue", "Topic"))
+        }
+        EntityKind::Queue | EntityKind::Topic | EntityKind::Subscription => Ok(()),
+    }
+}
+
+/// The name of a subscription in that of a link. Of a shared one a client has several links, which it tells apart by what
+/// stands behind the bar: `|2`, `|global`, `|global2`, `|volatile1`, `|global-volatile1`.
+fn subscription_name(link: &str, is_shared: bool) -> &str {
+    let Some((name, ending)) = link.rsplit_once('|').filter(|_| is_shared) else {
+        return link;
+    };
+    let ending = ending.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    match ending {
+        "" | "global" | "volatile" | "global-volatile" => name,
+        _ => link,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_behind_the_bar_is_no_part_of_the_name() {
+        for (link, is_shared, name) in [
+            ("sub", false, "sub"),
+            ("sub", true, "sub"),
+            ("sub|2", true, "sub"),
+            ("sub|global", true, "sub"),
+            ("sub|global2", true, "sub"),
+            ("sub|volatile1", true, "sub"),
+            ("sub|global-volatile12", true, "sub"),
+            ("a|b|volatile1", true, "a|b"),
+            ("a|b", true, "a|b"),
+            ("sub|2", false, "sub|2"),
+        ] {
+            assert_eq!(subscription_name(link, is_shared), name, "{link}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What clients of JMS 2.0 make for themselves: subscriptions by the name that a client gives them, and queues and topics
+//! that last as long as the link that they were made for.
+//!
+//! All of it is ordinary: made and deleted by the service that administers entities, under its lock, so that two clients
+//! that come at once do not make the same twice, and none attaches to what is about to go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{
+    ClientAffinity, EntityDescription, EntityId, EntityKind, EntityPath, IdSource,
+};
+
+use super::{AdministerError, Namespace, SharedEntity};
+use crate::lock_order::{Rank, take};
+use crate::nodes::{Condition, ServiceError};
+
+/// How many consumers of JMS each subscription has; none of those that have none.
+#[derive(Debug, Default)]
+pub(crate) struct JmsConsumers(Mutex<BTreeMap<EntityId, u32>>);
+
+/// What a consumer of a topic asks for.
+#[derive(Debug)]
+pub(crate) struct SubscriptionRequest<'a> {
+    pub(crate) topic: &'a Arc<SharedEntity>,
+    /// The name that the client gives it; none of one that no other consumer can have.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) affinity: ClientAffinity,
+    pub(crate) filter: Filter,
+    /// After how long without use it goes.
+    pub(crate) idle: Option<Duration>,
+    /// Whether the client may make entities; if not, how it is told.
+    pub(crate) may_manage: Result<(), ServiceError>,
+}
+
+/// Keeps what a link was given for as long as there is the link: a temporary entity goes with it, a volatile subscription
+/// with the last of its consumers.
+#[derive(Debug)]
+pub(crate) struct LinkScope {
+    namespace: Arc<Namespace>,
+    pub(crate) entity: Arc<SharedEntity>,
+    is_temporary: bool,
+}
+
+impl LinkScope {
+    /// The entity, where it was made for the link alone.
+    pub(crate) fn temporary(&self) -> Option<&Arc<SharedEntity>> {
+        self.is_temporary.then_some(&self.entity)
+    }
+}
+
+impl Drop for LinkScope {
+    fn drop(&mut self) {
+        match self.is_temporary {
+            true => self.namespace.delete_scoped(&self.entity),
+            false => self.namespace.leave_subscription(&self.entity),
+        }
+    }
+}
+
+impl Namespace {
+    /// Makes a queue or topic that a client has attached to, or finds the one that another has just made.
+    pub(crate) fn create_on_attach(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        idle: Option<Duration>,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let _alone = self.administer();
+        match self.entity(path) {
+            Some(entity) => Ok(entity),
+            None => self.create_for_client(kind, path, idle, None, None),
+        }
+    }
+
+    /// Makes a queue or topic with a name of its own that goes with its link.
+    pub(crate) fn create_temporary(
+        self: &Arc<Self>,
+        kind: EntityKind,
+        ids: &mut dyn IdSource,
+    ) -> Result<LinkScope, ServiceError> {
+        let kind_name = match kind {
+            EntityKind::Queue | EntityKind::Subscription => "queue",
+            EntityKind::Topic => "topic",
+        };
+        let name = format!(
+            "temporary-{kind_name}-{:016x}{:016x}",
+            ids.next(),
+            ids.next()
+        );
+        let path = EntityPath::of_address(&name).ok_or_else(|| unlike_a_name(&name, "its form"))?;
+        let _alone = self.administer();
+        Ok(LinkScope {
+            entity: self.create_for_client(kind, &path, None, None, None)?,
+            namespace: Arc::clone(self),
+            is_temporary: true,
+        })
+    }
+
+    /// Gives a consumer of a topic the subscription that it asks for, made anew where there is none, or where an unused one
+    /// has another topic or selector (JMS 2.0, 8.3.3).
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        request: SubscriptionRequest<'_>,
+        ids: &mut dyn IdSource,
+    ) -> Result<LinkScope, ServiceError> {
+        let name = request.entity_name(ids);
+        let path = request.topic.path.subscription(&name);
+        let path = path.map_err(|error| unlike_a_name(&name, error))?;
+        let _alone = self.administer();
+        let existing = request
+            .name
+            .and_then(|_| self.find_subscription(&path, &name));
+        let kept = match existing {
+            Some(existing) => self
+                .keep_or_delete(&existing, &path, &request)?
+                .then_some(existing),
+            None => None,
+        };
+        let entity = match kept {
+            Some(kept) => kept,
+            None => self.create_subscription(&path, request)?,
+        };
+        *take(Rank::Inner, || self.jms_consumers.0.lock())
+            .entry(entity.id)
+            .or_default() += 1;
+        Ok(LinkScope {
+            namespace: Arc::clone(self),
+            entity,
+            is_temporary: false,
+        })
+    }
+
+    /// The durable subscription of this name of a client, whatever its topic, to be ended by [`Self::unsubscribe`].
+    pub(crate) fn durable_subscription(
+        &self,
+        name: &str,
+        client_id: &str,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let _alone = self.administer();
+        let entity_name = entity_name(name, client_id, true);
+        let is_its = |entity: &Arc<SharedEntity>| {
+            self.client_of(entity)
+                .is_none_or(|client| *client.client_id == *client_id)
+        };
+        let found = self.subscription_named(&entity_name).filter(is_its);
+        let found = found.ok_or_else(|| {
+            let text = format!("The client '{client_id}' has no durable subscription '{name}'.");
+            ServiceError::new(Condition::NotFound, text)
+        })?;
+        match self.has_consumers(&found) {
+            true => Err(in_use(&found.path)),
+            false => Ok(found),
+        }
+    }
+
+    /// Deletes a durable subscription that nothing consumes.
+    pub(crate) fn unsubscribe(&self, subscription: &SharedEntity) {
+        let _alone = self.administer();
+        if !self.has_consumers(subscription) {
+            self.delete_if_there(subscription);
+        }
+    }
+
+    /// Whether an existing subscription is what is asked for; if not, it is deleted. Refused where it cannot be had.
+    fn keep_or_delete(
+        &self,
+        existing: &SharedEntity,
+        path: &EntityPath,
+        request: &SubscriptionRequest<'_>,
+    ) -> Result<bool, ServiceError> {
+        let wanted = &request.affinity;
+        let own = self.client_of(existing);
+        let is_used = self.has_consumers(existing);
+        if let Some(own) = &own {
+            let refused = |why: &str| {
+                let text = format!("The subscription '{}' {why}.", existing.path);
+                Err(ServiceError::new(Condition::NotAllowed, text))
+            };
+            if own.client_id != wanted.client_id {
+                return refused("belongs to a client with another identifier");
+            }
+            if own.is_shared != wanted.is_shared {
+                let is = if own.is_shared {
+                    "shared"
+                } else {
+                    "not shared"
+                };
+                return refused(&format!(
+                    "is {is}; a name stands for a subscription of one kind"
+                ));
+            }
+        }
+        let selector = own.and_then(|own| own.selector);
+        let is_other = existing.path != *path
+            || selector.is_some_and(|selector| Some(selector) != wanted.selector);
+        match (is_other, is_used) {
+            (true, true) => Err(in_use(&existing.path)),
+            (true, false) => {
+                request.may_manage.clone()?;
+                self.delete_if_there(existing);
+                Ok(false)
+            }
+            (false, true) if !wanted.is_shared => Err(in_use(&existing.path)),
+            (false, _) => Ok(true),
+        }
+    }
+
+    fn create_subscription(
+        &self,
+        path: &EntityPath,
+        request: SubscriptionRequest<'_>,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        request.may_manage?;
+        let rule = Rule {
+            filter: request.filter,
+            ..Rule::default_rule(self.clock.now())
+        };
+        let (kind, client) = (EntityKind::Subscription, Some(Box::new(request.affinity)));
+        self.create_for_client(kind, path, request.idle, client, Some(rule))
+    }
+
+    fn create_for_client(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        auto_delete_on_idle: Option<Duration>,
+        client: Option<Box<ClientAffinity>>,
+        rule: Option<Rule>,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let description = EntityDescription {
+            auto_delete_on_idle,
+            client,
+            ..EntityDescription::of_tier(self.config.settings.tier)
+        };
+        let created = self.create_entity(kind, path, description, rule);
+        created.map_err(|error| not_created(kind, path, error))
+    }
+
+    /// The subscription of this name: at its path, or at another topic.
+    fn find_subscription(&self, path: &EntityPath, name: &str) -> Option<Arc<SharedEntity>> {
+        self.entity(path).or_else(|| self.subscription_named(name))
+    }
+
+    fn subscription_named(&self, name: &str) -> Option<Arc<SharedEntity>> {
+        self.entities().into_iter().find(|entity| {
+            let own = entity.path.topic();
+            own.is_some_and(|(_, own)| own.eq_ignore_ascii_case(name))
+        })
+    }
+
+    fn client_of(&self, subscription: &SharedEntity) -> Option<Box<ClientAffinity>> {
+        self.read(subscription, |entity| entity.description().client.clone())
+    }
+
+    fn has_consumers(&self, subscription: &SharedEntity) -> bool {
+        take(Rank::Inner, || self.jms_consumers.0.lock()).contains_key(&subscription.id)
+    }
+
+    /// A consumer has gone.
+    fn leave_subscription(&self, subscription: &SharedEntity) {
+        let _alone = self.administer();
+        let mut consumers = take(Rank::Inner, || self.jms_consumers.0.lock());
+        let left = consumers.get_mut(&subscription.id);
+        let left = left.map_or(0, |left| {
+            *left -= 1;
+            *left
+        });
+        if left > 0 {
+            return;
+        }
+        consumers.remove(&subscription.id);
+        drop(consumers);
+        let client = self.client_of(subscription);
+        if client.is_some_and(|client| !client.is_durable) {
+            self.delete_if_there(subscription);
+        }
+    }
+
+    fn delete_scoped(&self, entity: &SharedEntity) {
+        let _alone = self.administer();
+        self.delete_if_there(entity);
+    }
+
+    /// Another one may have its name by now.
+    fn delete_if_there(&self, entity: &SharedEntity) {
+        if !entity.is_deleted() {
+            self.delete(&entity.path);
+        }
+    }
+}
+
+impl SubscriptionRequest<'_> {
+    fn entity_name(&self, ids: &mut dyn IdSource) -> String {
+        match self.name {
+            Some(name) => entity_name(name, &self.affinity.client_id, self.affinity.is_durable),
+            None => format!("{:016x}{:016x}$ND", ids.next(), ids.next()),
+        }
+    }
+}
+
+/// The name of the subscription that a client knows by another (spec/jms.md).
+fn entity_name(name: &str, client_id: &str, is_durable: bool) -> String {
+    let ending = if is_durable { "D" } else { "ND" };
+    format!("{name}${client_id}${ending}")
+}
+
+fn in_use(path: &EntityPath) -> ServiceError {
+    let text = format!("The subscription '{path}' has an active consumer.");
+    ServiceError::new(Condition::ResourceLocked, text)
+}
+
+fn unlike_a_name(name: &str, why: impl std::fmt::Display) -> ServiceError {
+    let text = format!("'{name}' cannot be the name of an entity: it {why}.");
+    ServiceError::new(Condition::ArgumentError, text)
+}
+
+/// Why nothing was made, in the words of AMQP.
+fn not_created(kind: EntityKind, path: &EntityPath, error: AdministerError) -> ServiceError {
+    let (condition, text) = match error {
+        AdministerError::Exists => (
+            Condition::EntityAlreadyExists,
+            format!("The messaging entity '{path}' already exists."),
+        ),
+        AdministerError::NotFound => (
+            Condition::NotFound,
+            format!("The {kind} '{path}' has just been deleted, or its topic has."),
+        ),
+        AdministerError::TooManyEntities(limit) => (
+            Condition::ResourceLimitExceeded,
+            format!(
+                "'{path}' is not made: the namespace has {limit} queues and topics, the most that it may have."
+            ),
+        ),
+        AdministerError::TooManySubscriptions { topic, limit } => (
+            Condition::ResourceLimitExceeded,
+            format!(
+                "'{path}' is not made: the topic '{topic}' has {limit} subscriptions, the most that it may have."
+            ),
+        ),
+        AdministerError::Properties(problems) | AdministerError::Fixed(problems) => {
+            let problem = problems
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            (
+                Condition::ArgumentError,
+                format!("'{path}' is not made: {problem}."),
+            )
+        }
+        AdministerError::Targets(_) => (Condition::NotFound, format!("'{path}' is not made.")),
+    };
+    ServiceError::new(condition, text)
+}

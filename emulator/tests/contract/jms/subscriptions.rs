@@ -1,0 +1,230 @@
+//! The six kinds of subscriptions of JMS 2.0, whose they are, and what ends them.
+
+use serde_json::json;
+
+use crate::support::*;
+
+const LOCKED: &str = "amqp:resource-locked";
+
+fn bus() -> Bus {
+    let bus = Bus::premium(&[]);
+    let mut peer = bus.client();
+    peer.settle_down();
+    let made = bus.http.request("PUT", "~/topics/t", Some("{}"));
+    made.ok();
+    bus
+}
+
+#[test]
+fn each_kind_has_its_name() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    for (link, is_durable, capabilities, name) in [
+        ("a", true, &[][..], "a$c$D"),
+        ("b", true, &["shared"], "b$c$D"),
+        ("d|global", true, &["shared", "global"], "d$$D"),
+        ("e|volatile1", false, &["shared"], "e$c$ND"),
+        ("f|global-volatile1", false, &["shared", "global"], "f$$ND"),
+    ] {
+        peer.attached(&Attach::subscriber(link, "t", is_durable, capabilities));
+        let names = bus.subscriptions_of("t");
+        assert!(names.iter().any(|own| own == name), "{name}: {names:?}");
+    }
+    peer.attached(&Attach::subscriber(
+        "qpid-jms:receiver:ID:1",
+        "t",
+        false,
+        &[],
+    ));
+    let names = bus.subscriptions_of("t");
+    assert_eq!(names.len(), 6, "{names:?}");
+    assert!(
+        names
+            .iter()
+            .any(|own| own.len() == 35 && own.ends_with("$ND"))
+    );
+}
+
+#[test]
+fn durable_ones_stay_and_the_others_go_with_their_last_consumer() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let durable = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    let own = peer.attached(&Attach::subscriber(
+        "qpid-jms:receiver:ID:1",
+        "t",
+        false,
+        &[],
+    ));
+    let first = peer.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]));
+    let mut other = bus.jms("c");
+    let second = other.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]));
+    assert_eq!(bus.subscriptions_of("t").len(), 3);
+    peer.leave(&durable);
+    peer.detach(&own);
+    peer.detach(&first);
+    assert_eq!(bus.subscriptions_of("t"), ["a$c$D", "e$c$ND"]);
+    other.detach(&second);
+    assert_eq!(bus.subscriptions_of("t"), ["a$c$D"]);
+    // The end of a connection is one of its links.
+    other.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]));
+    other.attached(&Attach::subscriber(
+        "qpid-jms:receiver:ID:1",
+        "t",
+        false,
+        &[],
+    ));
+    assert_eq!(bus.subscriptions_of("t").len(), 3);
+    drop(other);
+    eventually("the volatile ones go", || {
+        (bus.subscriptions_of("t") == ["a$c$D"]).then_some(())
+    });
+}
+
+#[test]
+fn shared_ones_divide_what_comes_and_the_others_have_all_of_it() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let mut other = bus.jms("d");
+    let shared = |peer: &mut Peer, link: &str| {
+        peer.attached(&Attach::subscriber(link, "t", false, &["shared", "global"]))
+    };
+    let (first, second) = (
+        shared(&mut peer, "s|global-volatile1"),
+        shared(&mut other, "s|global-volatile1"),
+    );
+    let alone = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    let others = other.attached(&Attach::subscriber("a", "t", true, &[]));
+    let mut sender = bus.client();
+    for id in ["1", "2", "3", "4"] {
+        sender.send_to("t", &Message::new(id));
+    }
+    assert_eq!(peer.drain_ids(&alone, 10).len(), 4);
+    assert_eq!(other.drain_ids(&others, 10).len(), 4);
+    let mut all = peer.drain_ids(&first, 2);
+    all.extend(other.drain_ids(&second, 10));
+    assert_eq!(all, ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn one_that_is_not_shared_has_one_consumer() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    let mut second = bus.jms("c");
+    let refusal = second.refused(&Attach::subscriber("a", "t", true, &[]));
+    assert_eq!(refusal.condition, LOCKED);
+    peer.leave(&own);
+    second.attached(&Attach::subscriber("a", "t", true, &[]));
+}
+
+#[test]
+fn a_name_stands_for_one_kind() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    peer.attached(&Attach::subscriber("a", "t", true, &["shared"]));
+    let refusal = bus
+        .jms("c")
+        .refused(&Attach::subscriber("a", "t", true, &[]));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    // The dollar of one name is not that between two.
+    peer.attached(&Attach::subscriber("x$y", "t", true, &[]));
+    let refusal = bus
+        .jms("y$c")
+        .refused(&Attach::subscriber("x", "t", true, &[]));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert_contains(&refusal.text, "another identifier");
+    for name in ["a|b", "a/b", &"a".repeat(60)] {
+        let refusal = peer.refused(&Attach::subscriber(name, "t", true, &[]));
+        assert_eq!(refusal.condition, "com.microsoft:argument-error", "{name}");
+    }
+}
+
+#[test]
+fn another_topic_makes_an_unused_one_anew() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    bus.client().send_to("t", &Message::new("one"));
+    let mut other = bus.jms("c");
+    let refusal = other.refused(&Attach::subscriber("a", "u", true, &[]));
+    assert_eq!(refusal.condition, LOCKED);
+    peer.leave(&own);
+    let again = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    assert_eq!(peer.drain_ids(&again, 10), ["one"]);
+    peer.leave(&again);
+    peer.attached(&Attach::subscriber("a", "u", true, &[]));
+    assert_eq!(bus.subscriptions_of("t"), [""; 0]);
+    assert_eq!(bus.subscriptions_of("u"), ["a$c$D"]);
+}
+
+#[test]
+fn a_client_ends_its_durable_subscription_without_naming_the_topic() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    for (link, capabilities, ending, desired, told) in [
+        ("a", &[][..], "a", &[][..], &["topic"][..]),
+        ("b", &["shared"], "b", &[], &["topic", "shared"]),
+        (
+            "d|global",
+            &["shared", "global"],
+            "d|global",
+            &["shared", "global"],
+            &["topic", "shared", "global"],
+        ),
+    ] {
+        let own = peer.attached(&Attach::subscriber(link, "t", true, capabilities));
+        let attach = Attach::unsubscriber(ending, desired);
+        let mut other = bus.jms("c");
+        assert_eq!(other.refused(&attach).condition, LOCKED);
+        peer.leave(&own);
+        // Without the end of the link it stays.
+        let looked = other.attached(&attach);
+        other.leave(&looked);
+        assert_eq!(bus.subscriptions_of("t").len(), 1);
+        let last = other.attached(&attach);
+        let (_, source) = described_list(last.answer.field(5));
+        assert_eq!(source[0], text("t"));
+        assert_eq!(source[1..3], [uint(2), symbol("never")]);
+        assert_eq!(source[10], symbols(told));
+        other.detach(&last);
+        assert_eq!(bus.subscriptions_of("t"), [""; 0]);
+        assert_eq!(other.refused(&attach).condition, "amqp:not-found");
+    }
+    // That of another client is not there.
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    peer.leave(&own);
+    let refusal = bus.jms("d").refused(&Attach::unsubscriber("a", &[]));
+    assert_eq!(refusal.condition, "amqp:not-found");
+}
+
+#[test]
+fn to_every_other_client_they_are_subscriptions_like_any() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    let mut plain = bus.client();
+    plain.send_to("t", &Message::new("one"));
+    let delivery = plain.receive_from("t/Subscriptions/a$c$D");
+    plain.complete(&delivery);
+    let shown = bus.http.get("~/subscriptions/t/Subscriptions/a$c$D").ok();
+    let client = json!({"client_id": "c", "is_durable": true, "is_shared": false});
+    assert_eq!(shown["client"], client);
+    let events = bus.http.events("");
+    assert!(
+        events
+            .iter()
+            .any(|event| event.to_string().contains("a$c$D"))
+    );
+}
+
+#[test]
+fn a_reset_ends_them_with_their_links() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let link = peer.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]));
+    bus.http.reset();
+    peer.detached(&link);
+    peer.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]).named("e|volatile2"));
+    assert_eq!(bus.subscriptions_of("t"), ["e$c$ND"]);
+}
