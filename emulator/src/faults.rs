@@ -76,12 +76,23 @@ pub(crate) struct MatchedFault {
 impl Faults {
     /// Adds a fault and returns it with its id; none when there are as many as there may be.
     pub(crate) fn add(&self, fault: Fault) -> Option<ScriptedFault> {
+        self.add_written(fault, [None, None])
+    }
+
+    /// The same with how and where a test writes it.
+    pub(crate) fn add_written(
+        &self,
+        fault: Fault,
+        [written, written_at]: [Option<String>; 2],
+    ) -> Option<ScriptedFault> {
         let mut script = self.script();
         if script.faults.len() >= MAX {
             return None;
         }
         script.made += 1;
-        let scripted = Scripted::new(script.made, fault);
+        let mut scripted = Scripted::new(script.made, fault);
+        scripted.state.written = written;
+        scripted.state.written_at = written_at;
         let state = scripted.state.clone();
         script.faults.insert(state.id, scripted);
         self.summarise(&script);

@@ -22,6 +22,7 @@ mod namespaces;
 mod operations;
 #[cfg(feature = "cli")]
 mod page;
+mod problem;
 mod process;
 mod routes;
 mod sessions;

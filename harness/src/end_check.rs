@@ -6,7 +6,8 @@
 
 use std::{sync::Arc, thread, time::Duration};
 
-use servicebus_control_api::{Failure, Faults, Operation, ScriptedFault};
+use servicebus_assertions::{near, unfired};
+use servicebus_control_api::{Failure, Faults};
 
 use crate::{
     assertion::left_behind, background::Stopwatch, catalog::EntityKind, clients::SubQueueClient,
@@ -130,48 +131,12 @@ fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {
             if met.hits > 0 {
                 return None;
             }
-            near(set.operation, met)
+            near(met)
         }
         Err(error) => format!("or it is not known: {error}"),
     };
-    Some(format!(
-        "a fault never fired: {}\n  {near}\n  scripted at {}",
-        set.source_text, set.at
-    ))
-}
-
-/// Says what came near.
-fn near(operation: Operation, met: &ScriptedFault) -> String {
-    let (one, several) = operation.nouns();
-    let count = |number: u64| match number {
-        1 => format!("1 {one}"),
-        number => format!("{number} {several}"),
-    };
-    let ScriptedFault {
-        matched,
-        elsewhere,
-        different,
-        ..
-    } = met;
-    let (matched, elsewhere, different) = (*matched, *elsewhere, *different);
-    let mut parts = Vec::new();
-    if matched > 0 {
-        parts.push(format!("only {} came", count(matched)));
-    }
-    for (number, place) in [
-        (different, "without what was asked for"),
-        (elsewhere, "in other entities"),
-    ] {
-        match number {
-            0 => {}
-            number if parts.is_empty() => parts.push(format!("{} came, {place}", count(number))),
-            number => parts.push(format!("{number} {place}")),
-        }
-    }
-    match parts.is_empty() {
-        true => format!("no {one} came"),
-        false => parts.join(", and "),
-    }
+    let at = set.at.to_string();
+    Some(unfired(&set.source_text, &near, Some(&at)))
 }
 
 /// Looks until nothing is left: what is still on its way is waited for, as every assertion does.

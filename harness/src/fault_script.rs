@@ -3,7 +3,6 @@
 use std::panic::Location;
 
 use parking_lot::{Mutex, MutexGuard};
-use servicebus_control_api::Operation;
 
 /// What must have fired when the namespace ends.
 #[derive(Debug, Default)]
@@ -17,7 +16,6 @@ pub(crate) struct Script {
 #[derive(Debug, Clone)]
 pub(crate) struct Set {
     pub(crate) id: u64,
-    pub(crate) operation: Operation,
     /// The fault as it is written in a test.
     pub(crate) source_text: String,
     /// Where that is.

@@ -127,6 +127,12 @@ pub struct ScriptedFault {
     pub different: u64,
     /// How often it was applied.
     pub hits: u64,
+    /// How a test wrote it, where that was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+    /// Where it wrote that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_at: Option<String>,
 }
 
 /// The faults of a namespace.
@@ -185,6 +191,11 @@ pub struct FaultRequest {
     /// With `random`, in place of `effect`: one of them, by chance.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Effect>>"))]
     pub effects: Option<Vec<Value>>,
+    /// How the test writes it, such as `on("complete").lose_lock()`: a fault that says so has to fire, and is told by
+    /// `findProblem` as long as it has not. At most 4,096 bytes.
+    pub written: Option<String>,
+    /// Where that is written: a file and a line.
+    pub written_at: Option<String>,
 }
 
 impl Pick {

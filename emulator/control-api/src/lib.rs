@@ -40,7 +40,7 @@ pub use message::{
     ActOnMessages, ActedOn, AmqpMessage, FailedMessage, HeldMessage, MessageSummary, Messages,
     Resubmit, SendMessages, SentMessages,
 };
-pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
+pub use namespace::{EndCheck, Failure, Health, MemoryUsage, NamespaceInfo, Ready};
 pub use operations::{
     AppliedFault, EntityState, LoggedOperation, Operations, RecordOperations, Released,
 };

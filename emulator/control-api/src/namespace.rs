@@ -124,6 +124,14 @@ pub struct Failure {
     pub reason: String,
 }
 
+/// What a test that has passed fails for nevertheless.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct EndCheck {
+    /// The text to fail it with; null where nothing is wrong.
+    pub problem: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -194,6 +194,9 @@ pub struct Event {
     /// Which of the messages of the answer it happened to, where they were asked for and this one is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<usize>,
+    /// The event as a line of text, where lines were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
 }
 
 impl Event {
@@ -215,6 +218,7 @@ impl Event {
             session: None,
             operation: None,
             message: None,
+            line: None,
         }
     }
 

@@ -34,6 +34,8 @@ impl Scripted {
                 elsewhere: 0,
                 different: 0,
                 hits: 0,
+                written: None,
+                written_at: None,
             },
             counted: HashMap::new(),
         }

@@ -29,14 +29,21 @@ pub(crate) async fn show(
 /// Sets a fault; the answer has its id.
 pub(crate) async fn add(
     Chosen(namespace): Chosen,
-    Body(request): Body<FaultRequest>,
+    Body(mut request): Body<FaultRequest>,
 ) -> Result<(StatusCode, Json<ScriptedFault>), ApiError> {
+    let written = [
+        read::written("written", request.written.take())?,
+        read::written("written_at", request.written_at.take())?,
+    ];
     let fault = read::fault(request)?;
     check_party(&namespace, fault.filter.party.as_deref())?;
-    let added = namespace.faults.add(fault).ok_or_else(|| {
-        let message = format!("there are {MAX} faults already, as many as there may be");
-        ApiError::new(StatusCode::CONFLICT, "too-many", message)
-    })?;
+    let added = namespace
+        .faults
+        .add_written(fault, written)
+        .ok_or_else(|| {
+            let message = format!("there are {MAX} faults already, as many as there may be");
+            ApiError::new(StatusCode::CONFLICT, "too-many", message)
+        })?;
     Ok((StatusCode::CREATED, Json(added)))
 }
 

@@ -17,8 +17,8 @@ use super::entities::Subscriptions;
 use super::entities::Topics;
 use super::{
     Control, assertions, changes, clock, connections, counts, description, entities, entity_list,
-    explain, explorations, faults, messages, metrics, namespaces, operations, process, sessions,
-    timeline,
+    explain, explorations, faults, messages, metrics, namespaces, operations, problem, process,
+    sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -142,6 +142,7 @@ fn of_namespace() -> Vec<Route> {
         delete(of_namespace!("/faults"), faults::remove_all),
         get(of_namespace!("/faults/{id}"), faults::show),
         delete(of_namespace!("/faults/{id}"), faults::remove),
+        get(of_namespace!("/problem"), problem::find),
         post(of_namespace!("/service-update"), faults::update_service),
         get(of_namespace!("/operations"), operations::show),
         put(of_namespace!("/operations"), operations::record),

@@ -48,6 +48,9 @@ pub(crate) struct Which {
     /// Whether the messages themselves are wanted.
     #[serde(default)]
     messages: bool,
+    /// Whether events are told as lines, too.
+    #[serde(default)]
+    lines: bool,
     /// Events have positions in the order in which they happened, the first 1: those behind this one.
     after: Option<u64>,
     /// Those before this one.
@@ -95,12 +98,14 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let entity = which.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
-    let page = which.page()?;
+    let (page, lines) = (which.page()?, which.lines);
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
         // They are not taken away while a client can ask for them.
         return Ok(Response::default());
     };
-    let rendering = copied(&namespace, which, entity).in_page(page);
+    let rendering = copied(&namespace, which, entity)
+        .in_page(page)
+        .with_lines(lines);
     let body = streamed(rendering, permit, control.shared.options.patience);
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }

@@ -28,6 +28,7 @@ mod selector;
 mod sessions;
 pub mod text;
 mod timeline;
+mod unfired;
 mod unsettled_sends;
 
 pub use assertion::{Assertion, Number, ScheduledEnqueueTime, WantedState};
@@ -45,4 +46,5 @@ pub use report::AssertionFailed;
 pub use request::{MAX_WITHIN, RequestError};
 pub use selector::Selector;
 pub use servicebus_control_api::{Event, EventKind};
-pub use timeline::{Timeline, TitledTimeline, is_at};
+pub use timeline::{Timeline, TitledTimeline, is_at, line};
+pub use unfired::{near, unfired};

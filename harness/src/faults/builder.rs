@@ -277,7 +277,6 @@ impl FaultBuilder {
         let count = if is_counted { "" } else { ".nth(1)" };
         connections.script.add(Set {
             id,
-            operation,
             source_text: format!("{source_text}{count}.{}", effect.to_text()),
             at,
         });

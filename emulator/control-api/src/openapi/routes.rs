@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::Description;
 use crate::{
-    Advance, Clock, ClockHold, Counts, Due, Explanation, FaultRequest, Faults, Health, HoldClock,
-    LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers, RecordOperations,
-    Released, ScriptedFault, Sessions, Settle, Settled, Subscription, Subscriptions, Timeline,
-    Topic, Topics,
+    Advance, Clock, ClockHold, Counts, Due, EndCheck, Explanation, FaultRequest, Faults, Health,
+    HoldClock, LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers,
+    RecordOperations, Released, ScriptedFault, Sessions, Settle, Settled, Subscription,
+    Subscriptions, Timeline, Topic, Topics,
 };
 
 pub(crate) const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one \
@@ -290,6 +290,12 @@ fn timeline(d: &mut Description) {
          started with `--record-messages` keeps them.",
     )
     .query(
+        "lines",
+        false,
+        json!({ "type": "boolean", "default": false }),
+        "Whether each event is told as a line of text, too, in the words of failed assertions.",
+    )
+    .query(
         "after",
         false,
         json!({ "type": "integer", "minimum": 0 }),
@@ -343,6 +349,16 @@ fn faults(d: &mut Description) {
     )
     .named("id", number)
     .done(204, "It is gone.");
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/problem",
+        "findProblem",
+        "Tells what a test that has passed fails for nevertheless.",
+    )
+    .more(
+        "Something failed inside the emulator on behalf of this namespace, or faults have not fired \
+         of which it was said how the test writes them.",
+    )
+    .answers::<EndCheck>(200, "The text to fail with, if there is one.");
     d.route(
         "POST /$emulator/v1/namespaces/{namespace}/service-update",
         "updateService",

@@ -20,6 +20,8 @@ const LONGEST_TRIP: f64 = 60.0;
 /// Longest condition and description, in bytes.
 const CONDITION: usize = 128;
 const DESCRIPTION: usize = 1024;
+/// Longest text of how and where a fault is written, in bytes.
+const WRITTEN: usize = 4096;
 /// Most outcomes that one may be held back behind.
 const BEHIND: u32 = 1000;
 
@@ -39,6 +41,17 @@ pub(crate) fn fault(request: FaultRequest) -> Result<Fault, ApiError> {
         filter,
         pick,
     })
+}
+
+/// How a test writes a fault, or where.
+pub(crate) fn written(path: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
+    match text {
+        Some(text) if text.len() > WRITTEN => {
+            let allowed = format!("at most {WRITTEN} bytes");
+            Err(not_allowed(path, Value::Null, allowed))
+        }
+        text => Ok(text),
+    }
 }
 
 /// What an operation must have beside its kind; refused where operations of this kind do not have it.

@@ -34,6 +34,8 @@ pub(crate) struct Rendering {
     events: Events,
     positions: Vec<u64>,
     page: Option<Page>,
+    /// Whether events are told as lines, too.
+    lines: bool,
     wanted: Wanted,
     /// How many events were looked at.
     read: usize,
@@ -98,6 +100,7 @@ impl Rendering {
             events,
             positions,
             page: None,
+            lines: false,
             wanted,
             read: 0,
             known: HashMap::new(),
@@ -134,6 +137,11 @@ impl Rendering {
             false => page,
         });
         self
+    }
+
+    /// The same with a line for each event, if lines are wanted.
+    pub(crate) fn with_lines(self, lines: bool) -> Self {
+        Self { lines, ..self }
     }
 
     /// The page of the newest events: a walk to the end finds where it begins.
@@ -274,6 +282,7 @@ impl Rendering {
         let mut rendered = self.rendered(&event, id);
         rendered.message = message;
         rendered.position = position.filter(|_| self.page.is_some());
+        rendered.line = self.lines.then(|| servicebus_assertions::line(&rendered));
         Some(Some(rendered))
     }
 

@@ -5,6 +5,7 @@ mod later;
 mod links;
 mod outcomes;
 mod refusals;
+mod unfired;
 
 use serde_json::{Value, json};
 

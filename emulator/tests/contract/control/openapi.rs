@@ -136,6 +136,8 @@ const REQUESTS: &str = r#"
 404 GET !/faults
 200 GET ~/faults/2
 404 GET ~/faults/9999
+200 GET ~/problem
+404 GET !/problem
 204 DELETE ~/faults/2
 404 DELETE ~/faults/2
 404 DELETE !/faults

@@ -37,6 +37,34 @@ fn poison() -> Vec<Value> {
 }
 
 #[test]
+fn events_are_told_as_lines_where_these_are_asked_for() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.client_as(&Open::named("worker-1"))
+        .send_to("q", &Message::new("m"));
+    bus.http.advance(60.0);
+    let events = bus.http.events("?lines=true");
+    let lines: Vec<&str> = events
+        .iter()
+        .filter_map(|event| event["line"].as_str())
+        .collect();
+    let [sent, advanced] = lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(
+        sent.contains(" s  sent            m, by worker-1, "),
+        "{sent}"
+    );
+    assert!(sent.ends_with(" bytes, in q"), "{sent}");
+    assert_eq!(advanced, "            clock advanced  by the test, 60 s");
+    assert!(
+        bus.http
+            .events("")
+            .iter()
+            .all(|event| event.get("line").is_none())
+    );
+}
+
+#[test]
 fn a_message_is_followed_from_queue_to_dead_letter_queue() {
     let events = poison();
     let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";

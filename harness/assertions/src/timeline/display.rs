@@ -59,16 +59,24 @@ impl fmt::Display for TitledTimeline<'_> {
         let width = timeline.width(|event| offset(event).len(), OFFSET_WIDTH);
         let kind_width = timeline.width(|event| label(&event.kind).len(), KIND_WIDTH);
         for event in &timeline.events {
-            let line = format!(
-                "  {:<width$}{:<kind_width$}{}",
-                offset(event),
-                label(&event.kind),
-                timeline.summary(event, self.subject.is_none())
-            );
-            write!(f, "\n{}", line.trim_end())?;
+            let summary = timeline.summary(event, self.subject.is_none());
+            write!(f, "\n{}", in_columns(event, width, kind_width, &summary))?;
         }
         Ok(())
     }
+}
+
+/// Shows an event by itself, as the timeline of a whole namespace has it.
+pub fn line(event: &Event) -> String {
+    let summary = Timeline::default().summary(event, true);
+    let width = OFFSET_WIDTH.max(offset(event).len() + 1);
+    in_columns(event, width, KIND_WIDTH, &summary)
+}
+
+fn in_columns(event: &Event, width: usize, kind_width: usize, summary: &str) -> String {
+    let (offset, kind) = (offset(event), label(&event.kind));
+    let line = format!("  {offset:<width$}{kind:<kind_width$}{summary}");
+    line.trim_end().to_owned()
 }
 
 impl Timeline {

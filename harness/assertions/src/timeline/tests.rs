@@ -113,6 +113,19 @@ timeline of o-1 in orders
 }
 
 #[test]
+fn an_event_is_a_line_by_itself() {
+    let lines = Vec::from_iter(timeline().events()[3..6].iter().map(line));
+    assert_eq!(
+        lines,
+        [
+            "  +0.007 s  sent            o-18, in orders",
+            "            clock advanced  by the test, 61 s",
+            "  +60.007 s lock expired    o-17, delivery 2 counted, in orders",
+        ]
+    );
+}
+
+#[test]
 fn a_match_has_the_id_of_the_message_that_came_in_by_it() {
     let event = |kind: &str, number: u64, id: &str| {
         format!(

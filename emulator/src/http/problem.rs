@@ -1,0 +1,46 @@
+//! What a test that has passed fails for nevertheless, for clients in every language: a failure inside the emulator, and faults
+//! that were to fire and have not.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use servicebus_assertions::{near, unfired};
+use servicebus_control_api::{EndCheck, ScriptedFault};
+
+use super::error::Chosen;
+use crate::shared::Shared;
+
+const HINT: &str = "hint: have the test do what the fault is on, or take the fault out";
+
+/// Failures first: one of them may be why a fault has not fired.
+pub(crate) async fn find(
+    State(shared): State<Arc<Shared>>,
+    Chosen(namespace): Chosen,
+) -> Json<EndCheck> {
+    let own = |name: &Option<String>| name.as_deref() == Some(namespace.name());
+    let failures = shared.namespaces.failures().all().into_iter();
+    let broken = failures.filter(|failure| own(&failure.namespace));
+    let broken = Vec::from_iter(broken.map(|failure| failure.reason));
+    let problem = match broken.is_empty() {
+        true => missed(&namespace.faults.all()),
+        false => Some(format!(
+            "the emulator failed, which is a mistake in it: {}",
+            broken.join("; ")
+        )),
+    };
+    Json(EndCheck { problem })
+}
+
+fn missed(faults: &[ScriptedFault]) -> Option<String> {
+    let waiting = faults.iter().filter(|fault| fault.hits == 0);
+    let mut lines = Vec::from_iter(waiting.filter_map(|fault| {
+        let written = fault.written.as_deref()?;
+        Some(unfired(written, &near(fault), fault.written_at.as_deref()))
+    }));
+    if lines.is_empty() {
+        return None;
+    }
+    lines.push(HINT.to_owned());
+    Some(lines.join("\n"))
+}

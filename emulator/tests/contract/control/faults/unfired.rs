@@ -1,0 +1,78 @@
+//! What a test that has passed fails for nevertheless: faults that were to fire and have not.
+
+use serde_json::{Value, json};
+
+use super::{FAULTS, script};
+use crate::support::*;
+
+fn problem(bus: &Bus) -> Value {
+    bus.http.get("~/problem").ok()["problem"].clone()
+}
+
+fn fault(more: &Value) -> Value {
+    let mut fault = json!({"operation": "send", "entity": "a", "effect": "lose-reply"});
+    fault
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    fault
+}
+
+#[test]
+fn a_fault_that_says_how_it_is_written_has_to_fire() {
+    let bus = Bus::with_queues(&["a", "b"]);
+    assert_eq!(problem(&bus), Value::Null);
+    script(&bus, &fault(&json!({})));
+    assert_eq!(problem(&bus), Value::Null);
+
+    script(
+        &bus,
+        &fault(&json!({"nth": 2, "written": "on(send)", "written_at": "it.py:7"})),
+    );
+    let other = script(
+        &bus,
+        &fault(&json!({"message_id": "x", "written": "on(x)"})),
+    );
+    bus.client().send_to("b", &Message::new("m"));
+    let expected = "a fault never fired: on(send)\n  1 send came, in other entities\n  scripted at it.py:7\n\
+                    a fault never fired: on(x)\n  1 send came, in other entities\n\
+                    hint: have the test do what the fault is on, or take the fault out";
+    assert_eq!(problem(&bus), expected);
+
+    assert_eq!(
+        bus.http
+            .request("DELETE", &format!("{FAULTS}/{other}"), None)
+            .status,
+        204
+    );
+    let path = format!("{FAULTS}/2");
+    assert_eq!(bus.http.get(&path).ok()["written"], "on(send)");
+    assert_eq!(bus.http.request("DELETE", &path, None).status, 204);
+    assert_eq!(problem(&bus), Value::Null);
+}
+
+#[test]
+fn one_that_has_fired_is_no_problem() {
+    let bus = Bus::with_queues(&["q"]);
+    let effect = json!({"answer": {"status": 503}});
+    let written = json!({"operation": "management", "effect": effect, "written": "on(management)"});
+    let id = script(&bus, &written);
+    assert_ne!(problem(&bus), Value::Null);
+    let (mut peer, node) = bus.node("q/$management");
+    let reply = peer.call(&node, "get-message-sessions", map([]));
+    assert_eq!(reply.status(), 503);
+    assert_eq!(super::hits(&bus, &id), 1);
+    assert_eq!(problem(&bus), Value::Null);
+}
+
+#[test]
+fn a_text_of_any_length_is_not_kept() {
+    let bus = Bus::with_queues(&["a"]);
+    for path in ["written", "written_at"] {
+        let answer = bus
+            .http
+            .post(FAULTS, &fault(&json!({path: "x".repeat(4097)})));
+        answer.error_with(400, "invalid-argument");
+        script(&bus, &fault(&json!({path: "x".repeat(4096)})));
+    }
+}

@@ -1,0 +1,70 @@
+//! What is said of a fault that a test scripted and that has not fired: what it is on, and what came near.
+
+use servicebus_control_api::ScriptedFault;
+
+/// Returns what to fail with for a fault that has not fired: how it is written, what came near, and where it is written.
+pub fn unfired(written: &str, near: &str, at: Option<&str>) -> String {
+    let place = at.map_or_else(String::new, |at| format!("\n  scripted at {at}"));
+    format!("a fault never fired: {written}\n  {near}{place}")
+}
+
+/// Returns which operations came of the kind that a fault is on.
+pub fn near(met: &ScriptedFault) -> String {
+    let (one, several) = met.fault.operation.nouns();
+    let count = |number: u64| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {several}"),
+    };
+    let mut parts = Vec::new();
+    if met.matched > 0 {
+        parts.push(format!("only {} came", count(met.matched)));
+    }
+    for (number, place) in [
+        (met.different, "without what was asked for"),
+        (met.elsewhere, "in other entities"),
+    ] {
+        match number {
+            0 => {}
+            number if parts.is_empty() => parts.push(format!("{} came, {place}", count(number))),
+            number => parts.push(format!("{number} {place}")),
+        }
+    }
+    match parts.is_empty() {
+        true => format!("no {one} came"),
+        false => parts.join(", and "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(matched: u64, different: u64, elsewhere: u64) -> ScriptedFault {
+        let fault = serde_json::json!({
+            "id": 1, "operation": "complete", "nth": 2, "every": 1, "times": 1, "effect": "lose-lock",
+            "matched": matched, "different": different, "elsewhere": elsewhere, "hits": 0,
+        });
+        serde_json::from_value(fault).unwrap()
+    }
+
+    #[test]
+    fn what_came_near_is_told() {
+        assert_eq!(near(&met(0, 0, 0)), "no completion came");
+        assert_eq!(near(&met(1, 0, 0)), "only 1 completion came");
+        assert_eq!(near(&met(0, 0, 3)), "3 completions came, in other entities");
+        let all =
+            "only 2 completions came, and 1 without what was asked for, and 4 in other entities";
+        assert_eq!(near(&met(2, 1, 4)), all);
+    }
+
+    #[test]
+    fn a_place_is_told_where_it_is_known() {
+        let fault = "a fault never fired: on(send)\n  no send came";
+        assert_eq!(unfired("on(send)", "no send came", None), fault);
+        let placed = format!("{fault}\n  scripted at tests/it.rs:7");
+        assert_eq!(
+            unfired("on(send)", "no send came", Some("tests/it.rs:7")),
+            placed
+        );
+    }
+}
