@@ -18,10 +18,7 @@ import (
 	"time"
 )
 
-const (
-	within    = 5 * time.Second
-	lookAgain = 10 * time.Millisecond
-)
+const within = 5 * time.Second
 
 // Bus is a namespace: what an SDK needs to reach it, its time, its faults, and what happened in it.
 //
@@ -171,17 +168,7 @@ func (bus *Bus) WaitIdle(longest ...time.Duration) {
 // WaitForReceiver waits until a client receives from a queue or subscription, up to 5 s unless it is said how long.
 func (bus *Bus) WaitForReceiver(entity string, longest ...time.Duration) {
 	bus.t.Helper()
-	limit := append(longest, within)[0]
-	for deadline := time.Now().Add(limit); ; time.Sleep(lookAgain) {
-		var told struct{ Receivers []any }
-		bus.ask("GET", "receivers", nil, &told, "entity", entity)
-		if len(told.Receivers) > 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			bus.t.Fatalf("%s: no client receives from it within %s", entity, limit)
-		}
-	}
+	bus.Expect(entity, "attached", Fields{"within": append(longest, within)[0]})
 }
 
 // Expect waits until something is true of an entity: Expect("orders", "dead_lettered", Fields{"reason": "Rejected"}).
@@ -278,23 +265,11 @@ func (bus *Bus) end() {
 
 // problem is why a test that has passed fails nevertheless.
 func (bus *Bus) problem() string {
-	var health struct {
-		Failures []struct{ Namespace, Reason string }
-	}
-	err := bus.emulator.ask("GET", "health", nil, &health)
-	for _, failure := range health.Failures {
-		if failure.Namespace == bus.Name {
-			return "the emulator failed, which is a mistake in it: " + failure.Reason
-		}
-	}
-	unfired := ""
-	if err == nil {
-		unfired, err = bus.Faults.unfired()
-	}
-	if err != nil {
+	var told struct{ Problem string }
+	if err := bus.emulator.ask("GET", bus.path("problem"), nil, &told); err != nil {
 		return err.Error()
 	}
-	return unfired
+	return told.Problem
 }
 
 func (bus *Bus) settled(limit time.Duration) error {
@@ -303,7 +278,8 @@ func (bus *Bus) settled(limit time.Duration) error {
 
 func (bus *Bus) timeline(entity, messageID string) (Timeline, error) {
 	var told struct{ Events Timeline }
-	err := bus.emulator.ask("GET", bus.path("timeline"), nil, &told, "entity", entity, "message_id", messageID)
+	err := bus.emulator.ask("GET", bus.path("timeline"), nil, &told, "entity", entity, "message_id", messageID,
+		"lines", "true")
 	return told.Events, err
 }
 

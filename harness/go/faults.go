@@ -4,22 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 )
-
-const hint = "hint: have the test do what the fault is on, or take the fault out with Remove()"
 
 // Faults are those of a namespace: operations of clients go wrong where the test says so.
 //
 // One that has not fired when the test ends fails it, unless it was taken out with [Fault.Remove].
-type Faults struct {
-	bus      *Bus
-	mutex    sync.Mutex
-	scripted []*Fault
-}
+type Faults struct{ bus *Bus }
 
 // Operations are those that are to go wrong. Each method scripts what becomes of them.
 type Operations struct {
@@ -30,9 +21,8 @@ type Operations struct {
 
 // A Fault is one that was scripted.
 type Fault struct {
-	faults         *Faults
-	id             int
-	written, place string
+	faults *Faults
+	id     int
 }
 
 // On takes the operation and what narrows it as the control API does: On("complete", Fields{"entity": "orders", "nth": 2}).
@@ -64,13 +54,10 @@ func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
 		operations.request["effect"] = Fields{effect: detail.seconds()}
 		written += ", " + encoded(detail.seconds())
 	}
+	operations.request["written"], operations.request["written_at"] = written+")", place()
 	var made struct{ ID int }
 	faults.bus.ask("POST", "faults", operations.request, &made)
-	fault := &Fault{faults, made.ID, written + ")", scriptedAt()}
-	faults.mutex.Lock()
-	defer faults.mutex.Unlock()
-	faults.scripted = append(faults.scripted, fault)
-	return fault
+	return &Fault{faults, made.ID}
 }
 
 // LoseReply has it happen, and the client get no reply.
@@ -137,71 +124,19 @@ func (fault *Fault) Hits() int {
 
 // Remove takes it out; it need not have fired.
 func (fault *Fault) Remove() {
-	faults := fault.faults
-	faults.bus.t.Helper()
-	faults.bus.ask("DELETE", fmt.Sprintf("faults/%d", fault.id), nil, nil)
-	faults.mutex.Lock()
-	defer faults.mutex.Unlock()
-	faults.scripted = slices.DeleteFunc(faults.scripted, func(one *Fault) bool { return one == fault })
+	fault.faults.bus.t.Helper()
+	fault.faults.bus.ask("DELETE", fmt.Sprintf("faults/%d", fault.id), nil, nil)
 }
 
-// unfired is what to say of faults that have not fired.
-func (faults *Faults) unfired() (string, error) {
-	faults.mutex.Lock()
-	defer faults.mutex.Unlock()
-	if len(faults.scripted) == 0 {
-		return "", nil
-	}
-	var told struct{ Faults []met }
-	if err := faults.bus.emulator.ask("GET", faults.bus.path("faults"), nil, &told); err != nil {
-		return "", err
-	}
-	var lines []string
-	for _, met := range told.Faults {
-		for _, fault := range faults.scripted {
-			if fault.id == met.ID && met.Hits == 0 {
-				lines = append(lines, fmt.Sprintf("a fault never fired: %s\n  %s\n  %s", fault.written, met.near(), fault.place))
-			}
-		}
-	}
-	if lines == nil {
-		return "", nil
-	}
-	return strings.Join(append(lines, hint), "\n"), nil
-}
-
-// met is how many operations a fault fired at, and how many came near.
-type met struct{ ID, Matched, Different, Elsewhere, Hits int }
-
-func (met met) near() string {
-	var near []string
-	for _, came := range []struct {
-		number int
-		how    string
-	}{
-		{met.Matched, "came before its turn"},
-		{met.Different, "came without what was asked for"},
-		{met.Elsewhere, "came in other entities"},
-	} {
-		if came.number > 0 {
-			near = append(near, fmt.Sprintf("%d %s", came.number, came.how))
-		}
-	}
-	if near == nil {
-		return "no such operation came"
-	}
-	return strings.Join(near, ", ")
-}
-
-// scriptedAt is the line of the test, which is the first outside of this file.
-func scriptedAt() string {
+// place is the line of the test, which is the first outside of this file.
+func place() string {
 	callers := make([]uintptr, 16)
 	_, here, _, _ := runtime.Caller(0)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	for {
 		frame, more := frames.Next()
 		if frame.File != here || !more {
-			return fmt.Sprintf("scripted at %s:%d", frame.File, frame.Line)
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Event struct {
 	Reason         string
 	Detail         string
 	Session        string
+	Line           string
 }
 
 // Kinds are the kinds of the events: sent, delivered, completed.
@@ -51,28 +52,7 @@ func (timeline Timeline) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// String tells when, what, to which message, where, by which client, and why.
+// String tells when, what, to which message, by which client, and where.
 func (event Event) String() string {
-	when := ""
-	if event.Kind != "clock-advanced" {
-		when = fmt.Sprintf("+%.3f s", event.Offset)
-	}
-	message := event.MessageID
-	if message == "" {
-		message = event.Session
-	}
-	var told []string
-	for _, part := range []string{message, after("in ", event.Entity), after("by ", event.Client), event.Reason, event.Detail} {
-		if part != "" {
-			told = append(told, part)
-		}
-	}
-	return strings.TrimRight(fmt.Sprintf("  %-12s%-16s%s", when, event.Kind, strings.Join(told, ", ")), " ")
-}
-
-func after(word, name string) string {
-	if name == "" {
-		return ""
-	}
-	return word + name
+	return event.Line
 }

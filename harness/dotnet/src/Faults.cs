@@ -11,11 +11,8 @@ namespace ServiceBus.Testing
     /// <remarks>One that has not fired when the namespace ends fails the test, unless it was removed.</remarks>
     public sealed class Faults
     {
-        private const string Hint = "hint: have the test do what the fault is on, or take the fault out with `RemoveAsync()`";
-
         private readonly Control control;
         private readonly string path;
-        private readonly List<Fault> scripted = new List<Fault>();
 
         internal Faults(Control control, string path)
         {
@@ -62,50 +59,19 @@ namespace ServiceBus.Testing
                 ["property"] = property,
                 ["random"] = random,
             };
-            return new Operations(this, operation, Json.Given(which), $"scripted at {file}:{line}");
+            return new Operations(this, operation, Json.Given(which), $"{file}:{line}");
         }
 
         /// <summary>Ends all locks and links, as when the service is updated.</summary>
         public Task ServiceUpdateAsync() => control.AskAsync("POST", $"{path}/service-update");
 
-        internal async Task<Fault> AddAsync(object request, string written)
+        internal async Task<Fault> AddAsync(object request)
         {
             var made = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
-            var fault = new Fault(this, made.Number("id"), written);
-            lock (scripted)
-            {
-                scripted.Add(fault);
-            }
-            return fault;
+            return new Fault(this, made.Number("id"));
         }
 
         internal Task<XElement> AskAsync(string method, Fault fault) => control.AskAsync(method, $"{path}/faults/{fault.Id}");
-
-        internal void Forget(Fault fault)
-        {
-            lock (scripted)
-            {
-                scripted.Remove(fault);
-            }
-        }
-
-        /// <summary>What to say of faults that have not fired.</summary>
-        internal async Task<string> UnfiredAsync()
-        {
-            Fault[] faults;
-            lock (scripted)
-            {
-                faults = scripted.ToArray();
-            }
-            if (faults.Length == 0)
-            {
-                return null;
-            }
-            var answer = await control.AskAsync("GET", $"{path}/faults").ConfigureAwait(false);
-            var met = answer.Items("faults").ToDictionary(each => each.Number("id"));
-            var missed = faults.Where(each => met[each.Id].Number("hits") == 0).Select(each => each.Missed(met[each.Id])).ToArray();
-            return missed.Length == 0 ? null : string.Join("\n", missed.Concat(new[] { Hint }));
-        }
     }
 
     /// <summary>Operations that are to go wrong. Each method scripts what becomes of them.</summary>
@@ -134,9 +100,10 @@ namespace ServiceBus.Testing
             {
                 ["operation"] = operation,
                 ["effect"] = given.Count == 0 ? (object)effect : new Dictionary<string, object> { [effect] = given },
+                ["written"] = $"{Written("On", operation, which)}.{Written("ApplyAsync", effect, given)}",
+                ["written_at"] = place,
             };
-            var written = $"{Written("On", operation, which)}.{Written("ApplyAsync", effect, given)}";
-            return faults.AddAsync(request, $"{written}\n  {{0}}\n  {place}");
+            return faults.AddAsync(request);
         }
 
         /// <summary>It happens, and the client gets no reply.</summary>
@@ -188,12 +155,10 @@ namespace ServiceBus.Testing
     public sealed class Fault
     {
         private readonly Faults faults;
-        private readonly string written;
 
-        internal Fault(Faults faults, long id, string written)
+        internal Fault(Faults faults, long id)
         {
             this.faults = faults;
-            this.written = written;
             Id = id;
         }
 
@@ -203,23 +168,6 @@ namespace ServiceBus.Testing
         public async Task<long> HitsAsync() => (await faults.AskAsync("GET", this).ConfigureAwait(false)).Number("hits");
 
         /// <summary>Takes it out; it need not have fired.</summary>
-        public async Task RemoveAsync()
-        {
-            await faults.AskAsync("DELETE", this).ConfigureAwait(false);
-            faults.Forget(this);
-        }
-
-        /// <summary>That it has not fired, and what came near.</summary>
-        internal string Missed(XElement met)
-        {
-            var near = new[]
-            {
-                (met.Number("matched"), "came before its turn"),
-                (met.Number("different"), "came without what was asked for"),
-                (met.Number("elsewhere"), "came in other entities"),
-            };
-            var came = string.Join(", ", near.Where(each => each.Item1 > 0).Select(each => $"{each.Item1} {each.Item2}"));
-            return $"a fault never fired: {written.Replace("{0}", came == "" ? "no such operation came" : came)}";
-        }
+        public Task RemoveAsync() => faults.AskAsync("DELETE", this);
     }
 }

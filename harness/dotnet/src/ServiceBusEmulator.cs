@@ -1,6 +1,5 @@
 using System;
 using System.Collections.Generic;
-using System.Diagnostics;
 using System.Linq;
 using System.Threading.Tasks;
 using System.Xml.Linq;
@@ -13,7 +12,6 @@ namespace ServiceBus.Testing
     public sealed partial class ServiceBusEmulator
     {
         private static readonly TimeSpan UnlessSaid = TimeSpan.FromSeconds(5);
-        private static readonly TimeSpan Pause = TimeSpan.FromMilliseconds(10);
 
         /// <summary>How frameworks call what a test throws that has not failed.</summary>
         private static readonly string[] NoFailures = { "Ignore", "Inconclusive", "Skip", "Success" };
@@ -154,19 +152,9 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>Waits until a client receives from a queue or subscription.</summary>
-        public async Task WaitForReceiverAsync(string entity, TimeSpan? within = null)
+        public Task WaitForReceiverAsync(string entity, TimeSpan? within = null)
         {
-            var limit = within ?? UnlessSaid;
-            var waited = Stopwatch.StartNew();
-            var query = Control.Query("receivers", "entity", entity);
-            while (!(await AskAsync("GET", query).ConfigureAwait(false)).Items("receivers").Any())
-            {
-                if (waited.Elapsed > limit)
-                {
-                    throw Failed($"{entity}: no client receives from it within {limit.TotalSeconds} s");
-                }
-                await Task.Delay(Pause).ConfigureAwait(false);
-            }
+            return AssertAttachedAsync(entity, new Expected { Within = within ?? UnlessSaid });
         }
 
         /// <summary>How many messages there are in an entity, such as <c>orders/$DeadLetterQueue</c>.</summary>
@@ -178,7 +166,7 @@ namespace ServiceBus.Testing
         /// <summary>What happened in the namespace, to an entity or to a message, as far as the record goes back.</summary>
         public async Task<Timeline> TimelineAsync(string entity = null, string messageId = null)
         {
-            var query = Control.Query("timeline", "entity", entity, "message_id", messageId);
+            var query = Control.Query("timeline", "entity", entity, "message_id", messageId, "lines", "true");
             return new Timeline(await AskAsync("GET", query).ConfigureAwait(false));
         }
 
@@ -212,12 +200,7 @@ namespace ServiceBus.Testing
 
         private async Task<string> ProblemAsync()
         {
-            var health = await control.AnswerAsync("GET", "health").ConfigureAwait(false);
-            var broken = health.Json.Items("failures").Where(each => each.Text("namespace") == Name).Select(each => each.Text("reason"));
-            var reasons = string.Join("; ", broken);
-            return reasons != ""
-                ? $"the emulator failed, which is a mistake in it: {reasons}"
-                : await Faults.UnfiredAsync().ConfigureAwait(false);
+            return (await AskAsync("GET", "problem").ConfigureAwait(false)).Text("problem");
         }
 
         private async Task<string> StoryAsync()

@@ -33,8 +33,11 @@ namespace ServiceBus.Testing
     /// <summary>Something that happened.</summary>
     public sealed class TimelineEvent
     {
+        private readonly string line;
+
         internal TimelineEvent(XElement json)
         {
+            line = json.Text("line");
             At = json.Time("at").Value;
             Offset = TimeSpan.FromSeconds(double.Parse(json.Text("offset"), CultureInfo.InvariantCulture));
             Kind = json.Text("kind");
@@ -86,14 +89,7 @@ namespace ServiceBus.Testing
         public string Detail { get; }
 
         /// <inheritdoc/>
-        public override string ToString()
-        {
-            var when = Kind == "clock-advanced" ? "" : string.Format(CultureInfo.InvariantCulture, "+{0:F3} s", Offset.TotalSeconds);
-            var told = new[] { MessageId ?? Session, With("in ", Entity), With("by ", Client), Reason, Detail };
-            return $"  {when,-12}{Kind,-16}{string.Join(", ", told.Where(each => !string.IsNullOrEmpty(each)))}".TrimEnd();
-        }
-
-        private static string With(string word, string name) => string.IsNullOrEmpty(name) ? null : word + name;
+        public override string ToString() => line;
     }
 
     /// <summary>How many messages an entity has.</summary>

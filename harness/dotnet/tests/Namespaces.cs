@@ -24,7 +24,7 @@ public class Namespaces
             Assert.That(await servicebus.IsIdleAsync());
             var timeline = await servicebus.TimelineAsync("queue.1", "o-17");
             Assert.That(timeline.Kinds, Is.EqualTo(new[] { "sent", "delivered", "completed" }));
-            Assert.That(timeline[0].ToString(), Is.StringMatching(@"^  \+\d+\.\d{3} s +sent +o-17, in queue\.1, by "));
+            Assert.That(timeline[0].ToString(), Is.StringMatching(@"^  \+\d+\.\d{3} s +sent +o-17, by .*, in queue\.1$"));
             await With(null, async another =>
             {
                 Assert.That((await another.CountsAsync("queue.1")).Active, Is.EqualTo(0));
@@ -130,7 +130,7 @@ public class Namespaces
         {
             var within = TimeSpan.FromMilliseconds(20);
             var said = await SaidAsync(() => servicebus.WaitForReceiverAsync("queue.1", within));
-            Assert.That(said, Is.EqualTo("queue.1: no client receives from it within 0.02 s"));
+            Assert.That(said, Is.StringMatching("^queue.1: expected 1 receiver to be attached, found none within 0.02 s"));
             await SendAsync(servicebus, "queue.1");
             await new ServiceBusClient(servicebus.ConnectionString).CreateReceiver("queue.1").ReceiveMessageAsync();
             StringAssert.Contains("queue.1", await SaidAsync(() => servicebus.WaitIdleAsync(within)));
@@ -227,10 +227,10 @@ public class Namespaces
         }));
         var lines = said.Split('\n');
         Assert.That(lines[0], Is.EqualTo("a fault never fired: On(\"complete\", entity: \"a\").ApplyAsync(\"lose-lock\")"));
-        Assert.That(lines[1], Is.EqualTo("  no such operation came"));
+        Assert.That(lines[1], Is.EqualTo("  no completion came"));
         Assert.That(lines[2], Is.StringMatching(@"^  scripted at .*Namespaces\.cs:\d+$"));
-        Assert.That(lines[4], Is.EqualTo("  1 came before its turn, 1 came in other entities"));
-        Assert.That(lines[6], Is.EqualTo("hint: have the test do what the fault is on, or take the fault out with `RemoveAsync()`"));
+        Assert.That(lines[4], Is.EqualTo("  only 1 HTTP request came, and 1 in other entities"));
+        Assert.That(lines[6], Is.EqualTo("hint: have the test do what the fault is on, or take the fault out"));
         Assert.That(lines[7], Is.StringMatching(@"^timeline of test-\d+$"));
         StringAssert.Contains(" sent ", lines[8]);
     }

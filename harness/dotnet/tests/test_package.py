@@ -127,8 +127,8 @@ class Library(unittest.TestCase):
         self.assertIn("Tests run: 1, Errors: 1, Failures: 0", said)
         self.assertRegex(
             said,
-            r"Expected: 1\n +But was:  0\n\ntimeline of test-1\n  \+\d+\.\d+ s +sent +o-17, in queue\.1, .*time to live 3600 s\n"
-            r" +clock-advanced  3600 s\n  \+3600\.\d+ s +expired +o-17, in queue\.1",
+            r"Expected: 1\n +But was:  0\n\ntimeline of test-1\n  \+\d+\.\d+ s +sent +o-17, by .*time to live 3600 s, in queue\.1\n"
+            r" +clock advanced  by the test, 3600 s\n  \+3600\.\d+ s +expired +o-17, in queue\.1",
         )
 
     def test_other_snippets_of_the_readme_compile_and_run(self) -> None:

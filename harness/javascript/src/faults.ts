@@ -45,12 +45,8 @@ export interface Which {
 
 type When = "before" | "after";
 
-const HINT = "hint: have the test do what the fault is on, or take the fault out with `remove()`";
-
 /** The faults of a namespace. */
 export class Faults {
-  private readonly scripted = new Set<Fault>();
-
   constructor(
     private readonly control: Control,
     private readonly path: string,
@@ -58,7 +54,7 @@ export class Faults {
 
   /** Operations of clients: `on("complete", { entity: "orders", nth: 2 })`. */
   on(operation: Operation, which: Which = {}): Operations {
-    return new Operations(operation, which, (body, written) => this.script(body, written));
+    return new Operations(operation, which, (body) => this.script(body));
   }
 
   /** Ends all locks and links, as when the service is updated. */
@@ -66,21 +62,9 @@ export class Faults {
     await this.control.ask("POST", `${this.path}/service-update`);
   }
 
-  /** What to say of faults that have not fired. */
-  async unfired(): Promise<string | undefined> {
-    if (this.scripted.size === 0) return undefined;
-    const { faults } = await this.control.ask("GET", `${this.path}/faults`);
-    const met = new Map<number, any>(faults.map((fault: any) => [fault.id, fault]));
-    const missed = [...this.scripted].filter((fault) => met.get(fault.id).hits === 0);
-    return missed.length > 0 ? [...missed.map((fault) => fault.missed(met.get(fault.id))), HINT].join("\n") : undefined;
-  }
-
-  private async script(body: object, written: string): Promise<Fault> {
+  private async script(body: object): Promise<Fault> {
     const { id } = await this.control.ask("POST", `${this.path}/faults`, body);
-    const ask = (method: string) => this.control.ask(method, `${this.path}/faults/${id}`);
-    const fault = new Fault(id, written, ask, () => this.scripted.delete(fault));
-    this.scripted.add(fault);
-    return fault;
+    return new Fault(id, (method) => this.control.ask(method, `${this.path}/faults/${id}`));
   }
 }
 
@@ -89,22 +73,19 @@ export class Operations {
   constructor(
     private readonly operation: Operation,
     private readonly which: Which,
-    private readonly script: (body: object, written: string) => Promise<Fault>,
+    private readonly script: (body: object) => Promise<Fault>,
   ) {}
 
   /** Any effect of the control API, by its name: `apply("hold-back", { behind: 2 })`. */
   apply(effect: string, details?: object): Promise<Fault> {
-    const request = {
+    const site = callSite();
+    return this.script({
       operation: this.operation,
       ...renamed(this.which, snakeCase),
       effect: details ? { [effect]: details } : effect,
-    };
-    const site = callSite();
-    const at = site ? `\n  scripted at ${site.file}:${site.line}` : "";
-    return this.script(
-      request,
-      `on(${written(this.operation, this.which)}).apply(${written(effect, details)})\n%s${at}`,
-    );
+      written: `on(${written(this.operation, this.which)}).apply(${written(effect, details)})`,
+      written_at: site && `${site.file}:${site.line}`,
+    });
   }
 
   /** It happens, and the client gets no reply. */
@@ -135,9 +116,7 @@ export class Operations {
 export class Fault {
   constructor(
     readonly id: number,
-    private readonly written: string,
     private readonly ask: (method: string) => Promise<any>,
-    private readonly forget: () => void,
   ) {}
 
   /** How often it fired. */
@@ -148,18 +127,6 @@ export class Fault {
   /** Takes it out; it need not have fired. */
   async remove(): Promise<void> {
     await this.ask("DELETE");
-    this.forget();
-  }
-
-  /** That it has not fired, and what came near. */
-  missed(met: { matched: number; different: number; elsewhere: number }): string {
-    const near = [
-      met.matched && `${met.matched} came before its turn`,
-      met.different && `${met.different} came without what was asked for`,
-      met.elsewhere && `${met.elsewhere} came in other entities`,
-    ];
-    const came = near.filter(Boolean).join(", ") || "no such operation came";
-    return `a fault never fired: ${this.written.replace("%s", `  ${came}`)}`;
   }
 }
 

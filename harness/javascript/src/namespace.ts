@@ -23,6 +23,8 @@ export interface Event {
   reason: string | null;
   detail: string | null;
   session: string | null;
+  /** The event as a line of text. */
+  line: string;
 }
 
 /** How many messages there are. */
@@ -58,7 +60,7 @@ export class Timeline extends Array<Event> {
   }
 
   override toString(): string {
-    const lines = Array.from(this, line);
+    const lines = Array.from(this, ({ line }) => line);
     const older = lines.length - SHOWN_EVENTS;
     if (older > 0) lines.splice(0, older, `  … ${older} older events`);
     return lines.join("\n") || "  nothing happened";
@@ -159,7 +161,8 @@ export class ServiceBus {
 
   /** What happened in the namespace, to an entity or to a message, as far as the record goes back. */
   async timeline(entity?: string, messageId?: string): Promise<Timeline> {
-    const { events } = await this.ask("GET", "timeline", undefined, { entity, message_id: messageId });
+    const query = { entity, message_id: messageId, lines: "true" };
+    const { events } = await this.ask("GET", "timeline", undefined, query);
     return Timeline.from(events, (event: object) => renamed(event, camelCase)) as Timeline;
   }
 
@@ -196,11 +199,8 @@ export class ServiceBus {
 
   /** Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside. */
   async problem(): Promise<string | undefined> {
-    const { answer } = await this.emulator.control.answer("GET", "health");
-    const failures: { namespace: string; reason: string }[] = answer.failures ?? [];
-    const broken = failures.filter(({ namespace }) => namespace === this.name).map(({ reason }) => reason);
-    if (broken.length > 0) return `the emulator failed, which is a mistake in it: ${broken.join("; ")}`;
-    return this.faults.unfired();
+    const { problem } = await this.ask("GET", "problem");
+    return problem ?? undefined;
   }
 
   /** Ends the namespace with all that is in it. */
@@ -218,11 +218,4 @@ export class ExpectationError extends Error {
   static {
     this.prototype.name = this.name;
   }
-}
-
-/** An event as a line: when, what, to which message, where, by which client, and why. */
-function line({ kind, offset, messageId, session, entity, client, reason, detail }: Event): string {
-  const when = kind === "clock-advanced" ? "" : `+${offset.toFixed(3)} s`;
-  const what = [messageId ?? session, entity && `in ${entity}`, client && `by ${client}`, reason, detail];
-  return `  ${when.padEnd(12)}${kind.padEnd(16)}${what.filter(Boolean).join(", ")}`.trimEnd();
 }

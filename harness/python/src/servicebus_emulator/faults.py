@@ -13,7 +13,6 @@ from .control import Control
 __tracebackhide__ = True
 
 When = Literal["before", "after"]
-HINT = "hint: have the test do what the fault is on, or take the fault out with `remove()`"
 
 
 class Faults:
@@ -22,7 +21,6 @@ class Faults:
     def __init__(self, control: Control, path: str) -> None:
         self._control = control
         self._path = path
-        self.scripted: list[Fault] = []
 
     def on(self, operation: str, **which: Any) -> "Operations":
         """Operations of clients: `on("complete", entity="orders", nth=2)`.
@@ -36,16 +34,8 @@ class Faults:
         """Ends all locks and links, as when the service is updated."""
         self._control.ask("POST", f"{self._path}/service-update")
 
-    def unfired(self) -> str | None:
-        """What to say of faults that have not fired."""
-        if not self.scripted:
-            return None
-        met = {fault["id"]: fault for fault in self.ask("GET")["faults"]}
-        lines = [fault.missed(met[fault.id]) for fault in self.scripted if met[fault.id]["hits"] == 0]
-        return "\n".join([*lines, HINT]) if lines else None
-
     def ask(self, method: str, number: int | None = None, body: object = None) -> Any:
-        """Asks for all faults, or for one."""
+        """Asks for faults, or for one."""
         one = "" if number is None else f"/{number}"
         return self._control.ask(method, f"{self._path}/faults{one}", body)
 
@@ -60,12 +50,10 @@ class Operations:
 
     def apply(self, effect: str, **details: Any) -> "Fault":
         """Any effect of the control API, by its name: `apply("hold-back", behind=2)`."""
-        request = {"operation": self._operation, **self._which, "effect": {effect: details} if details else effect}
-        number = self._faults.ask("POST", body=request)["id"]
         written = f"on({written_as(self._operation, self._which)}).apply({written_as(effect, details)})"
-        fault = Fault(self._faults, number, written)
-        self._faults.scripted.append(fault)
-        return fault
+        request = {"operation": self._operation, "effect": {effect: details} if details else effect, **self._which}
+        made = self._faults.ask("POST", body={**request, "written": written, "written_at": place()})
+        return Fault(self._faults, made["id"])
 
     def lose_reply(self) -> "Fault":
         """It happens, and the client gets no reply."""
@@ -111,11 +99,9 @@ class Operations:
 class Fault:
     """A fault that was scripted."""
 
-    def __init__(self, faults: Faults, number: int, written: str) -> None:
+    def __init__(self, faults: Faults, number: int) -> None:
         self.id = number
         self._faults = faults
-        self._written = written
-        self._place = scripted_at()
 
     @property
     def hits(self) -> int:
@@ -125,30 +111,15 @@ class Fault:
     def remove(self) -> None:
         """Takes it out; it need not have fired."""
         self._faults.ask("DELETE", self.id)
-        self._faults.scripted.remove(self)
-
-    def missed(self, met: dict[str, Any]) -> str:
-        """That it has not fired, and what came near."""
-        near = [
-            f"{met[count]} {place}"
-            for count, place in (
-                ("matched", "came before its turn"),
-                ("different", "came without what was asked for"),
-                ("elsewhere", "came in other entities"),
-            )
-            if met[count]
-        ]
-        came = ", ".join(near) or "no such operation came"
-        return f"a fault never fired: {self._written}\n  {came}\n  {self._place}"
 
 
 def written_as(name: str, arguments: dict[str, Any]) -> str:
     return ", ".join([f'"{name}"', *(f"{argument}={value!r}" for argument, value in arguments.items())])
 
 
-def scripted_at() -> str:
+def place() -> str:
     """The line of the test, which is the first outside of this file."""
     frame = sys._getframe()
     while frame.f_back and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    return f"scripted at {frame.f_code.co_filename}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

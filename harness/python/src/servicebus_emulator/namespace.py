@@ -1,6 +1,5 @@
 """A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it."""
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -33,6 +32,7 @@ class Event(TypedDict):
     reason: str | None
     detail: str | None
     session: str | None
+    line: str
 
 
 class Timeline(list[Event]):
@@ -46,7 +46,7 @@ class Timeline(list[Event]):
     def __str__(self) -> str:
         older = len(self) - SHOWN_EVENTS
         lines = [f"  … {older} older events"] if older > 0 else []
-        return "\n".join([*lines, *map(line, self[-SHOWN_EVENTS:])]) or "  nothing happened"
+        return "\n".join([*lines, *(event["line"] for event in self[-SHOWN_EVENTS:])]) or "  nothing happened"
 
 
 class ServiceBus(Assertions):
@@ -102,10 +102,7 @@ class ServiceBus(Assertions):
 
     def wait_for_receiver(self, entity: str, within: float = WITHIN_SECONDS) -> None:
         """Waits until a client receives from a queue or subscription."""
-        deadline = time.monotonic() + within
-        while not self._ask("GET", "receivers", entity=entity)["receivers"]:
-            assert time.monotonic() < deadline, f"{entity}: no client receives from it within {within} s"
-            time.sleep(0.01)
+        self.expect(entity, "attached", within=within)
 
     def counts(self, entity: str) -> dict[str, int]:
         """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""
@@ -113,7 +110,8 @@ class ServiceBus(Assertions):
 
     def timeline(self, entity: str | None = None, message_id: str | None = None) -> Timeline:
         """What happened in the namespace, to an entity or to a message, as far as the record goes back."""
-        return Timeline(self._ask("GET", "timeline", entity=entity, message_id=message_id)["events"])
+        asked = self._ask("GET", "timeline", entity=entity, message_id=message_id, lines="true")
+        return Timeline(asked["events"])
 
     def sessions(self, entity: str) -> list[dict[str, Any]]:
         """The sessions of a queue or subscription, as the control API tells them: holders, states in base64."""
@@ -140,11 +138,8 @@ class ServiceBus(Assertions):
 
     def problem(self) -> str | None:
         """Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside."""
-        _, health = self._control.answer("GET", "health")
-        broken = [failure["reason"] for failure in health.get("failures", ()) if failure["namespace"] == self.name]
-        if broken:
-            return f"the emulator failed, which is a mistake in it: {'; '.join(broken)}"
-        return self.faults.unfired()
+        problem: str | None = self._ask("GET", "problem")["problem"]
+        return problem
 
     def remove(self) -> None:
         """Ends the namespace with all that is in it."""
@@ -164,11 +159,3 @@ def namespace(topology: Declared = None, emulator: Emulator | None = None) -> It
     finally:
         servicebus.remove()
     assert problem is None, problem
-
-
-def line(event: Event) -> str:
-    """An event as a line: when, what, to which message, where, by which client, and why."""
-    when = "" if event["kind"] == "clock-advanced" else f"+{event['offset']:.3f} s"
-    told = [event["message_id"] or event["session"], event["entity"] and f"in {event['entity']}"]
-    told += [event["client"] and f"by {event['client']}", event["reason"], event["detail"]]
-    return f"  {when:12}{event['kind']:16}{', '.join(filter(None, told))}".rstrip()

@@ -2,10 +2,7 @@ package servicebus.emulator;
 
 import java.time.Duration;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.StringJoiner;
-import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * The faults of a namespace: an operation of a client goes wrong where the test says so.
@@ -14,12 +11,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * ends fails the test, unless it was taken out with {@link Fault#remove}.
  */
 public final class Faults {
-    private static final String HINT =
-            "hint: have the test do what the fault is on, or take the fault out with `remove()`";
-
     private final Control control;
     private final String path;
-    private final List<Fault> scripted = new CopyOnWriteArrayList<>();
 
     Faults(Control control, String path) {
         this.control = control;
@@ -34,23 +27,6 @@ public final class Faults {
     /** Ends all locks and links, as when the service is updated. */
     public void serviceUpdate() {
         control.ask("POST", path + "/service-update", null);
-    }
-
-    /** What to say of faults that have not fired, or null. */
-    String unfired() {
-        if (scripted.isEmpty()) {
-            return null;
-        }
-        StringJoiner lines = new StringJoiner("\n", "", "\n" + HINT).setEmptyValue("");
-        for (Object told : Control.list(control.ask("GET", path + "/faults", null).get("faults"))) {
-            Map<String, Object> met = Control.map(told);
-            for (Fault fault : scripted) {
-                if (met.get("id").equals(fault.id) && met.get("hits").equals(0L)) {
-                    lines.add(fault.missed(met));
-                }
-            }
-        }
-        return lines.length() == 0 ? null : lines.toString();
     }
 
     /** Operations that are to go wrong. Each method but those that narrow them scripts what becomes of them. */
@@ -145,27 +121,27 @@ public final class Faults {
 
         private Fault script(Object effect, String written) {
             request.put("effect", effect);
-            long id = (Long) control.ask("POST", path + "/faults", request).get("id");
-            Fault fault = new Fault(id, operations + "." + written);
-            scripted.add(fault);
-            return fault;
+            request.put("written", operations + "." + written);
+            request.put("written_at", place());
+            return new Fault((Long) control.ask("POST", path + "/faults", request).get("id"));
+        }
+
+        /** The line of the test, which is the first outside of this class. */
+        private String place() {
+            return StackWalker.getInstance().walk(frames -> frames
+                    .filter(frame -> !frame.getClassName().startsWith(Faults.class.getName()))
+                    .findFirst()
+                    .map(frame -> frame.toStackTraceElement().toString())
+                    .orElse("an unknown place"));
         }
     }
 
     /** A fault that was scripted. */
     public final class Fault {
         private final long id;
-        private final String written;
-        private final String place;
 
-        private Fault(long id, String written) {
+        private Fault(long id) {
             this.id = id;
-            this.written = written;
-            this.place = StackWalker.getInstance().walk(frames -> frames
-                    .filter(frame -> !frame.getClassName().startsWith(Faults.class.getName()))
-                    .findFirst()
-                    .map(frame -> frame.toStackTraceElement().toString())
-                    .orElse("an unknown place"));
         }
 
         /** How often it fired. */
@@ -176,22 +152,6 @@ public final class Faults {
         /** Takes it out; it need not have fired. */
         public void remove() {
             control.ask("DELETE", path + "/faults/" + id, null);
-            scripted.remove(this);
-        }
-
-        private String missed(Map<String, Object> met) {
-            StringJoiner near = new StringJoiner(", ").setEmptyValue("no such operation came");
-            String[][] all = {
-                {"matched", "came before its turn"},
-                {"different", "came without what was asked for"},
-                {"elsewhere", "came in other entities"},
-            };
-            for (String[] came : all) {
-                if (!met.get(came[0]).equals(0L)) {
-                    near.add(met.get(came[0]) + " " + came[1]);
-                }
-            }
-            return "a fault never fired: " + written + "\n  " + near + "\n  scripted at " + place;
         }
     }
 }

@@ -6,7 +6,6 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
@@ -17,7 +16,6 @@ import java.util.stream.Collectors;
  */
 public final class ServiceBus implements AutoCloseable {
     static final Duration WITHIN = Duration.ofSeconds(5);
-    private static final int LOOK_AGAIN_MILLIS = 10;
 
     private final Emulator emulator;
     private final Control control;
@@ -154,18 +152,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Waits until a client receives from a queue or subscription. */
     public void waitForReceiver(String entity, Duration within) {
-        long deadline = System.nanoTime() + within.toNanos();
-        while (Control.list(ask("GET", "receivers", null, "entity", entity).get("receivers")).isEmpty()) {
-            if (System.nanoTime() - deadline > 0) {
-                throw new AssertionError(entity + ": no client receives from it within " + seconds(within) + " s");
-            }
-            try {
-                Thread.sleep(LOOK_AGAIN_MILLIS);
-            } catch (InterruptedException interruption) {
-                Thread.currentThread().interrupt();
-                throw new EmulatorException("the test was interrupted while it waited for a receiver of " + entity);
-            }
-        }
+        expect(entity, "attached", Map.of("within", within));
     }
 
     /** How many messages it holds: {@code active}, {@code dead_letter}, {@code locked}, {@code scheduled}, others. */
@@ -191,8 +178,8 @@ public final class ServiceBus implements AutoCloseable {
 
     /** What happened in an entity, or anywhere (null), to one message, or to all (null). */
     public Timeline timeline(String entity, String messageId) {
-        Map<String, Object> answer = ask("GET", "timeline", null, "entity", entity, "message_id", messageId);
-        return new Timeline(maps(answer.get("events")));
+        String[] query = {"entity", entity, "message_id", messageId, "lines", "true"};
+        return new Timeline(maps(ask("GET", "timeline", null, query).get("events")));
     }
 
     /**
@@ -229,12 +216,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Why a test that has passed fails nevertheless, or null. */
     String problem() {
-        Object failures = Control.map(control.answer("GET", "health", null).body).getOrDefault("failures", List.of());
-        String broken = maps(failures).stream()
-                .filter(failure -> Objects.equals(failure.get("namespace"), name))
-                .map(failure -> (String) failure.get("reason"))
-                .collect(Collectors.joining("; "));
-        return broken.isEmpty() ? faults.unfired() : "the emulator failed, which is a mistake in it: " + broken;
+        return (String) ask("GET", "problem", null).get("problem");
     }
 
     /** Ends the namespace with all that is in it. */
