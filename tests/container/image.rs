@@ -107,8 +107,23 @@ fn it_is_small_and_says_what_it_is() {
         r#"{"5300/tcp":{},"5671/tcp":{},"5672/tcp":{}}"#
     );
     assert_eq!(inspect("{{.Config.User}}"), "65532:65532");
-    let label = r#"{{index .Config.Labels "org.opencontainers.image.version"}}"#;
-    assert_eq!(inspect(label), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn its_labels_are_those_of_oci() {
+    let label = |name: &str| {
+        inspect(&format!(
+            "{{{{index .Config.Labels \"org.opencontainers.image.{name}\"}}}}"
+        ))
+    };
+    assert_eq!(label("title"), "servicebus-emulator");
+    let description = "An emulator of Azure Service Bus for tests";
+    assert_eq!(label("description"), description);
+    assert_eq!(label("version"), env!("CARGO_PKG_VERSION"));
+    assert_eq!(label("licenses"), "MIT OR Apache-2.0");
+    let revision = label("revision");
+    let is_commit = revision.len() == 40 && revision.chars().all(|digit| digit.is_ascii_hexdigit());
+    assert!(is_commit, "{revision:?} is no commit");
 }
 
 #[test]
