@@ -3,7 +3,7 @@
 //! One module per topic, whose head names the article of the service's documentation that it is taken
 //! from, or the decision; a case is known by its path, as `cargo test` prints it. Everything is asserted through the
 //! SDK; the harness gives a bus per test and moves its clock, so that no test waits for a lock or an expiry to run its
-//! time. Many sends at once are a target of their own, `tests/many_sends`.
+//! time.
 
 mod client;
 mod comparison;
@@ -15,6 +15,7 @@ mod forwarding;
 mod idle_timeouts;
 mod limits;
 mod locks;
+mod many_sends;
 mod observed;
 mod partitions;
 mod peek;

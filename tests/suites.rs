@@ -1,6 +1,6 @@
 //! Conformance, fidelity and the harness's own promises, linked once: `cargo test --test suites conformance::settle`.
 //!
-//! The suites of other SDKs, the image, the simulation and the many sends are targets of their own.
+//! The suites of other SDKs, the image, and the simulation are targets of their own.
 
 #![expect(
     clippy::large_futures,

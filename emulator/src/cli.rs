@@ -76,7 +76,7 @@ pub struct RunOptions {
     pub exit_with_stdin: bool,
     /// After how long without a single connection to end, if at all.
     pub exit_when_idle: Option<Duration>,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond (decision D31).
+    /// Whether outcomes to `fe2o3-amqp` 0.14 peers are repeated (decision D31).
     pub outcome_delay: bool,
     /// Most bytes that a connection may make the emulator keep.
     pub connection_memory: u64,
@@ -349,8 +349,8 @@ struct RunArguments {
     )]
     exit_when_idle: Option<u64>,
 
-    /// Do not hold outcomes back for a millisecond from clients on fe2o3-amqp 0.14 (the Rust azservicebus),
-    /// which lose those that come faster
+    /// Tell outcomes once to clients on fe2o3-amqp 0.14 (the Rust azservicebus), which lose those that come too
+    /// fast, instead of repeating them
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,
 

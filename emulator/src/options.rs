@@ -54,8 +54,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Whether messages are kept behind the record, up to 64 MiB a namespace, for timelines that ask for them.
     pub record_messages: bool,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
-    /// thousand hangs there (decision D31).
+    /// Whether outcomes to `fe2o3-amqp` 0.14 peers are repeated until the peer has proved that it knows the delivery,
+    /// without which one send in a thousand hangs there (decision D31).
     pub outcome_delay: bool,
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
     /// and then its body to the control API, and to put a first token; each is 20 s as in the service, by the real clock.

@@ -48,7 +48,7 @@ pub(crate) struct Counted<'a>(&'a Shared);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionOptions {
     pub(crate) seed: Option<u64>,
-    /// Whether outcomes to old fe2o3 peers wait (decision D31).
+    /// Whether outcomes to old fe2o3 peers are repeated (decision D31).
     pub(crate) outcome_delay: bool,
     /// Most requests that wait for messages of one entity at the same time.
     pub(crate) waiting_requests: u32,

@@ -65,7 +65,7 @@ impl ClientConnection {
         if std::mem::take(&mut self.books.are_replies_changed) {
             self.books.replies = self.links.values().map(waiting).sum();
         }
-        self.engine.held() + self.held.held() + self.client.grants.held() + self.books.replies
+        self.engine.held() + self.outcomes.held() + self.client.grants.held() + self.books.replies
     }
 }
 

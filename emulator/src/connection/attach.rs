@@ -30,7 +30,7 @@ impl ClientConnection {
         if self.client.shared.options.outcome_delay
             && client::begins_as_fe2o3(attach.session_windows())
         {
-            self.held.delay();
+            self.outcomes.repeat();
         }
         let resolved = match self.client.is_jms {
             true => self.resolve_for_jms(link, attach),

@@ -6,7 +6,7 @@
 //!
 //! | library | SASL | `channel-max` | idle time-out | properties | windows of `begin` | needs |
 //! | --- | --- | --- | --- | --- | --- | --- |
-//! | fe2o3-amqp 0.14 under azservicebus | ANONYMOUS | 255 | 30 s | none | 2,048 both | outcomes a millisecond later |
+//! | fe2o3-amqp 0.14 under azservicebus | ANONYMOUS | 255 | 30 s | none | 2,048 both | outcomes are repeated |
 //! | the same under the official Rust client (as it was described: its crate speaks REST here) | ANONYMOUS | 255 | none | none | 2,048 both | the same |
 //! | go-amqp | ANONYMOUS | none | 30 s | `MSGolangClient` | 5,000 both | refused attaches without termini |
 //! | pyamqp | ANONYMOUS | 65,535 | none | `azsdk-python-servicebus` | 65,536 both | |
@@ -292,7 +292,7 @@ const CHANNEL_MAX_OF_FE2O3: u16 = 255;
 /// What it writes in every `begin`, coming in and going out.
 const WINDOWS_OF_FE2O3: (u32, u32) = (2048, 2048);
 
-/// Whether the peer is one that loses outcomes that come at once (decision D31), as far as its `open` tells.
+/// Whether the peer is one that loses outcomes (decision D31), as far as its `open` tells.
 pub(crate) fn opens_as_fe2o3(open: &PeerOpen) -> bool {
     open.channel_max == CHANNEL_MAX_OF_FE2O3
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_amqp::{DeliveryNumber, DeliveryState, Event, LinkId, SessionId};
+use servicebus_amqp::{Event, LinkId, SessionId};
 use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 
 use super::browse::Browser;
@@ -277,12 +277,15 @@ fn pop_due(links: &mut BTreeSet<(Duration, LinkId)>, now: Duration) -> Option<Li
 impl ClientConnection {
     /// Counts a transfer that waits to be answered, before anything is done with it.
     pub(crate) fn count_arrival(&mut self, event: &Event) {
-        let link = match event {
-            Event::Transfer(transfer) if !transfer.settled => transfer.link,
-            Event::TransferTooLarge { link, settled, .. } if !settled => *link,
-            Event::Transfer(_)
-            | Event::TransferTooLarge { .. }
-            | Event::Settle(_)
+        let (link, delivery, settled) = match event {
+            Event::Transfer(transfer) => (transfer.link, transfer.delivery, transfer.settled),
+            Event::TransferTooLarge {
+                link,
+                delivery,
+                settled,
+                ..
+            } => (*link, *delivery, *settled),
+            Event::Settle(_)
             | Event::Sasl { .. }
             | Event::Opened(_)
             | Event::Attach { .. }
@@ -291,20 +294,17 @@ impl ClientConnection {
             | Event::Refused(_)
             | Event::Closed { .. } => return,
         };
-        if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
+        self.note_delivery(link, delivery);
+        if let Some(Link::Sender(sender)) = self.links.get_mut(link)
+            && !settled
+        {
             sender.unsettled += 1;
             sender.entity.sends.begin();
         }
     }
 
-    /// Hands the outcome of a transfer to the engine, which writes it at the end of the turn.
-    pub(crate) fn hand_out(
-        &mut self,
-        link: LinkId,
-        delivery: DeliveryNumber,
-        state: impl Into<DeliveryState>,
-    ) {
-        self.engine.outcome(link, delivery, state);
+    /// The outcome of a transfer was handed to the engine, which writes it at the end of the turn.
+    pub(crate) fn count_answer(&mut self, link: LinkId) {
         if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
             if sender.answered == 0 {
                 self.outbound.answered.push(link);

@@ -16,9 +16,9 @@ use super::client::Client;
 use super::commit::{Work, attempted};
 use super::deliver::Outbound;
 use super::faults::ConnectionFaults;
-use super::held::Held;
 use super::idle::Idle;
 use super::links::{Link, Links};
+use super::outcomes::Outcomes;
 use super::transactions::Transactions;
 use crate::failures::{Broken, told};
 use crate::namespaces::ConnectionOrigin;
@@ -31,7 +31,7 @@ pub(crate) struct ClientConnection {
     pub(crate) client: Client,
     pub(crate) engine: Engine,
     pub(crate) links: Links,
-    pub(crate) held: Held,
+    pub(crate) outcomes: Outcomes,
     pub(crate) idle: Idle,
     pub(crate) transactions: Transactions,
     pub(crate) faults: ConnectionFaults,
@@ -66,7 +66,7 @@ impl ClientConnection {
             engine: Engine::new(config, now),
             links: Links::default(),
             outbound: Outbound::default(),
-            held: Held::new(),
+            outcomes: Outcomes::new(),
             idle: Idle::default(),
             transactions: Transactions::default(),
             faults: ConnectionFaults::default(),
@@ -134,7 +134,7 @@ impl ClientConnection {
             }
         }
         self.commit(&mut work);
-        self.release_held(now);
+        self.repeat_outcomes(now);
         // Before the others take: what the impatient give back may be theirs.
         self.refuse_impatient(now);
         self.detach_due(now);
@@ -290,7 +290,7 @@ impl ClientConnection {
             self.client.choose_by_host(host);
         }
         if self.client.shared.options.outcome_delay && client::opens_as_fe2o3(open) {
-            self.held.delay();
+            self.outcomes.repeat();
         }
         self.client.container_id.clone_from(&open.container_id);
         self.client.product.clone_from(&open.product);
@@ -338,7 +338,7 @@ impl ClientConnection {
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
         let timeouts = [
             self.engine.next_timeout(),
-            self.held.due(),
+            self.outcomes.due(),
             self.client.proof.due(&self.client.shared.real),
             self.links.due(),
             self.idle.due(),
@@ -354,8 +354,8 @@ impl ClientConnection {
 
     /// Whether the turn handles no more events: others have theirs, or the output has no room for a long reply.
     fn is_full(&mut self) -> bool {
-        self.turn.is_interrupted = self.engine.output().len() + self.held.bytes() >= OUTPUT_FULL
-            || self.turn.handled >= HANDLED_AT_ONCE;
+        self.turn.is_interrupted =
+            self.engine.output().len() >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
         self.turn.is_interrupted
     }
 

@@ -74,7 +74,7 @@ impl ClientConnection {
             Node::Cbs => spelling::CBS,
             Node::Management(..) => spelling::MANAGEMENT,
         };
-        self.reply(now, reply_link, reply.encode(&request, spelling));
+        self.reply(reply_link, reply.encode(&request, spelling));
     }
 
     fn perform(

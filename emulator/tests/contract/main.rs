@@ -96,7 +96,7 @@ mod wire {
     mod memory;
     mod namespaces;
     mod observed;
-    mod outcome_delay;
+    mod outcomes;
     mod partitions;
     mod replies;
     mod rules;

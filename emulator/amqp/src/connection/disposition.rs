@@ -60,7 +60,26 @@ impl Connection {
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        let state = state.into();
+        self.tell_outcome(link, delivery, true, state.into());
+    }
+
+    /// As [`Self::outcome`], but leaves the delivery unsettled, so that the outcome can be told again.
+    pub fn outcome_unsettled(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        self.tell_outcome(link, delivery, false, state.into());
+    }
+
+    fn tell_outcome(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        settled: bool,
+        state: DeliveryState,
+    ) {
         debug_assert!(
             is_for_senders(&state),
             "a sender is told accepted or rejected"
@@ -72,7 +91,7 @@ impl Connection {
         if found.is_detaching() || found.incoming().is_none() {
             return;
         }
-        self.outbox.state(link, true, delivery.0, true, state);
+        self.outbox.state(link, true, delivery.0, settled, state);
     }
 
     /// From now on the outcome of a delivery from the peer is written twice, back to back: unsettled, then settled.

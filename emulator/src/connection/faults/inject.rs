@@ -104,7 +104,7 @@ impl ClientConnection {
                 if let Event::Transfer(transfer) = &event
                     && !transfer.settled
                 {
-                    self.held
+                    self.outcomes
                         .hold_back(transfer.link, transfer.delivery, *behind);
                 }
                 self.carry_out(event, now, work);
@@ -253,7 +253,7 @@ impl ClientConnection {
         });
         self.faults.receivers.remove(&link);
         self.faults.unanswered.remove(&link);
-        self.held.forget(link);
+        self.outcomes.forget(link);
     }
 
     /// The connection is open and its namespace is known; where faults ask whose it is, it counts as open when that is

@@ -126,6 +126,25 @@ impl Peer {
         format: u32,
         payload: &[u8],
     ) -> Result<(), ServiceError> {
+        let id = self.transfer_in(link, transaction, format, payload);
+        let state = self.state_of(link, id);
+        match described_list(&state) {
+            (0x25, [error]) => Err(refusal_of(error)),
+            _ => {
+                assert_eq!(state, in_transaction(transaction, composite(0x24, [])));
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the transfer of a payload in a transaction, and returns its delivery id.
+    pub(crate) fn transfer_in(
+        &mut self,
+        link: &Link,
+        transaction: &[u8],
+        format: u32,
+        payload: &[u8],
+    ) -> u32 {
         let id = self.next_delivery_id();
         let fields = [
             uint(link.handle),
@@ -138,14 +157,7 @@ impl Peer {
             composite(0x34, [binary(transaction)]),
         ];
         self.write(&performative(link.channel, TRANSFER, &fields, payload));
-        let state = self.state_of(link, id);
-        match described_list(&state) {
-            (0x25, [error]) => Err(refusal_of(error)),
-            _ => {
-                assert_eq!(state, in_transaction(transaction, composite(0x24, [])));
-                Ok(())
-            }
-        }
+        id
     }
 
     /// Settles a delivery in a transaction; nothing, or why not.

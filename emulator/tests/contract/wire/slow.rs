@@ -113,7 +113,7 @@ fn peek_all(node: &Node) -> Vec<u8> {
 
 #[test]
 fn its_output_is_bounded() {
-    // The last one looks like a client to whom replies are held back.
+    // The last one looks like a client to whom outcomes are repeated.
     let fe2o3 = vec![uint(65_536), Value::Ushort(255), uint(30_000)];
     for rest in [vec![], fe2o3] {
         let process = Process::start(&[]);

@@ -377,6 +377,8 @@ impl Exchange {
             let rendered = match (side, is_of_receiver) {
                 // That a request came in says its answer.
                 (_, true) if link.is_of_requests() && outcome::is_accepted(state) => None,
+                // Some clients are told an outcome again, as often as time allows (decision D31).
+                (Side::Service, true) if *state == delivery.wanted => None,
                 (Side::Service, true) => Some(outcome::state(state)),
                 // The peer may end before this is sent, and does not wait for the answer.
                 (Side::Client, _) => None,

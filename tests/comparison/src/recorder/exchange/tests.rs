@@ -159,6 +159,25 @@ fn numbers_and_ranges_are_not_told() {
 }
 
 #[test]
+fn an_outcome_that_is_repeated_is_told_once() {
+    let mut said = Said::new(ONE);
+    said.attach(SENDER, "orders");
+    said.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
+    for _ in 0..2 {
+        let told = vec![
+            RECEIVER,
+            Value::Uint(0),
+            Value::Null,
+            Value::Bool(false),
+            accepted(),
+        ];
+        said.frame(Side::Service, ONE.service_channel, 0x15, told, &[]);
+    }
+    said.disposition(Side::Service, RECEIVER, [0, 0], accepted());
+    assert_eq!(said.render()[1].1[1..], ["sent; accepted"]);
+}
+
+#[test]
 fn a_delivery_is_told_with_what_the_service_makes_of_its_settlement() {
     let settled = |answer: Option<Value>| {
         let mut said = Said::new(OTHER);

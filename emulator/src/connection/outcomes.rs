@@ -1,0 +1,254 @@
+//! Outcomes that a client may lose, and outcomes that a fault holds back.
+//!
+//! `fe2o3-amqp` 0.14 hands a transfer to its session before it enters the delivery among the unsettled: an outcome that
+//! comes between the two is dropped, and the send waits for ever (decision D31). Nothing is awaited between the two, so that
+//! only a thread that loses its processor there leaves the gap open, for as long as the system keeps it waiting. Such a client
+//! is told each outcome at once, and leaves the delivery unsettled; the outcome that settles it follows when the next
+//! transfer of that link proves that the delivery was entered, which one task does after the other. Until then it is repeated.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use servicebus_amqp::{DeliveryNumber, DeliveryState, LinkId};
+
+use super::peer::ClientConnection;
+
+/// How long after an outcome it is told again, and again; the last one settles the delivery. Together 1.4 s, for which a
+/// thread that is ready to run is kept from running only where hundreds of others are.
+const REPEATED_AFTER: [Duration; 6] = [
+    Duration::from_millis(1),
+    Duration::from_millis(4),
+    Duration::from_millis(16),
+    Duration::from_millis(64),
+    Duration::from_millis(256),
+    Duration::from_millis(1024),
+];
+
+/// What is still to be told of outcomes.
+pub(crate) struct Outcomes {
+    /// Whether the client is one that loses outcomes.
+    are_lost: bool,
+    /// Of each link the latest delivery, for such a client.
+    latest: HashMap<LinkId, Latest>,
+    /// When what is repeated is told next.
+    due: BTreeSet<(Duration, LinkId)>,
+    /// Outcomes that a fault holds back.
+    back: Vec<HeldBack>,
+}
+
+/// The latest delivery of a link.
+struct Latest {
+    delivery: DeliveryNumber,
+    repeated: Option<Repeated>,
+}
+
+/// An outcome of which the client has not proved that it waits for it.
+struct Repeated {
+    state: DeliveryState,
+    due: Duration,
+    /// How often it was repeated.
+    times: usize,
+}
+
+/// An outcome that is told behind later ones of its link.
+struct HeldBack {
+    link: LinkId,
+    delivery: DeliveryNumber,
+    /// How many of them are still to come.
+    behind: u32,
+    /// None until it is known.
+    state: Option<DeliveryState>,
+}
+
+impl Outcomes {
+    pub(crate) fn new() -> Self {
+        Self {
+            are_lost: false,
+            latest: HashMap::new(),
+            due: BTreeSet::new(),
+            back: Vec::new(),
+        }
+    }
+
+    /// From now on outcomes are repeated.
+    pub(crate) fn repeat(&mut self) {
+        self.are_lost = true;
+    }
+
+    /// From when it is known, the outcome of this delivery waits for so many later ones of its link.
+    pub(crate) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
+        self.back.push(HeldBack {
+            link,
+            delivery,
+            behind,
+            state: None,
+        });
+    }
+
+    /// The link is gone.
+    pub(crate) fn forget(&mut self, link: LinkId) {
+        self.back.retain(|held| held.link != link);
+        if let Some(latest) = self.latest.remove(&link) {
+            self.end_repetition(link, latest);
+        }
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn held(&self) -> usize {
+        self.latest.len() * size_of::<(LinkId, Latest)>()
+            + self.due.len() * size_of::<(Duration, LinkId)>()
+            + self.back.len() * size_of::<HeldBack>()
+    }
+
+    /// When the first of them is told again.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.due.first().map(|&(due, _)| due)
+    }
+
+    /// The outcome that is no longer repeated.
+    fn end_repetition(
+        &mut self,
+        link: LinkId,
+        latest: Latest,
+    ) -> Option<(DeliveryNumber, DeliveryState)> {
+        let repeated = latest.repeated?;
+        self.due.remove(&(repeated.due, link));
+        Some((latest.delivery, repeated.state))
+    }
+
+    /// Whether the outcome may be lost; if so it is repeated from `now` on.
+    fn may_be_lost(
+        &mut self,
+        now: Duration,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: &DeliveryState,
+    ) -> bool {
+        let Some(latest) = self.latest.get_mut(&link) else {
+            return false;
+        };
+        // The client came to the next one.
+        if latest.delivery != delivery {
+            return false;
+        }
+        let due = now + REPEATED_AFTER[0];
+        latest.repeated = Some(Repeated {
+            state: state.clone(),
+            due,
+            // In a transaction an outcome that does not settle the delivery says nothing to this client.
+            times: match is_terminal(state) {
+                true => 0,
+                false => REPEATED_AFTER.len() - 1,
+            },
+        });
+        self.due.insert((due, link));
+        true
+    }
+}
+
+impl ClientConnection {
+    /// A delivery that came over a link proves that the client has entered those before it.
+    pub(crate) fn note_delivery(&mut self, link: LinkId, delivery: DeliveryNumber) {
+        if !self.outcomes.are_lost {
+            return;
+        }
+        let latest = Latest {
+            delivery,
+            repeated: None,
+        };
+        if let Some(before) = self.outcomes.latest.insert(link, latest)
+            && let Some((delivery, state)) = self.outcomes.end_repetition(link, before)
+        {
+            self.engine.outcome(link, delivery, state);
+        }
+    }
+
+    /// Answers a transfer in the turn that began at `now`.
+    pub(crate) fn answer(
+        &mut self,
+        now: Duration,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        if self.has_muted_outcomes() {
+            return;
+        }
+        let state = state.into();
+        let mut back = self.outcomes.back.iter_mut();
+        let own = back.find(|held| held.link == link && held.delivery == delivery);
+        if let Some(own) = own {
+            own.state = Some(state);
+            return;
+        }
+        self.tell(now, link, delivery, state);
+        let known = |held: &HeldBack| held.link == link && held.state.is_some();
+        for held in self.outcomes.back.iter_mut().filter(|held| known(held)) {
+            held.behind = held.behind.saturating_sub(1);
+        }
+        let free = |held: &mut HeldBack| known(held) && held.behind == 0;
+        let freed: Vec<HeldBack> = self.outcomes.back.extract_if(.., free).collect();
+        for held in freed {
+            if let Some(state) = held.state {
+                self.tell(now, link, held.delivery, state);
+            }
+        }
+    }
+
+    /// Sends a reply, after the outcomes before it.
+    pub(crate) fn reply(&mut self, link: LinkId, message: Vec<u8>) {
+        if !self.has_muted_replies() {
+            // Rust reads a reply only after the outcome of its request (wire.md §2.3).
+            self.engine.flush();
+            self.send_reply(link, message);
+        }
+    }
+
+    /// Repeats the outcomes that are due.
+    pub(crate) fn repeat_outcomes(&mut self, now: Duration) {
+        while let Some(&(due, link)) = self.outcomes.due.first()
+            && due <= now
+        {
+            self.outcomes.due.pop_first();
+            let Some(latest) = self.outcomes.latest.get_mut(&link) else {
+                continue;
+            };
+            let Some(mut repeated) = latest.repeated.take() else {
+                continue;
+            };
+            repeated.times += 1;
+            let Some(wait) = REPEATED_AFTER.get(repeated.times) else {
+                self.engine.outcome(link, latest.delivery, repeated.state);
+                continue;
+            };
+            self.engine
+                .outcome_unsettled(link, latest.delivery, repeated.state.clone());
+            repeated.due = now + *wait;
+            self.outcomes.due.insert((repeated.due, link));
+            latest.repeated = Some(repeated);
+        }
+    }
+
+    fn tell(
+        &mut self,
+        now: Duration,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: DeliveryState,
+    ) {
+        if !self.outcomes.are_lost || !self.outcomes.may_be_lost(now, link, delivery, &state) {
+            self.engine.outcome(link, delivery, state);
+        } else if is_terminal(&state) {
+            self.engine.outcome_unsettled(link, delivery, state);
+        }
+        self.count_answer(link);
+    }
+}
+
+/// Whether it decides what becomes of the delivery.
+fn is_terminal(state: &DeliveryState) -> bool {
+    match state {
+        DeliveryState::Outcome(_) | DeliveryState::Declared(_) => true,
+        DeliveryState::Transactional { .. } => false,
+    }
+}
