@@ -15,6 +15,7 @@ mod token;
 mod ast;
 mod parser;
 
+mod jms;
 mod properties;
 mod system;
 mod text;

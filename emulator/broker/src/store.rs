@@ -11,16 +11,18 @@ mod indexes;
 mod invariants;
 pub(crate) mod receivers;
 pub(crate) mod row;
+mod selecting;
+mod serving;
 pub(crate) mod sessions;
 pub(crate) mod touched;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::context::{Context, Effect};
+use crate::context::Context;
 use crate::entity::operation::inspect::MessageState;
 use crate::event::{Event, EventKind};
-use crate::ids::{EntityId, EntityPath, LockNonce, Offset, ReceiverId, SequenceNumber};
+use crate::ids::{EntityId, LockNonce, Offset, ReceiverId, SequenceNumber};
 use crate::message::Message;
 use crate::policy::StorePolicy;
 use crate::time::{Deadline, Timestamp};
@@ -201,55 +203,6 @@ impl MessageStore {
     /// Where the next message will stand.
     pub(crate) fn next_offset(&self) -> Offset {
         self.next
-    }
-
-    /// Hands ready entries to waiting receivers, and asks for what must be carried elsewhere from this entity.
-    pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
-        self.reserve(cx);
-        if self.must_announce() {
-            let forward = Effect::Forward(path.clone(), self.policy.kind());
-            cx.effects.push(forward);
-        }
-    }
-
-    /// Hands ready entries to waiting receivers, in order of arrival on both sides.
-    fn reserve(&mut self, cx: &mut Context<'_>) {
-        if !self.policy.serves() {
-            return;
-        }
-        if self.sessions.is_some() {
-            self.serve_sessions(cx);
-            return;
-        }
-        while let Some(((), offset)) = self.ready.first() {
-            let returned = self.returned.as_deref();
-            let former = returned.and_then(|returned| returned.get(&offset).copied());
-            let Some((receiver, wake)) = self.receivers.reserve_next(offset, former) else {
-                return;
-            };
-            self.reserve_to(receiver, offset);
-            if wake {
-                cx.effects.push(Effect::Wake(receiver));
-            }
-        }
-    }
-
-    /// Reserves the first entry that is reserved to a receiver to another one that waits; says whether one does.
-    pub(crate) fn reassign(&mut self, cx: &mut Context<'_>, id: ReceiverId) -> bool {
-        let other = self.receivers.waiting_beside(id);
-        let first = self.receivers.first_reserved(id);
-        let (Some(other), Some((offset, _))) = (other, first) else {
-            return false;
-        };
-        self.receivers.unreserve(id, offset);
-        let is_told = self.receivers.reserve_to(other, offset) == Some(false);
-        if let Some(entry) = self.entries.get_mut(offset) {
-            entry.state = State::Reserved(other);
-        }
-        if !is_told {
-            cx.effects.push(Effect::Wake(other));
-        }
-        true
     }
 
     /// Records what happened to an entry that is here.

@@ -40,7 +40,7 @@ pub(crate) const RULE: &str = "RuleDescription";
 
 /// The elements of descriptions that are no properties, with their positions as in the table of those: the service has an
 /// order of its own, and its reader knows no other.
-const OTHERS: [(&str, [u16; 3]); 12] = [
+const OTHERS: [(&str, [u16; 3]); 13] = [
     ("SizeInBytes", [100, 60, 0]),
     ("MessageCount", [110, 0, 70]),
     (AUTHORIZATION_RULES, [130, 90, 0]),
@@ -52,10 +52,12 @@ const OTHERS: [(&str, [u16; 3]); 12] = [
     ("SqlFilterCount", [0, 180, 0]),
     ("CorrelationFilterCount", [0, 190, 0]),
     ("EntityAvailabilityStatus", [240, 220, 190]),
+    (CLIENT_AFFINE_PROPERTIES, [0, 0, 210]),
     // Of a new one alone, and never shown.
     (DEFAULT_RULE_DESCRIPTION, [0, 0, 60]),
 ];
 const AUTHORIZATION_RULES: &str = "AuthorizationRules";
+const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
 const COUNT_DETAILS: &str = "CountDetails";
 pub(crate) const DEFAULT_RULE_DESCRIPTION: &str = "DefaultRuleDescription";
 

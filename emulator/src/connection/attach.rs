@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
+use servicebus_broker::filter::SqlFilter;
 use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
@@ -146,8 +147,10 @@ impl ClientConnection {
                 self.check_filters(attach)?;
                 self.client.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
+                let selector = self.client.selector(attach)?;
                 if attach.distribution_mode() == Some("copy") {
-                    return Browser::of_copies(entity, kind, attach, self.client.tier());
+                    let tier = self.client.tier();
+                    return Browser::of_copies(entity, kind, attach, tier, selector);
                 }
                 let request = SessionRequest::read(attach, &entity.path);
                 match (self.client.requires_session(entity, kind), request) {
@@ -160,7 +163,8 @@ impl ClientConnection {
                     (true, Ok(None)) => Err(ServiceError::requires_session()),
                     (true, Err(refusal)) => Err(refusal),
                     (false, Ok(None)) => {
-                        Ok(Link::Receiver(self.open_receiver(entity, kind, attach)))
+                        let receiver = self.open_receiver(entity, kind, attach, selector);
+                        Ok(Link::Receiver(receiver))
                     }
                     (false, Ok(Some(_)) | Err(_)) => Err(ServiceError::receives_no_sessions()),
                 }
@@ -186,12 +190,19 @@ impl ClientConnection {
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
         attach: &AttachRequest,
+        selector: Option<SqlFilter>,
     ) -> Receiver {
         let (receiver, mode) = self.new_receiver(entity, kind, attach);
+        let id = receiver.receiver_id;
         if let Some(namespace) = &self.client.namespace {
-            namespace.operate(entity, &mut self.client.caller, |entity, _| {
-                entity.attach_receiver(kind, receiver.receiver_id, mode);
-            });
+            namespace.operate(
+                entity,
+                &mut self.client.caller,
+                |entity, _| match selector {
+                    Some(selector) => entity.attach_selecting_receiver(kind, id, mode, selector),
+                    None => entity.attach_receiver(kind, id, mode),
+                },
+            );
         }
         receiver
     }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachRequest, Delivery as Frame, LinkId, SenderSettleMode};
-use servicebus_broker::{BrokerProperties, Peeked, SequenceNumber, SessionName, SubQueue, Tier};
+use servicebus_broker::filter::{SqlFilter, System, Truth};
+use servicebus_broker::{
+    BrokerProperties, IdSource, Peeked, SequenceNumber, SessionName, SubQueue, Tier,
+};
 
 use super::account::OUTPUT_HIGH;
 use super::links::Link;
@@ -36,8 +39,8 @@ pub(crate) struct Browser {
 /// What a browser sees.
 #[derive(Debug)]
 enum View {
-    /// Copies of the messages from this number on.
-    Copies(SequenceNumber),
+    /// Copies of the messages from this number on, of those that the selector matches if there is one.
+    Copies(SequenceNumber, Option<Box<SqlFilter>>),
     /// A session, by requests to `$management` alone.
     Session {
         name: SessionName,
@@ -59,6 +62,7 @@ impl Browser {
         kind: SubQueue,
         attach: &AttachRequest,
         tier: Tier,
+        selector: Option<SqlFilter>,
     ) -> Result<Link, ServiceError> {
         if tier != Tier::Premium {
             let text = format!(
@@ -67,7 +71,7 @@ impl Browser {
             );
             return Err(ServiceError::new(Condition::NotImplemented, text));
         }
-        let view = View::Copies(SequenceNumber(0));
+        let view = View::Copies(SequenceNumber(0), selector.map(Box::new));
         Ok(Self::link(entity, kind, attach, view))
     }
 
@@ -122,7 +126,7 @@ impl Browser {
                 topic,
                 capabilities,
             } => Some((topic.clone(), *capabilities)),
-            View::Copies(_) | View::Session { .. } => None,
+            View::Copies(..) | View::Session { .. } => None,
         }
     }
 
@@ -145,9 +149,28 @@ impl Browser {
     /// The entries of the source's filter to answer with.
     pub(crate) fn filter(&self) -> Vec<(String, Value)> {
         match &self.view {
-            View::Copies(_) | View::Ended { .. } => Vec::new(),
+            View::Copies(..) | View::Ended { .. } => Vec::new(),
             View::Session { filter, .. } => vec![filter.clone()],
         }
+    }
+
+    /// Whether it shows a message.
+    fn selects(&self, seen: &Peeked, ids: &mut dyn IdSource) -> bool {
+        let View::Copies(_, Some(selector)) = &self.view else {
+            return true;
+        };
+        let known = &seen.broker_properties;
+        let properties = seen.message.filter_view(&System {
+            sequence_number: Some(known.sequence_number),
+            enqueued_sequence_number: known.enqueued_sequence_number,
+            enqueued_at: Some(known.enqueued_at),
+            delivery_count: known.delivery_count,
+            size: seen.message.size(),
+            force_persistence: true,
+            ..System::default()
+        });
+        // What was accepted decodes.
+        properties.is_ok_and(|properties| selector.evaluate(&properties, ids) == Ok(Truth::True))
     }
 
     /// Whether it browses this session.
@@ -187,15 +210,18 @@ impl ClientConnection {
         };
         let credit = self.engine.credit(link) as usize;
         let seen = match &browser.view {
-            View::Copies(from) if credit > 0 => {
+            View::Copies(from, _) if credit > 0 => {
                 namespace.operate(&browser.entity, &mut self.client.caller, |entity, cx| {
                     entity.peek(cx, browser.kind, *from, LOOK, None)
                 })
             }
-            View::Copies(_) | View::Session { .. } | View::Ended { .. } => Vec::new(),
+            View::Copies(..) | View::Session { .. } | View::Ended { .. } => Vec::new(),
         };
         let is_end = seen.len() < LOOK;
-        let active = |(_, seen): &(usize, &Peeked)| seen.broker_properties.state == ACTIVE;
+        let ids = self.client.caller.ids();
+        let active = |(_, seen): &(usize, &Peeked)| {
+            seen.broker_properties.state == ACTIVE && browser.selects(seen, ids)
+        };
         let active: Vec<_> = seen.iter().enumerate().filter(active).collect();
         // What there is no credit for is looked at again.
         let shown = &active[..active.len().min(credit)];
@@ -203,7 +229,7 @@ impl ClientConnection {
             true => shown.last().map_or(0, |(at, _)| at + 1),
             false => seen.len(),
         };
-        if let (View::Copies(from), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
+        if let (View::Copies(from, _), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
             *from = SequenceNumber(seen[last].broker_properties.sequence_number.0 + 1);
         }
         let ahead = namespace.clock.read().ahead;

@@ -212,7 +212,7 @@ impl ClientConnection {
         }
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
         let drained = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
-            let drained = entity.reserved(kind, receiver_id) == 0;
+            let drained = entity.is_drained(kind, receiver_id);
             if drained {
                 entity.set_credit(cx, kind, receiver_id, 0);
             }

@@ -11,7 +11,7 @@ use serde_amqp::Value;
 use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
 use servicebus_amqp::{AttachRequest, LinkId, LinkRole};
-use servicebus_broker::filter::Filter;
+use servicebus_broker::filter::{Filter, SqlFilter};
 use servicebus_broker::{ClientAffinity, EntityKind, EntityPath, SubQueue};
 
 use super::attach::Resolved;
@@ -31,6 +31,8 @@ const SHARED: &str = "shared";
 const GLOBAL: &str = "global";
 /// The filter that keeps a client from what it sent itself, which the service ignores.
 const NO_LOCAL: (u64, &str) = (0x0000_468c_0000_0003, "apache.org:no-local-filter:list");
+/// The filter that selects by a condition.
+const SELECTOR: (u64, &str) = (0x0000_468c_0000_0004, "apache.org:selector-filter:string");
 /// The lifetime policy delete-on-close (AMQP 1.0 §3.5.10), the one that there is.
 const DELETE_ON_CLOSE: u64 = 0x2b;
 /// Idle times from which on an entity stays for ever: a hundred years.
@@ -124,6 +126,7 @@ impl ClientConnection {
         self.client
             .check_claim(topic.path.as_str(), Claim::Listen)?;
         self.check_filters(attach)?;
+        let selector = self.client.selector(attach)?;
         let is_durable = attach.lasting().is_durable;
         let is_shared = attach.has_capability(SHARED);
         let client_id = self.client.client_id(attach.has_capability(GLOBAL));
@@ -135,9 +138,9 @@ impl ClientConnection {
                 client_id: client_id.into(),
                 is_durable,
                 is_shared,
-                selector: Some("".into()),
+                selector: Some(selector_text(attach).unwrap_or_default().trim().into()),
             },
-            filter: Filter::True,
+            filter: selector.map_or(Filter::True, Filter::Sql),
             idle: self.client.idle(EntityKind::Subscription),
             may_manage: self.client.check_claim(topic.path.as_str(), Claim::Manage),
         };
@@ -153,7 +156,7 @@ impl ClientConnection {
             return Err(ServiceError::requires_session());
         }
         self.check_crossing(attach.session(), &subscription)?;
-        let receiver = self.open_receiver(&subscription, SubQueue::Active, attach);
+        let receiver = self.open_receiver(&subscription, SubQueue::Active, attach, None);
         self.links.keep(link, scope);
         Ok(Link::Receiver(receiver))
     }
@@ -190,6 +193,22 @@ impl Client {
         namespace.create_on_attach(kind, &path, self.idle(kind))
     }
 
+    /// What a receiver of JMS selects; none where it takes every message.
+    pub(crate) fn selector(
+        &self,
+        attach: &AttachRequest,
+    ) -> Result<Option<SqlFilter>, ServiceError> {
+        let text = selector_text(attach).filter(|text| self.is_jms && !text.trim().is_empty());
+        let parsed = text.map(SqlFilter::selector).transpose();
+        parsed.map_err(|error| {
+            let text = format!(
+                "The selector cannot be understood: {error}.\n{}",
+                error.excerpt()
+            );
+            ServiceError::new(Condition::ArgumentError, text)
+        })
+    }
+
     /// The identifier of the client, which the subscriptions that all clients share do without.
     fn client_id(&self, is_global: bool) -> &str {
         match is_global {
@@ -209,6 +228,18 @@ impl Client {
 /// Whether a described filter is one of JMS.
 pub(crate) fn is_jms_filter(filter: &Described<Value>) -> bool {
     is_described_as(filter, NO_LOCAL)
+        || is_described_as(filter, SELECTOR) && matches!(filter.value, Value::String(_))
+}
+
+/// What a receiver selects, as it is written.
+fn selector_text(attach: &AttachRequest) -> Option<&str> {
+    let mut filters = attach.described_filters();
+    let (_, filter) = filters.find(|(_, filter)| is_described_as(filter, SELECTOR))?;
+    if let Value::String(text) = &filter.value {
+        Some(text)
+    } else {
+        None
+    }
 }
 
 fn is_described_as(filter: &Described<Value>, (number, name): (u64, &str)) -> bool {

@@ -52,7 +52,10 @@ mod control {
 }
 /// Clients of JMS 2.0 in premium namespaces (spec/jms.md).
 mod jms {
+    mod administration;
     mod creation;
+    mod messages;
+    mod selectors;
     mod subscriptions;
     mod switch;
     mod temporary;

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
+use super::jms::JmsProperty;
 use super::properties::Name;
 use super::system::SystemProperty;
 use super::token::Keyword;
@@ -75,6 +76,7 @@ pub(crate) enum Expression {
 pub(crate) enum Property {
     System(SystemProperty),
     User(Name),
+    Jms(JmsProperty),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -331,6 +333,7 @@ impl Display for Property {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::System(property) => write!(formatter, "sys.{}", property.name()),
+            Self::Jms(property) => write!(formatter, "sys.{}", property.name()),
             Self::User(name) => {
                 let name = name.as_str();
                 if token::is_regular(name) && Keyword::from_name(name).is_none() {

@@ -111,6 +111,8 @@ pub(crate) fn field<'p, 'm>(properties: &'p Properties<'m>, property: &Property)
     match property {
         Property::System(property) => properties.system(*property),
         Property::User(name) => properties.user(name).unwrap_or(NULL),
+        // No correlation filter has one.
+        Property::Jms(_) => NULL,
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Evaluator<'e> {
     pub(crate) properties: &'e Properties<'e>,
     pub(crate) edits: Option<&'e Edits>,
     pub(crate) ids: &'e mut dyn IdSource,
+    /// Whether the rules of JMS hold where they differ (see [`super::SqlFilter::selector`]).
+    pub(crate) is_selector: bool,
 }
 
 type Evaluated<T> = Result<T, Box<EvaluationError>>;
@@ -38,10 +40,12 @@ impl<'e> Evaluator<'e> {
                 left,
                 right,
             } => self.compare(*operator, left, right),
-            Condition::IsNull { property, negated } => Ok(Truth::from(
-                self.property(property).is_none_or(Value::is_null),
-            )
-            .not_if(*negated)),
+            Condition::IsNull { property, negated } => {
+                Ok(Truth::from(self.is_null(property)).not_if(*negated))
+            }
+            Condition::Exists(Property::Jms(property)) => {
+                Ok((!property.of(self.properties).is_null()).into())
+            }
             Condition::Exists(property) => Ok(self.property(property).is_some().into()),
             Condition::In {
                 left,
@@ -87,7 +91,7 @@ impl<'e> Evaluator<'e> {
         right: &'e Expression,
     ) -> Evaluated<Truth> {
         if let (Some(left), Some(right)) = (self.glance(left), self.glance(right)) {
-            Ok(operators::compare(operator, left, right))
+            Ok(self.compared(operator, left, right))
         } else {
             self.compare_calculated(operator, left, right)
         }
@@ -101,7 +105,26 @@ impl<'e> Evaluator<'e> {
     ) -> Evaluated<Truth> {
         let left = self.value(left)?;
         let right = self.value(right)?;
-        Ok(operators::compare(operator, &left, &right))
+        Ok(self.compared(operator, &left, &right))
+    }
+
+    #[inline(always)]
+    fn compared(&self, operator: Comparison, left: &Value<'_>, right: &Value<'_>) -> Truth {
+        let truth = operators::compare(operator, left, right);
+        let differs = self.is_selector && truth == Truth::Unknown;
+        match differs && !left.is_null() && !right.is_null() {
+            true => Truth::False,
+            false => truth,
+        }
+    }
+
+    fn is_null(&self, property: &Property) -> bool {
+        match property {
+            Property::Jms(property) => property.of(self.properties).is_null(),
+            Property::System(_) | Property::User(_) => {
+                self.property(property).is_none_or(Value::is_null)
+            }
+        }
     }
 
     /// `IN`: true if an item is equal; else unknown if one could be.
@@ -113,8 +136,11 @@ impl<'e> Evaluator<'e> {
         let mut result = Truth::False;
         for item in items {
             let truth = match self.glance(item) {
-                Some(item) => operators::compare(Comparison::Equal, &left, item),
-                None => operators::compare(Comparison::Equal, &left, &self.value(item)?),
+                Some(item) => self.compared(Comparison::Equal, &left, item),
+                None => {
+                    let item = self.value(item)?;
+                    self.compared(Comparison::Equal, &left, &item)
+                }
             };
             match truth {
                 Truth::True => return Ok(Truth::True),
@@ -161,6 +187,7 @@ impl<'e> Evaluator<'e> {
             Expression::Constant(value) | Expression::Parameter { value, .. } => {
                 Ok(value.borrowed())
             }
+            Expression::Property(Property::Jms(property)) => Ok(property.of(self.properties)),
             Expression::Property(property) => {
                 Ok(self.property(property).map_or(Value::Null, Value::borrowed))
             }
@@ -172,7 +199,8 @@ impl<'e> Evaluator<'e> {
             Expression::Named(name) => self.named(expression, name),
             Expression::Sign { sign, operand } => {
                 let operand = self.value(operand)?;
-                operators::signed(*sign, operand).map_err(|error| fault(expression, error))
+                let signed = operators::signed(*sign, operand);
+                self.calculated(expression, signed)
             }
             Expression::Arithmetic {
                 operator,
@@ -181,9 +209,21 @@ impl<'e> Evaluator<'e> {
             } => {
                 let left = self.value(left)?;
                 let right = self.value(right)?;
-                operators::calculate(*operator, &left, &right)
-                    .map_err(|error| fault(expression, error))
+                let calculated = operators::calculate(*operator, &left, &right);
+                self.calculated(expression, calculated)
             }
+        }
+    }
+
+    /// A result; where there is none, null in a selector.
+    fn calculated(
+        &self,
+        expression: &Expression,
+        result: Result<Value<'e>, Fault>,
+    ) -> Evaluated<Value<'e>> {
+        match result {
+            Err(_) if self.is_selector => Ok(Value::Null),
+            result => result.map_err(|error| fault(expression, error)),
         }
     }
 
@@ -222,15 +262,18 @@ impl<'e> Evaluator<'e> {
     fn glance(&self, expression: &'e Expression) -> Option<&'e Value<'e>> {
         match expression {
             Expression::Constant(value) | Expression::Parameter { value, .. } => Some(value),
-            Expression::Property(property) => Some(self.property(property).unwrap_or(&NULL)),
-            Expression::NewId
+            Expression::Property(property @ (Property::System(_) | Property::User(_))) => {
+                Some(self.property(property).unwrap_or(&NULL))
+            }
+            Expression::Property(Property::Jms(_))
+            | Expression::NewId
             | Expression::Named(_)
             | Expression::Sign { .. }
             | Expression::Arithmetic { .. } => None,
         }
     }
 
-    /// A property, if it exists: a system property exists when it is set.
+    /// A property, if it exists and is kept decoded: a system property exists when it is set.
     #[inline(always)]
     pub(crate) fn property(&self, property: &Property) -> Option<&'e Value<'e>> {
         match property {
@@ -239,6 +282,8 @@ impl<'e> Evaluator<'e> {
                 Some(change) => change,
                 None => self.properties.user(name),
             },
+            // It has a value that is read where it is asked for.
+            Property::Jms(_) => None,
         }
     }
 

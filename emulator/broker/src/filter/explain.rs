@@ -71,6 +71,7 @@ fn outcome(
                 properties,
                 edits: None,
                 ids,
+                is_selector: filter.is_selector(),
             };
             // The filter has just been evaluated without failing, and this walks the same parts.
             evaluator
@@ -208,6 +209,7 @@ impl<'e> Evaluator<'e> {
     fn note_property(&self, property: &Property, values: &mut Vec<(String, String)>) {
         let value = match (self.property(property), property) {
             (Some(value), _) => typed(value),
+            (None, Property::Jms(property)) => typed(&property.of(self.properties)),
             (None, Property::System(_)) => "not set".to_owned(),
             (None, Property::User(_)) => "does not exist".to_owned(),
         };

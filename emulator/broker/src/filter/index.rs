@@ -155,6 +155,8 @@ fn pivot(first: &Property) -> u64 {
     match first {
         Property::System(property) => *property as u64,
         Property::User(name) => Name::hash(name),
+        // No correlation filter has one.
+        Property::Jms(_) => 0,
     }
 }
 

@@ -14,9 +14,10 @@ mod expression;
 
 use super::ast::{Condition, Expression, Property, Statement};
 use super::error::{Problem, SyntaxError};
+use super::jms::{self, JmsProperty};
 use super::properties::{Name, same_name};
 use super::system::SystemProperty;
-use super::token::{self, Keyword, Spanned, Token};
+use super::token::{self, Dialect, Keyword, Spanned, Token};
 use super::value::{Encoded, Value};
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};
 
@@ -61,7 +62,21 @@ impl Parameters {
 
 /// Reads a whole filter.
 pub(crate) fn condition(text: &str, parameters: &Parameters) -> Result<Condition, SyntaxError> {
-    parse(text, parameters, |parser| {
+    condition_in(Dialect::Sql, text, parameters)
+}
+
+/// Reads a whole selector of JMS (JMS 2.0, 3.8.1): the same conditions, with its own names and numbers, `BETWEEN`, and
+/// properties that are conditions themselves.
+pub(crate) fn selector(text: &str) -> Result<Condition, SyntaxError> {
+    condition_in(Dialect::Selector, text, &Parameters::new())
+}
+
+fn condition_in(
+    dialect: Dialect,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<Condition, SyntaxError> {
+    parse(dialect, text, parameters, |parser| {
         let condition = parser.whole_condition()?;
         parser.expect_end("AND, OR or the end")?;
         Ok(condition)
@@ -73,7 +88,7 @@ pub(crate) fn statements(
     text: &str,
     parameters: &Parameters,
 ) -> Result<Vec<Statement>, SyntaxError> {
-    parse(text, parameters, |parser| {
+    parse(Dialect::Sql, text, parameters, |parser| {
         let mut statements = Vec::new();
         while statements.is_empty() || parser.peek() != &Token::End {
             if statements.len() == MAX_STATEMENTS {
@@ -87,6 +102,7 @@ pub(crate) fn statements(
 }
 
 fn parse<T>(
+    dialect: Dialect,
     text: &str,
     parameters: &Parameters,
     read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
@@ -101,12 +117,13 @@ fn parse<T>(
             },
         )));
     }
-    let tokens = token::tokens(text).map_err(error)?;
+    let tokens = token::tokens(text, dialect).map_err(error)?;
     let mut parser = Parser {
         tokens,
         next: 0,
         depth: 0,
         parameters,
+        dialect,
     };
     read(&mut parser).map_err(error)
 }
@@ -119,6 +136,7 @@ struct Parser<'s> {
     next: usize,
     depth: usize,
     parameters: &'s Parameters,
+    dialect: Dialect,
 }
 
 /// What a bracket may hold.
@@ -143,10 +161,13 @@ impl<'s> Parser<'s> {
         self.advance();
         let offset = self.offset();
         let property = self.property()?;
-        if let Property::System(system) = property
-            && !system.is_writable()
-        {
-            return Err((offset, Problem::ReadOnly(system.name())));
+        let read_only = match &property {
+            Property::System(system) => Some(system.name()).filter(|_| !system.is_writable()),
+            Property::Jms(jms) => Some(jms.name()),
+            Property::User(_) => None,
+        };
+        if let Some(name) = read_only {
+            return Err((offset, Problem::ReadOnly(name)));
         }
         if !is_set {
             return Ok(Statement::Remove(property));
@@ -180,7 +201,8 @@ impl<'s> Parser<'s> {
         };
         self.advance();
         if !self.take_symbol(".") {
-            return Ok(Property::User(Name::new(&name)));
+            let of_jms = jms::property(&name).filter(|_| self.dialect == Dialect::Selector);
+            return Ok(of_jms.unwrap_or_else(|| Property::User(Name::new(&name))));
         }
         if name.eq_ignore_ascii_case("user") {
             return self
@@ -193,6 +215,9 @@ impl<'s> Parser<'s> {
         let (offset, name) = self.scoped_name()?;
         match SystemProperty::from_name(&name) {
             Some(property) => Ok(Property::System(property)),
+            None if let Some(property) = JmsProperty::from_name(&name) => {
+                Ok(Property::Jms(property))
+            }
             None => Err((offset, unknown_system_property(&name))),
         }
     }

@@ -21,6 +21,8 @@ const NOT_SET: i64 = -62_135_596_800_000;
 /// The encoded sections that hold properties; an empty slice for one that is missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sections<'a> {
+    /// Header.
+    pub header: &'a [u8],
     /// Message annotations.
     pub annotations: &'a [u8],
     /// Properties.
@@ -42,6 +44,8 @@ pub struct Properties<'a> {
     system: [Value<'a>; SystemProperty::ALL.len()],
     /// In the order of their hashes; equal ones in the order of the message.
     user: Vec<User<'a>>,
+    /// Header and properties as they are encoded, for what is rarely asked for.
+    sections: (&'a [u8], &'a [u8]),
 }
 
 /// One user property.
@@ -105,6 +109,7 @@ impl<'a> Properties<'a> {
     /// Decodes the properties of a message.
     pub fn decode(sections: &Sections<'a>, system: &System<'a>) -> Result<Self, DecodeError> {
         let mut view = Self::of_broker(system);
+        view.sections = (sections.header, sections.properties);
         view.note_properties(sections.properties)?;
         view.note_annotations(sections.annotations)?;
         view.note_application(sections.application)?;
@@ -116,6 +121,7 @@ impl<'a> Properties<'a> {
         let mut view = Self {
             system: std::array::from_fn(|_| Value::Null),
             user: Vec::new(),
+            sections: (&[], &[]),
         };
         view.note_system(system);
         view
@@ -156,6 +162,11 @@ impl<'a> Properties<'a> {
                     .find(user.hash, user.name)
                     .is_some_and(|first| std::ptr::eq(first, *user))
         })
+    }
+
+    /// The header and the properties as they are encoded; empty where they are missing.
+    pub(crate) fn sections(&self) -> (&'a [u8], &'a [u8]) {
+        self.sections
     }
 
     fn set(&mut self, property: SystemProperty, value: Value<'a>) {

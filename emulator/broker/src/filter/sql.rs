@@ -20,6 +20,7 @@ pub struct SqlFilter {
     text: Box<str>,
     parameters: Parameters,
     condition: Condition,
+    is_selector: bool,
 }
 
 impl SqlFilter {
@@ -29,6 +30,20 @@ impl SqlFilter {
             condition: parser::condition(text, &parameters)?,
             text: text.into(),
             parameters,
+            is_selector: false,
+        })
+    }
+
+    /// Reads a selector of JMS. Its text is what it says in the language of the service; on a message it is judged as JMS
+    /// has it: values of types that cannot be compared are different, and what cannot be calculated is unknown (JMS 2.0,
+    /// 3.8.1.2).
+    pub fn selector(text: &str) -> Result<Self, SyntaxError> {
+        let condition = parser::selector(text)?;
+        Ok(Self {
+            text: condition.to_string().into(),
+            parameters: Parameters::new(),
+            condition,
+            is_selector: true,
         })
     }
 
@@ -57,8 +72,17 @@ impl SqlFilter {
             properties,
             edits: None,
             ids,
+            is_selector: self.is_selector,
         };
-        evaluator.truth(&self.condition)
+        let truth = evaluator.truth(&self.condition);
+        match self.is_selector {
+            true => Ok(truth.unwrap_or(Truth::Unknown)),
+            false => truth,
+        }
+    }
+
+    pub(crate) fn is_selector(&self) -> bool {
+        self.is_selector
     }
 
     pub(crate) fn condition(&self) -> &Condition {
@@ -122,11 +146,12 @@ impl Action {
                         properties,
                         edits: Some(&edits),
                         ids,
+                        is_selector: false,
                     };
                     let expression = value;
                     let value = evaluator.value(expression)?.into_owned();
                     let value = match property {
-                        Property::User(_) => value,
+                        Property::User(_) | Property::Jms(_) => value,
                         Property::System(system) => convert::to_system(*system, value)
                             .map_err(|error| eval::fault(expression, error))?,
                     };
@@ -138,6 +163,8 @@ impl Action {
                 Property::System(system) => {
                     edits.set_system(*system, Some(&value).filter(|value| !value.is_null()));
                 }
+                // Actions cannot name one: they are read-only.
+                Property::Jms(_) => {}
             }
         }
         Ok(edits)

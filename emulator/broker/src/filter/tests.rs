@@ -40,6 +40,7 @@ fn evaluate(
         properties,
         edits: None,
         ids: &mut NoIds,
+        is_selector: false,
     }
     .truth(condition)
 }

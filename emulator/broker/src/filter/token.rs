@@ -115,8 +115,17 @@ impl fmt::Display for Token<'_> {
     }
 }
 
+/// Which language a text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// That of the service.
+    Sql,
+    /// Selectors of JMS, whose names and numbers are those of Java.
+    Selector,
+}
+
 /// All tokens of a text, the last one [`Token::End`]; or the offset and nature of what is none.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Spanned<'_>>, (usize, Problem)> {
+pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Spanned<'_>>, (usize, Problem)> {
     let mut input = LocatingSlice::new(text);
     let mut tokens = Vec::new();
     loop {
@@ -131,7 +140,15 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Spanned<'_>>, (usize, Problem)> {
             return Ok(tokens);
         }
         let rest = *input;
-        match token(&mut input) {
+        let java = java_token(rest).filter(|_| dialect == Dialect::Selector);
+        let next = match java {
+            Some((token, length)) => {
+                input.next_slice(length);
+                Ok(token)
+            }
+            None => token(&mut input),
+        };
+        match next {
             Ok(Token::Delimited(name)) if name.is_empty() => {
                 return Err((start, Problem::EmptyName));
             }
@@ -160,6 +177,55 @@ fn token<'s>(input: &mut Input<'s>) -> winnow::Result<Token<'s>> {
         symbol,
     ))
     .parse_next(input)
+}
+
+/// A name or a number of Java at the beginning of a text, and its length in bytes. Numbers come without the letter that
+/// says their type.
+fn java_token(rest: &str) -> Option<(Token<'_>, usize)> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let first = rest.chars().next()?;
+    if !first.is_ascii_digit() && is_part(first) {
+        let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        let token = Keyword::from_name(name).map_or(Token::Name(name), Token::Keyword);
+        return Some((token, name.len()));
+    }
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let ends = |at: usize| !rest[at..].starts_with(|c: char| is_part(c) || c == '.');
+    let suffixed = |at: usize, letters: [char; 4]| match rest[at..].starts_with(letters) {
+        true => at + 1,
+        false => at,
+    };
+    if rest.starts_with("0x") || rest.starts_with("0X") {
+        let end = rest[2..].find(|c: char| !c.is_ascii_hexdigit());
+        let end = end.map_or(rest.len(), |end| end + 2);
+        let whole = suffixed(end, ['l', 'L', 'l', 'L']);
+        return (end > 2 && ends(whole)).then_some((Token::Integer(&rest[..end]), whole));
+    }
+    let whole_part = digits(rest);
+    let mut end = whole_part;
+    let mut is_whole = true;
+    if rest[end..].starts_with('.') {
+        is_whole = false;
+        end += 1 + digits(&rest[end + 1..]);
+    }
+    if whole_part == 0 && end < 2 {
+        return None;
+    }
+    if rest[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
+        let exponent = digits(&rest[end + 1 + sign..]);
+        is_whole &= exponent == 0;
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    let long = suffixed(end, ['l', 'L', 'l', 'L']);
+    if is_whole && (long > end || ends(end)) {
+        return ends(long).then_some((Token::Integer(&rest[..end]), long));
+    }
+    let after = suffixed(end, ['f', 'F', 'd', 'D']);
+    ends(after).then_some((Token::Decimal(&rest[..end]), after))
 }
 
 /// Letters and digits as `System.Char` has them: by their Unicode category.

@@ -24,6 +24,10 @@ const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
 pub(crate) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 
+/// What clients of JMS write for the scheduled time, a long (spec/jms.md).
+const DELIVERY_TIME: &str = "x-opt-delivery-time";
+/// The constructor of a long that is not written in one byte (AMQP 1.0 §1.6.13).
+const LONG: u8 = 0x81;
 /// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
 
@@ -54,7 +58,13 @@ pub(crate) fn write(
         out.raw(key);
         match ahead.and_then(|_| scheduled(key, value)) {
             // Of several, the first counts.
-            Some(instant) => out.timestamp(instant.saturating_sub(ahead.take().unwrap_or(0))),
+            Some(instant) => {
+                let instant = instant.saturating_sub(ahead.take().unwrap_or(0));
+                match is_long(value) {
+                    true => out.long(instant),
+                    false => out.timestamp(instant),
+                }
+            }
             None => out.raw(value),
         }
         entries += 1;
@@ -164,8 +174,14 @@ fn scheduled(key: &[u8], value: &[u8]) -> Option<i64> {
         Ok(Value::Timestamp(instant)) if name == SCHEDULED => {
             (instant != NOT_SET).then_some(instant)
         }
+        Ok(Value::Signed(instant)) if name == DELIVERY_TIME && is_long(value) => Some(instant),
         _ => None,
     }
+}
+
+/// Whether a value is a long of eight bytes, which stand where those of a timestamp would.
+fn is_long(value: &[u8]) -> bool {
+    value.first() == Some(&LONG)
 }
 
 fn map(section: &[u8]) -> Result<Compound<'_>, DecodeError> {

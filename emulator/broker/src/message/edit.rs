@@ -140,6 +140,7 @@ impl Message {
         system: &filter::System<'m>,
     ) -> Result<Properties<'m>, DecodeError> {
         let sections = filter::Sections {
+            header: self.sections.header(&self.payload),
             annotations: self.annotations(),
             properties: self.properties(),
             application: self.application_properties(),

@@ -182,6 +182,9 @@ impl MessageStore {
             Some(sessions) => sessions.make_ready(offset),
             None => {
                 self.ready.insert((), offset);
+                if self.receivers.have_selectors() {
+                    self.receivers.note_ready(offset);
+                }
             }
         }
     }

@@ -3,11 +3,16 @@
 //! Receivers with credit take turns, one message each (spec/observed.md 17); whose credit was used up waits behind the
 //! others when it has some again. What is reserved still counts as credit until its owner takes it.
 
-use std::collections::{BTreeMap, VecDeque};
+mod reserved;
+
+use std::collections::BTreeMap;
 
 use super::MessageStore;
 use super::indexes::SequenceSet;
+use super::selecting::Selection;
+use crate::filter::SqlFilter;
 use crate::ids::{Offset, ReceiverId};
+use reserved::Reserved;
 
 /// How a receiver receives (semantics §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub(crate) struct Receivers {
     turns: BTreeMap<Turn, ReceiverId>,
     /// How many entries are reserved, to all receivers together.
     reserved: usize,
+    /// How many receivers select.
+    selecting: usize,
 }
 
 /// One link, or what else takes messages.
@@ -44,6 +51,8 @@ struct Receiver {
     woken: bool,
     /// Whether it has had credit at any time.
     has_asked: bool,
+    /// What it selects; all messages if none.
+    selection: Option<Box<Selection>>,
 }
 
 /// A place in the order in which receivers are served.
@@ -60,7 +69,13 @@ pub(crate) struct Released {
 }
 
 impl Receivers {
-    pub(crate) fn add(&mut self, id: ReceiverId, mode: ReceiveMode) {
+    pub(crate) fn add(
+        &mut self,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        selection: Option<Box<Selection>>,
+    ) {
+        self.selecting += usize::from(selection.is_some());
         let receiver = Receiver {
             mode,
             reserved: Reserved::new(),
@@ -69,6 +84,7 @@ impl Receivers {
             turn: None,
             woken: false,
             has_asked: false,
+            selection,
         };
         let old = self.table.insert(id, receiver);
         debug_assert!(old.is_none(), "receiver ids are never used again");
@@ -83,6 +99,7 @@ impl Receivers {
             self.turns.remove(&turn);
         }
         self.reserved -= receiver.reserved.len();
+        self.selecting -= usize::from(receiver.selection.is_some());
         Released {
             reserved: receiver.reserved.offsets().collect(),
             held: receiver.held,
@@ -100,9 +117,52 @@ impl Receivers {
         receivers.map(|(&id, receiver)| (id, receiver.credit + receiver.reserved.len() as u32))
     }
 
-    /// Whether something is reserved and not yet taken.
+    /// Whether something is reserved and not yet taken, or is still looked for.
     pub(crate) fn has_reserved(&self) -> bool {
-        self.reserved > 0
+        self.reserved > 0 || self.have_selectors() && self.looking().next().is_some()
+    }
+
+    /// Whether there are receivers that do not take every message.
+    pub(crate) fn have_selectors(&self) -> bool {
+        self.selecting > 0
+    }
+
+    /// The receivers with credit that have not looked at everything that is ready.
+    pub(crate) fn looking(&self) -> impl Iterator<Item = ReceiverId> {
+        let receivers = self.table.iter().filter(|(_, receiver)| {
+            let selection = receiver.selection.as_ref();
+            receiver.credit > 0 && selection.is_some_and(|selection| selection.is_behind())
+        });
+        receivers.map(|(&id, _)| id)
+    }
+
+    /// The receivers with credit, in the order in which they are served.
+    pub(crate) fn in_turn(&self) -> Vec<ReceiverId> {
+        self.turns.values().copied().collect()
+    }
+
+    /// What a receiver selects, until it is put back.
+    pub(crate) fn take_selection(&mut self, id: ReceiverId) -> Option<Box<Selection>> {
+        self.table.get_mut(&id)?.selection.take()
+    }
+
+    pub(crate) fn put_selection(&mut self, id: ReceiverId, selection: Box<Selection>) {
+        if let Some(receiver) = self.table.get_mut(&id) {
+            receiver.selection = Some(selection);
+        }
+    }
+
+    /// Whether a receiver has yet to look at what is ready.
+    pub(crate) fn is_looking(&self, id: ReceiverId) -> bool {
+        self.have_selectors() && self.looking().any(|looking| looking == id)
+    }
+
+    /// An entry is ready, which those who select have not seen as such.
+    pub(crate) fn note_ready(&mut self, offset: Offset) {
+        let receivers = self.table.values_mut();
+        for selection in receivers.filter_map(|receiver| receiver.selection.as_mut()) {
+            selection.note_ready(offset);
+        }
     }
 
     /// How many entries are reserved to this receiver.
@@ -142,6 +202,11 @@ impl Receivers {
         let first = turns.next()?;
         let other = turns.next().filter(|_| former == Some(first));
         let id = other.unwrap_or(first);
+        Some((id, self.reserve_in_turn(id, offset)?))
+    }
+
+    /// Assigns `offset` to a receiver with credit, whose turn is over by that; says whether it must be told.
+    pub(crate) fn reserve_in_turn(&mut self, id: ReceiverId, offset: Offset) -> Option<bool> {
         let wake = self.reserve_to(id, offset)?;
         if self.turns.len() > 1
             && let Some(receiver) = self.table.get_mut(&id)
@@ -150,7 +215,7 @@ impl Receivers {
             self.turns.remove(&turn);
             self.queue_up(id);
         }
-        Some((id, wake))
+        Some(wake)
     }
 
     /// Assigns `offset` to one receiver if it has credit; says whether it must be told.
@@ -164,10 +229,14 @@ impl Receivers {
         Some(!is_told)
     }
 
-    /// The receiver whose turn it is, this one left out.
+    /// The receiver whose turn it is, this one left out and those that do not take every message.
     pub(crate) fn waiting_beside(&self, id: ReceiverId) -> Option<ReceiverId> {
+        let takes_all = |id: &ReceiverId| {
+            let receiver = self.table.get(id);
+            receiver.is_some_and(|receiver| receiver.selection.is_none())
+        };
         let mut waiting = self.turns.values().copied();
-        waiting.find(|other| *other != id)
+        waiting.find(|other| *other != id && takes_all(other))
     }
 
     /// Whether this receiver is attached.
@@ -274,9 +343,15 @@ impl Receivers {
 }
 
 impl MessageStore {
-    /// Registers a receiver without credit.
-    pub(crate) fn attach(&mut self, id: ReceiverId, mode: ReceiveMode) {
-        self.receivers.add(id, mode);
+    /// Registers a receiver without credit, which takes what it selects, or every message.
+    pub(crate) fn attach(
+        &mut self,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        selector: Option<SqlFilter>,
+    ) {
+        let selection = selector.map(|selector| Box::new(Selection::new(selector)));
+        self.receivers.add(id, mode, selection);
     }
 
     /// Forgets a receiver: what was reserved to it is ready again. Returns what it has locked, where that is noted.
@@ -327,8 +402,10 @@ impl MessageStore {
 
 #[cfg(any(test, feature = "check"))]
 impl Receivers {
+    /// Whether a receiver waits that takes every message.
     pub(crate) fn has_credit(&self) -> bool {
-        !self.turns.is_empty()
+        let mut waiting = self.turns.values();
+        waiting.any(|id| self.table[id].selection.is_none())
     }
 
     pub(crate) fn check_invariants(&self, reserved: &BTreeMap<ReceiverId, Vec<Offset>>) {
@@ -375,108 +452,5 @@ impl Receivers {
                 .collect::<Vec<_>>()
         };
         self.table.iter().flat_map(each)
-    }
-}
-
-/// Room that is kept while nothing is there.
-const KEPT: usize = 1024;
-
-/// What is reserved to one receiver, in ascending order. Nearly all of it comes at the end and is taken from the front, and
-/// there is no more than the receiver has credit for.
-#[derive(Debug)]
-pub(crate) struct Reserved(VecDeque<Offset>);
-
-impl Reserved {
-    pub(crate) fn new() -> Self {
-        Self(VecDeque::new())
-    }
-
-    /// Inserts an offset that is not there.
-    pub(crate) fn insert(&mut self, offset: Offset) {
-        match self.last() {
-            Some(last) if last > offset => {
-                let place = self.0.partition_point(|other| *other < offset);
-                self.0.insert(place, offset);
-            }
-            _ => self.0.push_back(offset),
-        }
-    }
-
-    /// Says whether it was there.
-    pub(crate) fn remove(&mut self, offset: Offset) -> bool {
-        let place = self.0.binary_search(&offset);
-        let is_there = place.is_ok_and(|place| self.0.remove(place).is_some());
-        self.give_back();
-        is_there
-    }
-
-    pub(crate) fn pop_first(&mut self) -> Option<Offset> {
-        let first = self.0.pop_front();
-        self.give_back();
-        first
-    }
-
-    pub(crate) fn pop_last(&mut self) -> Option<Offset> {
-        let last = self.0.pop_back();
-        self.give_back();
-        last
-    }
-
-    pub(crate) fn first(&self) -> Option<Offset> {
-        self.0.front().copied()
-    }
-
-    pub(crate) fn last(&self) -> Option<Offset> {
-        self.0.back().copied()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
-        self.0.iter().copied()
-    }
-
-    /// Gives memory back that is for more than is usual, once nothing is left.
-    fn give_back(&mut self) {
-        if self.0.is_empty() && self.0.capacity() > KEPT {
-            self.0 = VecDeque::new();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn it_behaves_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
-            let mut reserved = Reserved::new();
-            let mut model = BTreeSet::new();
-            for (step, pick) in steps {
-                let offset = Offset(pick);
-                if step < 2 && model.insert(offset) {
-                    reserved.insert(offset);
-                } else if step == 2 {
-                    prop_assert_eq!(reserved.remove(offset), model.remove(&offset));
-                } else if step == 3 {
-                    prop_assert_eq!(reserved.pop_first(), model.pop_first());
-                } else if step == 4 {
-                    prop_assert_eq!(reserved.pop_last(), model.pop_last());
-                }
-                prop_assert!(reserved.offsets().eq(model.iter().copied()));
-                prop_assert_eq!(reserved.first(), model.first().copied());
-            }
-        }
     }
 }

@@ -38,6 +38,7 @@ impl Sample {
 
     pub(crate) fn properties(&self) -> Properties<'_> {
         let sections = Sections {
+            header: &[],
             annotations: &self.annotations,
             properties: &self.properties,
             application: &self.application,

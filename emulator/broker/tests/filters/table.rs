@@ -72,9 +72,43 @@ fn conditions_are_as_the_tables_say() {
     assert!(count >= 400, "the table has only {count} lines");
 }
 
+#[test]
+fn selectors_are_as_the_table_says_and_are_read_back_as_filters() {
+    let mut wrong = Vec::new();
+    for (number, columns) in lines("selectors.txt", 4) {
+        let [selector, notation, expected, _] = &columns[..] else {
+            unreachable!()
+        };
+        let sample = message::sample(notation);
+        let read = SqlFilter::selector(selector);
+        if let Ok(read) = &read
+            && let Err(error) = SqlFilter::parse(read.text(), Parameters::new())
+        {
+            wrong.push(format!(
+                "{number}: {selector} becomes {}: {error}",
+                read.text()
+            ));
+        }
+        let found = judged(read, &sample);
+        if !agrees(&found, expected) {
+            wrong.push(format!(
+                "{number}: {selector} | {notation}: {found}, not {expected}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn outcome(expression: &str, notation: &str) -> String {
     let sample = message::sample(notation);
-    let filter = match SqlFilter::parse(expression, sample.parameters.clone()) {
+    judged(
+        SqlFilter::parse(expression, sample.parameters.clone()),
+        &sample,
+    )
+}
+
+fn judged(read: Result<SqlFilter, SyntaxError>, sample: &message::Sample) -> String {
+    let filter = match read {
         Ok(filter) => filter,
         Err(error) => return format!("syntax {} {}", error.offset(), error.problem()),
     };

@@ -7,6 +7,7 @@ mod verbs;
 
 use std::time::Duration;
 
+use servicebus_broker::filter::SqlFilter;
 use servicebus_broker::{
     BrokerProperties, ClientId, Context, Counts, Delivery, Effect, Effects, Entity, EntityId,
     EntityKind, EntityPath, EventKind, Events, IdSource, Message, Outcome, PropertyChanges,
@@ -126,6 +127,22 @@ impl Bus {
         let id = ReceiverId(self.receivers);
         self.queue.attach_receiver(store, id, mode);
         Receiver { store, id }
+    }
+
+    /// A receiver of the queue that locks what a selector matches.
+    pub(crate) fn selecting(&mut self, selector: &str) -> Receiver {
+        self.receivers += 1;
+        let (store, id) = (SubQueue::Active, ReceiverId(self.receivers));
+        let selector = SqlFilter::selector(selector).unwrap();
+        let mode = ReceiveMode::PeekLock;
+        self.queue
+            .attach_selecting_receiver(store, id, mode, selector);
+        Receiver { store, id }
+    }
+
+    /// Whether nothing more can come to a receiver as things are.
+    pub(crate) fn is_drained(&self, receiver: Receiver) -> bool {
+        self.queue.is_drained(receiver.store, receiver.id)
     }
 
     /// A receiver of the queue that locks what it receives.

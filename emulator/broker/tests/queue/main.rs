@@ -14,6 +14,7 @@ mod locks;
 mod nothing_lost;
 mod partitions;
 mod scheduling;
+mod selecting;
 /// Message sessions (semantics §6; decisions D2, D10, D17, D27).
 mod sessions {
     mod accepting;

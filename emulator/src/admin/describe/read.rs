@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use servicebus_broker::{
-    Audience, EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType,
-    PropertyValue, Tier,
+    Audience, ClientAffinity, EntityDescription, EntityKind, EntityPath, EntityStatus, Property,
+    PropertyType, PropertyValue, Tier,
 };
 
 use super::super::refusal::ServiceError;
-use super::AUTHORIZATION_RULES;
 use super::authorization::{KeyGenerator, read_rules};
+use super::{AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
 
 /// Properties that clients do not write as they mean them.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
+const IS_CLIENT_AFFINE: &str = "IsClientAffine";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
 
 /// Sizes of entities in MiB that are sold: the first five in every tier, the rest in premium (service-bus-quotas).
@@ -47,6 +48,10 @@ pub(crate) fn read_entity(
             property.set(&mut entity, kept);
         }
         match fields.value(property)? {
+            Some(PropertyValue::Flag(true)) if property.name == IS_CLIENT_AFFINE => {
+                let client = fields.client(before, tier)?;
+                entity.client = Some(client.ok_or_else(|| unsupported(property.name))?);
+            }
             Some(PropertyValue::Flag(true)) if property.audience == Audience::Unsupported => {
                 return Err(unsupported(property.name));
             }
@@ -66,6 +71,10 @@ pub(crate) fn read_entity(
     {
         let is_partitioned = entity.enable_partitioning;
         entity.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
+    }
+    // Whose it is stays as it was, whatever is said.
+    if let Some(before) = before {
+        entity.client.clone_from(&before.client);
     }
     let before = current.map_or(&[][..], |current| {
         &current.admin_metadata.authorization_rules
@@ -203,6 +212,28 @@ impl<'a> Fields<'a> {
             let ticks = duration.subsec_nanos() / 100;
             Some(Duration::new(duration.as_secs(), ticks * 100))
         })
+    }
+
+    /// The client of JMS 2.0 that a subscription belongs to, where it belongs to one already or the tier knows such clients.
+    fn client(
+        &self,
+        before: Option<&EntityDescription>,
+        tier: Tier,
+    ) -> Result<Option<Box<ClientAffinity>>, ServiceError> {
+        if let Some(before) = before {
+            return Ok(before.client.clone());
+        }
+        let written = self.element.part(CLIENT_AFFINE_PROPERTIES);
+        let Some(element) = written.filter(|_| tier == Tier::Premium) else {
+            return Ok(None);
+        };
+        let fields = Fields { element };
+        Ok(Some(Box::new(ClientAffinity {
+            client_id: fields.text("ClientId").unwrap_or_default().into(),
+            is_durable: fields.flag("IsDurable")?.unwrap_or(true),
+            is_shared: fields.flag("IsShared")?.unwrap_or_default(),
+            selector: None,
+        })))
     }
 
     fn status(&self, name: &str) -> Result<Option<EntityStatus>, ServiceError> {

@@ -9,11 +9,15 @@ use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
 use super::authorization::write_rules;
 use super::read::{Wanted, target};
-use super::{AUTHORIZATION_RULES, COUNT_DETAILS, Part, description_root, parts};
+use super::{
+    AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES, COUNT_DETAILS, Part, description_root, parts,
+};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
 
+/// The version since which subscriptions of JMS are told of.
+const SINCE_2021: &str = "2021-05";
 /// The version since which filters of topics are counted.
 const SINCE_2024: &str = "2024-05";
 
@@ -98,6 +102,10 @@ impl View {
                     write_rules(&self.wanted.admin_metadata.authorization_rules, out);
                     continue;
                 }
+                Part::Other(CLIENT_AFFINE_PROPERTIES) => {
+                    self.write_client(query, out);
+                    continue;
+                }
                 Part::Other(COUNT_DETAILS) => {
                     self.write_counts(in_feed, out);
                     continue;
@@ -171,6 +179,21 @@ impl View {
             }
             _ => return None,
         })
+    }
+
+    /// Whose a subscription of JMS is, in the versions that show that it is one.
+    fn write_client(&self, query: &Query, out: &mut Writer) {
+        let Some(client) = self.wanted.entity.client.as_ref() else {
+            return;
+        };
+        if !query.speaks(SINCE_2021) {
+            return;
+        }
+        out.open(CLIENT_AFFINE_PROPERTIES, &[]);
+        out.element("ClientId", &client.client_id);
+        out.element("IsDurable", &client.is_durable.to_string());
+        out.element("IsShared", &client.is_shared.to_string());
+        out.close(CLIENT_AFFINE_PROPERTIES);
     }
 
     /// JavaScript needs exactly one attribute here, and prefixed children.

@@ -9,7 +9,7 @@ use super::peer::{Open, Peer};
 use servicebus_test_support::frame::DETACH;
 use servicebus_test_support::value::{composite, described_list, map, symbol, text, uint};
 
-/// The bytes of a client's identifier that a node is made for its link.
+/// The lifetime policy of nodes that go with their link.
 const DELETE_ON_CLOSE: u64 = 0x2b;
 
 /// An array of symbols.
@@ -84,6 +84,11 @@ impl Attach {
     /// A consumer of a queue.
     pub(crate) fn consumer(address: &str) -> Self {
         Self::receiver(address).with_source(address, false, &["queue"], &Value::Null)
+    }
+
+    /// A browser of a queue.
+    pub(crate) fn queue_browser(address: &str) -> Self {
+        Self::deleting(address).with_source_of(address, 0, "copy", &["queue"], &Value::Null)
     }
 
     /// A consumer of a topic under the name of a link.

@@ -98,7 +98,7 @@ impl Entity {
             }
             _ => return Err(AcceptSessionError::Locked(name.clone())),
         };
-        store.attach(id, mode);
+        store.attach(id, mode, None);
         let lock = SessionLock {
             receiver: id,
             client: cx.client,
@@ -127,7 +127,7 @@ impl Entity {
         mode: ReceiveMode,
         access: SessionAccess,
     ) {
-        self.active.attach(id, mode);
+        self.active.attach(id, mode, None);
         self.active.wake(id);
         if let Some(sessions) = self.active.sessions_mut() {
             sessions.wait(id, cx.client, access == SessionAccess::Exclusive);

@@ -12,6 +12,7 @@ use super::send::milliseconds;
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::event::EventKind;
+use crate::filter::SqlFilter;
 use crate::ids::{LockNonce, LockToken, Offset, ReceiverId, SequenceNumber, SessionName, SubQueue};
 use crate::message::{BrokerProperties, Message};
 use crate::policy::StorePolicy;
@@ -47,7 +48,19 @@ pub struct DeliveryView<'a> {
 impl Entity {
     /// Registers a receiver without credit.
     pub fn attach_receiver(&mut self, kind: SubQueue, id: ReceiverId, mode: ReceiveMode) {
-        self.store_mut(kind).attach(id, mode);
+        self.store_mut(kind).attach(id, mode, None);
+    }
+
+    /// Registers a receiver without credit that passes over what a selector does not match. Not where messages are received
+    /// by session.
+    pub fn attach_selecting_receiver(
+        &mut self,
+        kind: SubQueue,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        selector: SqlFilter,
+    ) {
+        self.store_mut(kind).attach(id, mode, Some(selector));
     }
 
     /// Says how many messages a receiver can take from now on, those reserved to it included.
@@ -75,6 +88,13 @@ impl Entity {
     /// How many messages are reserved to a receiver and wait to be taken.
     pub fn reserved(&self, kind: SubQueue, id: ReceiverId) -> usize {
         self.store(kind).receivers().reserved_to(id)
+    }
+
+    /// Whether nothing more can come to a receiver as things are: nothing is reserved to it, and it has looked at everything
+    /// that is ready.
+    pub fn is_drained(&self, kind: SubQueue, id: ReceiverId) -> bool {
+        let receivers = self.store(kind).receivers();
+        receivers.reserved_to(id) == 0 && !receivers.is_looking(id)
     }
 
     /// Forgets a receiver. What was reserved to it is ready again as if nothing had been; what it has locked

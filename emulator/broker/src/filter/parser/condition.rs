@@ -3,7 +3,7 @@
 use super::super::ast::{Comparison, Condition, Expression, Like};
 use super::super::error::Problem;
 use super::super::like;
-use super::super::token::{Keyword, Token};
+use super::super::token::{Dialect, Keyword, Token};
 use super::super::value::Value;
 use super::{Node, Parsed, Parser};
 
@@ -76,6 +76,13 @@ impl Parser<'_> {
                 right,
             }));
         }
+        if let Some(negated) = self.take_between() {
+            let condition = self.between(left)?;
+            return Ok(Node::Condition(match negated {
+                true => Condition::Not(Box::new(condition)),
+                false => condition,
+            }));
+        }
         let condition = match self.peek() {
             Token::Keyword(Keyword::Is) => self.null_test(left)?,
             Token::Keyword(Keyword::In) => self.list(left, false)?,
@@ -97,6 +104,43 @@ impl Parser<'_> {
             _ => return Ok(Node::Expression(left)),
         };
         Ok(Node::Condition(condition))
+    }
+
+    /// Steps over `BETWEEN` or `NOT BETWEEN`, which selectors have; says whether it is negated.
+    fn take_between(&mut self) -> Option<bool> {
+        let is_between = |token: Option<&Token<'_>>| matches!(token, Some(Token::Name(name)) if name.eq_ignore_ascii_case("BETWEEN"));
+        if self.dialect != Dialect::Selector {
+            return None;
+        }
+        if is_between(Some(self.peek())) {
+            self.advance();
+            return Some(false);
+        }
+        let is_negated = self.peek() == &Token::Keyword(Keyword::Not);
+        if !is_negated || !is_between(self.peek_second()) {
+            return None;
+        }
+        self.advance();
+        self.advance();
+        Some(true)
+    }
+
+    /// `low AND high`, of which the language of the service makes two comparisons.
+    fn between(&mut self, left: Expression) -> Parsed<Condition> {
+        let low = self.expression()?;
+        if !self.take_keyword(Keyword::And) {
+            return self.expected("AND and the upper bound of BETWEEN");
+        }
+        let high = self.expression()?;
+        let compare = |operator, right| Condition::Compare {
+            operator,
+            left: left.clone(),
+            right,
+        };
+        Ok(Condition::And(vec![
+            compare(Comparison::GreaterOrEqual, low),
+            compare(Comparison::LessOrEqual, high),
+        ]))
     }
 
     fn null_test(&mut self, left: Expression) -> Parsed<Condition> {
@@ -161,6 +205,14 @@ impl Parser<'_> {
     fn need_condition(&self, node: Node) -> Parsed<Condition> {
         match node {
             Node::Condition(condition) => Ok(condition),
+            // In a selector a property is a condition, which holds where it is true.
+            Node::Expression(
+                left @ (Expression::Property(_) | Expression::Constant(Value::Bool(_))),
+            ) if self.dialect == Dialect::Selector => Ok(Condition::Compare {
+                operator: Comparison::Equal,
+                left,
+                right: Expression::Constant(Value::Bool(true)),
+            }),
             Node::Expression(_) => self.expected(COMPARISON),
         }
     }

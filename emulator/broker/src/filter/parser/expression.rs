@@ -2,7 +2,7 @@
 
 use super::super::ast::{Arithmetic, Expression, Sign};
 use super::super::error::Problem;
-use super::super::token::{Keyword, Token};
+use super::super::token::{Dialect, Keyword, Token};
 use super::super::value::Value;
 use super::{Node, Parsed, Parser};
 
@@ -155,9 +155,9 @@ impl Parser<'_> {
             found: sign.chars().chain(digits.chars().take(40)).collect(),
         };
         let value = match *self.peek() {
-            Token::Integer(digits) => match format!("{sign}{digits}").parse() {
-                Ok(number) => Value::Signed(number),
-                Err(_) => return self.fail(too_large("64 bits", digits)),
+            Token::Integer(digits) => match whole(sign, digits, self.dialect) {
+                Some(number) => Value::Signed(number),
+                None => return self.fail(too_large("64 bits", digits)),
             },
             Token::Decimal(digits) => match format!("{sign}{digits}").parse::<f64>() {
                 Ok(number) if number.is_finite() => Value::Float(number),
@@ -168,6 +168,16 @@ impl Parser<'_> {
         self.advance();
         Ok(Some(Expression::Constant(value)))
     }
+}
+
+/// A whole number; in a selector of the base that Java gives it.
+fn whole(sign: &str, digits: &str, dialect: Dialect) -> Option<i64> {
+    let (digits, radix) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', _, ..] if dialect == Dialect::Selector => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    i64::from_str_radix(&format!("{sign}{digits}"), radix).ok()
 }
 
 fn need_expression(node: Node, offset: usize) -> Parsed<Expression> {

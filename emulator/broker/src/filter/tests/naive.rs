@@ -126,7 +126,7 @@ fn is_like(text: &[char], pattern: &[char], escape: Option<char>) -> bool {
 fn find(property: &Property, message: &Message) -> Option<Value<'static>> {
     match property {
         Property::System(SystemProperty::Size) => Some(Value::Signed(0)),
-        Property::System(_) => None,
+        Property::System(_) | Property::Jms(_) => None,
         Property::User(name) => named(name.as_str(), message),
     }
 }

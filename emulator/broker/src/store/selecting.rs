@@ -1,0 +1,184 @@
+//! Receivers that select: each passes over what its selector does not match, and keeps the order of what it does.
+//!
+//! A receiver looks at each message once: at those behind the last that it has seen, and at those before it that were given
+//! back meanwhile. One operation looks at a bounded number; where that was not enough, the receiver is told that it has
+//! something to take, and its next operation goes on.
+
+use std::collections::BTreeSet;
+
+use super::MessageStore;
+use crate::context::{Context, Effect};
+use crate::filter::{SqlFilter, System, Truth};
+use crate::ids::{IdSource, Offset, ReceiverId};
+
+/// Messages that one operation looks at for all receivers together.
+const LOOKS: usize = 1024;
+/// Messages given back that are remembered one by one; beyond, all are looked at again.
+const REMEMBERED: usize = 1024;
+
+/// What a receiver selects, and how far it has looked.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    selector: SqlFilter,
+    /// The first that it has not looked at.
+    from: Offset,
+    /// Those before that which became ready since.
+    returned: BTreeSet<Offset>,
+    /// Whether more is ready than it has looked at.
+    is_behind: bool,
+}
+
+impl Selection {
+    pub(crate) fn new(selector: SqlFilter) -> Self {
+        Self {
+            selector,
+            from: Offset(0),
+            returned: BTreeSet::new(),
+            is_behind: false,
+        }
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    pub(crate) fn note_ready(&mut self, offset: Offset) {
+        if offset >= self.from {
+            return;
+        }
+        self.returned.insert(offset);
+        if self.returned.len() > REMEMBERED {
+            self.from = self.returned.pop_first().unwrap_or(offset);
+            self.returned.clear();
+        }
+    }
+
+    /// The next that it has to look at, which from now on it has.
+    fn step(&mut self, store: &MessageStore) -> Option<Offset> {
+        while let Some(offset) = self.returned.pop_first() {
+            if store.is_ready(offset) {
+                return Some(offset);
+            }
+        }
+        let next = store.ready.of_from((), self.from).next();
+        self.from = next.map_or(store.next, |next| Offset(next.0 + 1));
+        next
+    }
+
+    /// The next that it selects of those that it has to look at, as far as it may.
+    fn find(
+        &mut self,
+        store: &MessageStore,
+        looks: &mut usize,
+        ids: &mut dyn IdSource,
+    ) -> Option<Offset> {
+        while *looks > 0 {
+            let Some(offset) = self.step(store) else {
+                self.is_behind = false;
+                return None;
+            };
+            *looks -= 1;
+            if self.selects(store, offset, ids) {
+                return Some(offset);
+            }
+        }
+        self.is_behind = true;
+        None
+    }
+
+    fn selects(&self, store: &MessageStore, offset: Offset, ids: &mut dyn IdSource) -> bool {
+        let Some(entry) = store.get(offset) else {
+            return false;
+        };
+        let message = entry.message();
+        let properties = message.filter_view(&System {
+            sequence_number: Some(entry.number(offset)),
+            enqueued_sequence_number: Some(entry.enqueued_number()),
+            enqueued_at: Some(entry.enqueued_at()),
+            expires_at: entry.expires_at(),
+            delivery_count: entry.delivery_count(),
+            size: message.size(),
+            force_persistence: true,
+            dead_letter_source: message.dead_letter_source(),
+            ..System::default()
+        });
+        // What was accepted decodes.
+        properties
+            .is_ok_and(|properties| self.selector.evaluate(&properties, ids) == Ok(Truth::True))
+    }
+}
+
+impl MessageStore {
+    /// Hands ready entries to waiting receivers, of which some select.
+    pub(crate) fn serve_selecting(&mut self, cx: &mut Context<'_>) {
+        let mut looks = LOOKS;
+        while let Some((receiver, offset)) = self.next_selected(&mut looks, cx.ids) {
+            let Some(wake) = self.receivers.reserve_in_turn(receiver, offset) else {
+                return;
+            };
+            self.reserve_to(receiver, offset);
+            if wake {
+                cx.effects.push(Effect::Wake(receiver));
+            }
+        }
+        let looking: Vec<_> = self.receivers.looking().collect();
+        for receiver in looking {
+            if self.receivers.wake(receiver) {
+                cx.effects.push(Effect::Wake(receiver));
+            }
+        }
+    }
+
+    /// The first receiver by turn that has something to take, and what.
+    fn next_selected(
+        &mut self,
+        looks: &mut usize,
+        ids: &mut dyn IdSource,
+    ) -> Option<(ReceiverId, Offset)> {
+        let waiting = self.receivers.in_turn();
+        let found = waiting.iter().find_map(|&receiver| {
+            let offset = self.find_for(receiver, looks, ids)?;
+            Some((receiver, offset))
+        });
+        let (receiver, offset) = found?;
+        let returned = self.returned.as_deref();
+        let former = returned.and_then(|returned| returned.get(&offset));
+        if former != Some(&receiver) {
+            return Some((receiver, offset));
+        }
+        // Whose lock ended gets it again only where nobody else would have it (spec/observed.md 17).
+        let others = waiting.into_iter().filter(|other| *other != receiver);
+        let takes = |other: &ReceiverId| self.takes(*other, offset, ids);
+        let other = { others }.find(takes);
+        Some((other.unwrap_or(receiver), offset))
+    }
+
+    /// The next that a receiver takes.
+    fn find_for(
+        &mut self,
+        receiver: ReceiverId,
+        looks: &mut usize,
+        ids: &mut dyn IdSource,
+    ) -> Option<Offset> {
+        let Some(mut selection) = self.receivers.take_selection(receiver) else {
+            return self.ready.first().map(|((), offset)| offset);
+        };
+        let found = selection.find(self, looks, ids);
+        self.receivers.put_selection(receiver, selection);
+        found
+    }
+
+    /// Whether a receiver would take an entry.
+    fn takes(&mut self, receiver: ReceiverId, offset: Offset, ids: &mut dyn IdSource) -> bool {
+        let Some(selection) = self.receivers.take_selection(receiver) else {
+            return true;
+        };
+        let takes = selection.selects(self, offset, ids);
+        self.receivers.put_selection(receiver, selection);
+        takes
+    }
+
+    fn is_ready(&self, offset: Offset) -> bool {
+        self.ready.of_from((), offset).next() == Some(offset)
+    }
+}

@@ -1,0 +1,60 @@
+//! What is ready goes to those who wait for it.
+
+use super::{MessageStore, State};
+use crate::context::{Context, Effect};
+use crate::ids::{EntityPath, ReceiverId};
+
+impl MessageStore {
+    /// Hands ready entries to waiting receivers, and asks for what must be carried elsewhere from this entity.
+    pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
+        self.reserve(cx);
+        if self.must_announce() {
+            let forward = Effect::Forward(path.clone(), self.policy.kind());
+            cx.effects.push(forward);
+        }
+    }
+
+    /// Hands ready entries to waiting receivers, in order of arrival on both sides.
+    fn reserve(&mut self, cx: &mut Context<'_>) {
+        if !self.policy.serves() {
+            return;
+        }
+        if self.sessions.is_some() {
+            self.serve_sessions(cx);
+            return;
+        }
+        if self.receivers.have_selectors() {
+            self.serve_selecting(cx);
+            return;
+        }
+        while let Some(((), offset)) = self.ready.first() {
+            let returned = self.returned.as_deref();
+            let former = returned.and_then(|returned| returned.get(&offset).copied());
+            let Some((receiver, wake)) = self.receivers.reserve_next(offset, former) else {
+                return;
+            };
+            self.reserve_to(receiver, offset);
+            if wake {
+                cx.effects.push(Effect::Wake(receiver));
+            }
+        }
+    }
+
+    /// Reserves the first entry that is reserved to a receiver to another one that waits; says whether one does.
+    pub(crate) fn reassign(&mut self, cx: &mut Context<'_>, id: ReceiverId) -> bool {
+        let other = self.receivers.waiting_beside(id);
+        let first = self.receivers.first_reserved(id);
+        let (Some(other), Some((offset, _))) = (other, first) else {
+            return false;
+        };
+        self.receivers.unreserve(id, offset);
+        let is_told = self.receivers.reserve_to(other, offset) == Some(false);
+        if let Some(entry) = self.entries.get_mut(offset) {
+            entry.state = State::Reserved(other);
+        }
+        if !is_told {
+            cx.effects.push(Effect::Wake(other));
+        }
+        true
+    }
+}

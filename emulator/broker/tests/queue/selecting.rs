@@ -1,0 +1,127 @@
+//! Receivers that select pass over what they do not, and keep the order of what they do (JMS 2.0, 3.8.1).
+
+use servicebus_broker::filter::Value;
+
+use crate::bus::{Bus, bus, ids, message, secs};
+
+impl Bus {
+    /// Messages with their numbers as property `n` and as ids.
+    fn send_numbered(&mut self, numbers: std::ops::Range<i64>) {
+        for number in numbers {
+            let numbered = message(&number.to_string()).property("n", &Value::Signed(number));
+            self.post(&numbered).unwrap();
+        }
+    }
+}
+
+#[test]
+fn it_takes_what_it_selects_in_order_and_leaves_the_rest() {
+    let mut bus = bus();
+    let even = bus.selecting("n / 2 * 2 = n");
+    bus.send_numbered(0..4);
+    bus.credit(even, 10);
+    bus.send_numbered(4..8);
+    assert_eq!(ids(&bus.take(even)), ["0", "2", "4", "6"]);
+    assert!(bus.is_drained(even));
+    let all = bus.receiver_with_credit(10);
+    assert_eq!(ids(&bus.take(all)), ["1", "3", "5", "7"]);
+}
+
+#[test]
+fn each_has_its_own_and_they_take_turns_for_what_both_select() {
+    let mut bus = bus();
+    let low = bus.selecting("n < 6");
+    let high = bus.selecting("n >= 4");
+    let all = bus.receiver();
+    for receiver in [low, high] {
+        bus.credit(receiver, 10);
+    }
+    bus.send_numbered(0..8);
+    let (low, high) = (ids(&bus.take(low)), ids(&bus.take(high)));
+    assert_eq!((low.len(), high.len()), (5, 3), "{low:?} {high:?}");
+    bus.credit(all, 10);
+    assert!(bus.take(all).is_empty());
+}
+
+#[test]
+fn what_was_given_back_is_looked_at_again() {
+    let mut bus = bus();
+    bus.send_numbered(0..3);
+    let all = bus.receiver_with_credit(3);
+    let taken = bus.take(all);
+    let second = bus.selecting("n = 1");
+    bus.credit(second, 5);
+    assert!(bus.take(second).is_empty());
+    for delivery in &taken {
+        bus.release(delivery).unwrap();
+    }
+    assert_eq!(ids(&bus.take(second)), ["1"]);
+    // Nobody else is there who would have it.
+    let again = bus.selecting("n = 2");
+    bus.credit(again, 1);
+    let delivery = bus.receive_one(again);
+    bus.credit(again, 1);
+    bus.abandon(&delivery).unwrap();
+    assert_eq!(ids(&bus.take(again)), ["2"]);
+}
+
+#[test]
+fn whose_lock_ended_is_served_last_of_those_who_select_it() {
+    let mut bus = bus();
+    let first = bus.selecting("n = 0");
+    bus.credit(first, 1);
+    bus.send_numbered(0..1);
+    assert_eq!(ids(&bus.take(first)), ["0"]);
+    let other = bus.selecting("n > 5");
+    let second = bus.selecting("n = 0");
+    for receiver in [first, other, second] {
+        bus.credit(receiver, 5);
+    }
+    bus.advance(secs(60));
+    assert!(bus.take(first).is_empty());
+    assert!(bus.take(other).is_empty());
+    assert_eq!(ids(&bus.take(second)), ["0"]);
+}
+
+#[test]
+fn one_operation_looks_at_a_bounded_number_and_the_next_goes_on() {
+    let mut bus = bus();
+    bus.send_numbered(0..5_000);
+    let last = bus.selecting("n = 4999");
+    bus.credit(last, 1);
+    assert!(!bus.is_drained(last), "it has not seen all of them");
+    assert_eq!(bus.reserved(last), 0);
+    let mut operations = 0;
+    let taken = loop {
+        let taken = bus.take(last);
+        if !taken.is_empty() {
+            break taken;
+        }
+        operations += 1;
+        assert!(!bus.is_drained(last) || bus.reserved(last) > 0);
+    };
+    assert_eq!(ids(&taken), ["4999"]);
+    assert!((3..=5).contains(&operations), "{operations}");
+}
+
+#[test]
+fn many_that_come_back_are_all_seen_again() {
+    let mut bus = bus();
+    bus.send_numbered(0..3_000);
+    let all = bus.receiver_with_credit(3_000);
+    let mut taken = Vec::new();
+    while taken.len() < 3_000 {
+        taken.extend(bus.take(all));
+    }
+    let last = bus.selecting("n = 0 OR n = 2999");
+    bus.credit(last, 5);
+    for delivery in taken.iter().rev() {
+        bus.release(delivery).unwrap();
+    }
+    let mut found = Vec::new();
+    while !bus.is_drained(last) {
+        found.extend(ids(&bus.take(last)));
+    }
+    found.sort();
+    assert_eq!(found, ["0", "2999"]);
+}

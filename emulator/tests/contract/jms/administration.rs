@@ -1,0 +1,50 @@
+//! The administration API tells whose a subscription of JMS is.
+
+use crate::support::*;
+
+const PATH: &str = "/t/Subscriptions/a$c$D?api-version=2021-05";
+
+#[test]
+fn it_shows_the_client_and_keeps_it() {
+    let (bus, admin) = Bus::premium(&[]).with_admin();
+    let mut peer = bus.jms("c");
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &["shared"]));
+    peer.leave(&own);
+    let shown = admin.get(PATH).expect(200);
+    for (name, value) in [
+        ("IsClientAffine", "true"),
+        ("ClientId", "c"),
+        ("IsDurable", "true"),
+        ("IsShared", "true"),
+    ] {
+        assert_eq!(shown.value(name), value, "{name}");
+    }
+    // What a client that does not know of it sends back.
+    let changed = subscription("<MaxDeliveryCount>3</MaxDeliveryCount>");
+    let changed = admin.change(PATH, &changed).expect(200);
+    assert_eq!(changed.value("ClientId"), "c");
+    assert_eq!(changed.value("MaxDeliveryCount"), "3");
+    let again = peer.attached(&Attach::subscriber("a", "t", true, &["shared"]));
+    peer.leave(&again);
+    admin.delete(PATH).expect(200);
+    let refusal = peer.refused(&Attach::unsubscriber("a", &[]));
+    assert_eq!(refusal.condition, "amqp:not-found");
+}
+
+#[test]
+fn one_may_be_made_for_a_client_that_only_listens() {
+    let (bus, admin) = Bus::premium(&[]).with_admin();
+    admin.create("/t", &topic_entry(""));
+    let client = "<IsClientAffine>true</IsClientAffine><ClientAffineProperties><ClientId>c</ClientId>\
+        <IsDurable>true</IsDurable><IsShared>false</IsShared></ClientAffineProperties>";
+    admin.create(PATH, &subscription(client));
+    assert_eq!(admin.get(PATH).expect(200).value("ClientId"), "c");
+    let mut peer = bus.jms("c");
+    peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    assert_eq!(bus.subscriptions_of("t"), ["a$c$D"]);
+    let refusal = admin.put(
+        "/t/Subscriptions/other",
+        &subscription("<IsClientAffine>true</IsClientAffine>"),
+    );
+    assert_contains(refusal.refusal(400), "IsClientAffine");
+}

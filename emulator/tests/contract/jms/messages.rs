@@ -1,0 +1,106 @@
+//! Messages as qpid-jms sends, selects and settles them.
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+#[test]
+fn a_delivery_delay_schedules_the_message() {
+    let bus = Bus::premium(&["q"]);
+    bus.http.freeze();
+    let mut peer = bus.jms("c");
+    let sender = peer.attached(&Attach::producer("q", "queue"));
+    let receiver = peer.attached(&Attach::consumer("q"));
+    let due = client_now() + 60_000;
+    let delayed = Message::new("later").annotation("x-opt-delivery-time", long(due));
+    peer.send(&sender, &delayed);
+    let past = Message::new("now").annotation("x-opt-delivery-time", long(1_000_000_000_000));
+    peer.send(&sender, &past);
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.id(), "now");
+    peer.complete(&delivery);
+    assert_eq!(bus.http.counts("q")["scheduled"], 1);
+    bus.http.advance(120.0);
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.id(), "later");
+    // In the client's time, like any instant: the clock of the namespace is two minutes ahead by now (decision D20).
+    let Value::Long(shown) = delivery.message.annotation("x-opt-delivery-time") else {
+        panic!("{:?}", delivery.message);
+    };
+    assert!((shown - (due - 120_000)).abs() < 60_000, "{shown}, {due}");
+}
+
+#[test]
+fn selectors_see_header_and_properties() {
+    let bus = Bus::premium(&["q"]);
+    let mut peer = bus.jms("c");
+    let sender = peer.attached(&Attach::producer("q", "queue"));
+    let header = |durable: bool, priority: u8| {
+        section(0x70, &list([Value::Bool(durable), Value::Ubyte(priority)]))
+    };
+    for (id, durable, priority) in [("a", true, 9), ("b", false, 1)] {
+        let message = [header(durable, priority), Message::new(id).encode()].concat();
+        let sent = peer.transfer(&sender, 0, false, &message);
+        assert_eq!(peer.outcome(&sender, sent), Ok(()));
+    }
+    for (name, selector, expected) in [
+        ("1", "JMSPriority > 4", "a"),
+        ("2", "JMSPriority <= 4", "b"),
+        ("3", "JMSDeliveryMode = 'PERSISTENT'", "a"),
+        ("4", "JMSDeliveryMode = 'NON_PERSISTENT'", "b"),
+        ("5", "JMSMessageID = 'b'", "b"),
+    ] {
+        let browser = Attach::queue_browser("q").selecting(selector).named(name);
+        let browser = peer.attached(&browser);
+        assert_eq!(peer.drain_ids(&browser, 10), [expected], "{selector}");
+    }
+}
+
+#[test]
+fn a_rollback_gives_back_what_was_received_and_takes_back_what_was_sent() {
+    let bus = Bus::premium(&["q", "r"]);
+    let mut peer = bus.jms("c");
+    bus.client().send_to("q", &Message::new("one"));
+    let coordinator = peer.attached(&Attach::coordinator());
+    let receiver = peer.attached(&Attach::consumer("q"));
+    let sender = peer.attached(&Attach::producer("r", "queue"));
+    for round in 0..3 {
+        let transaction = peer.declare(&coordinator);
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.id(), "one");
+        let state = in_transaction(&transaction, accepted());
+        peer.dispose(delivery.channel, delivery.id, delivery.id, true, state);
+        let sent = Message::new(&round.to_string());
+        peer.send_in(&sender, &transaction, &sent)
+            .expect("it is sent");
+        match round {
+            2 => peer
+                .commit(&coordinator, &transaction)
+                .expect("it is committed"),
+            _ => peer.roll_back(&coordinator, &transaction),
+        }
+    }
+    assert_eq!(bus.http.counts("q")["active"], 0);
+    let last = peer.attached(&Attach::consumer("r"));
+    assert_eq!(peer.drain_ids(&last, 10), ["2"]);
+}
+
+#[test]
+fn a_consumer_may_go_on_another_connection_where_the_first_was_cut() {
+    let bus = Bus::premium(&[]);
+    let mut peer = bus.jms("c");
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    bus.client().send_to("t", &Message::new("one"));
+    assert_eq!(peer.receive_one(&own).id(), "one");
+    drop(peer);
+    let mut again = bus.jms("c");
+    // The socket of the first may not be closed yet.
+    let own = eventually("the first consumer goes", || {
+        again.attach(&Attach::subscriber("a", "t", true, &[])).ok()
+    });
+    // Its lock is not given back with its link (decision D2).
+    bus.http.advance(61.0);
+    let delivery = again.receive_one(&own);
+    assert_eq!(delivery.id(), "one");
+    again.complete(&delivery);
+}

@@ -1,0 +1,145 @@
+//! Selectors of subscriptions, of consumers of queues, and of browsers.
+
+use crate::support::*;
+
+const ARGUMENT: &str = "com.microsoft:argument-error";
+
+fn bus() -> Bus {
+    let bus = Bus::premium(&["q"]);
+    bus.http.request("PUT", "~/topics/t", Some("{}")).ok();
+    bus
+}
+
+/// Sends messages whose ids are also their subjects and their property `n`.
+fn send_all(peer: &mut Peer, address: &str, numbers: &[i64]) {
+    let sender = peer
+        .attached(&Attach::sender(address).named(&format!("to-{address}-{}", peer.next_handle)));
+    for number in numbers {
+        let message = Message::new(&number.to_string())
+            .application("n", long(*number))
+            .property(3, text(&number.to_string()));
+        peer.send(&sender, &message);
+    }
+}
+
+#[test]
+fn a_subscription_gets_what_its_selector_matches() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let own =
+        Attach::subscriber("a", "t", true, &[]).selecting("n BETWEEN 2 AND 3 OR JMSType = '5'");
+    let own = peer.attached(&own);
+    send_all(&mut bus.client(), "t", &[1, 2, 3, 4, 5]);
+    assert_eq!(peer.drain_ids(&own, 10), ["2", "3", "5"]);
+    let shown = bus.http.get("~/subscriptions/t/Subscriptions/a$c$D").ok();
+    let filter = &shown["rules"][0]["SqlFilter"]["SqlExpression"];
+    assert_eq!(filter, "(n >= 2 AND n <= 3) OR sys.Label = '5'");
+}
+
+#[test]
+fn another_selector_makes_an_unused_subscription_anew() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let with = |selector: &str| Attach::subscriber("a", "t", true, &[]).selecting(selector);
+    let first = peer.attached(&with("n = 1"));
+    send_all(&mut bus.client(), "t", &[1, 2]);
+    let mut other = bus.jms("c");
+    assert_eq!(
+        other.refused(&with("n = 2")).condition,
+        "amqp:resource-locked"
+    );
+    peer.leave(&first);
+    let again = peer.attached(&with("n = 1"));
+    assert_eq!(peer.drain_ids(&again, 10), ["1"]);
+    peer.leave(&again);
+    let second = peer.attached(&with("n = 2"));
+    assert_eq!(peer.drain_ids(&second, 10), [""; 0]);
+    send_all(&mut bus.client(), "t", &[1, 2, 3]);
+    assert_eq!(peer.drain_ids(&second, 10), ["2"]);
+    // Who shares a volatile one must want the same.
+    let shared = Attach::subscriber("s|volatile1", "t", false, &["shared"]);
+    peer.attached(&shared.clone().selecting("n = 1"));
+    let refusal = other.refused(&shared.selecting("n = 2"));
+    assert_eq!(refusal.condition, "amqp:resource-locked");
+}
+
+#[test]
+fn a_consumer_of_a_queue_passes_over_the_rest() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let odd = peer.attached(
+        &Attach::consumer("q")
+            .selecting("n - n / 2 * 2 = 1")
+            .named("odd"),
+    );
+    peer.credit(&odd, 10);
+    send_all(&mut peer, "q", &[1, 2, 3, 4, 5]);
+    for id in ["1", "3", "5"] {
+        let delivery = peer.receive(&odd);
+        assert_eq!(delivery.id(), id);
+        peer.complete(&delivery);
+    }
+    let all = peer.attached(&Attach::consumer("q").named("all"));
+    assert_eq!(peer.drain_ids(&all, 10), ["2", "4"]);
+}
+
+#[test]
+fn a_drain_is_answered_when_all_of_a_long_queue_was_looked_at() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let numbers: Vec<i64> = (0..3000).collect();
+    send_all(&mut peer, "q", &numbers);
+    let last = peer.attached(&Attach::consumer("q").selecting("n = 2999").named("last"));
+    assert_eq!(peer.drain_ids(&last, 5), ["2999"]);
+    let none = peer.attached(&Attach::consumer("q").selecting("n = -1").named("none"));
+    assert_eq!(peer.drain_ids(&none, 5), [""; 0]);
+    assert_eq!(bus.http.counts("q")["active"], 3000);
+}
+
+#[test]
+fn a_browser_shows_what_its_selector_matches() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    send_all(&mut peer, "q", &(0..200).collect::<Vec<_>>());
+    let some = peer.attached(
+        &Attach::queue_browser("q")
+            .selecting("n >= 195")
+            .named("some"),
+    );
+    assert_eq!(peer.drain_ids(&some, 3), ["195", "196", "197"]);
+    assert_eq!(peer.drain_ids(&some, 10), ["198", "199"]);
+    let all = peer.attached(&Attach::queue_browser("q").named("all"));
+    assert_eq!(peer.drain_ids(&all, 1000).len(), 200);
+    assert_eq!(bus.http.held("q"), (200, 0));
+}
+
+#[test]
+fn what_is_no_selector_is_refused_with_its_place() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    for (selector, words) in [
+        ("n >", "column 4: expected a value"),
+        ("unknown(n) = 1", "found 'unknown'"),
+        ("n BETWEEN 1", "expected AND and the upper bound of BETWEEN"),
+        ("n = 'x", "expected a closing '"),
+        (&"(".repeat(100), "levels of nesting"),
+        (
+            &format!("n = '{}'", "x".repeat(2000)),
+            "at most 1024 characters",
+        ),
+    ] {
+        for attach in [
+            Attach::consumer("q"),
+            Attach::queue_browser("q").named("browser"),
+            Attach::subscriber("a", "t", true, &[]),
+        ] {
+            let refusal = peer.refused(&attach.selecting(selector));
+            assert_eq!(refusal.condition, ARGUMENT, "{selector}");
+            assert_contains(&refusal.text, words);
+        }
+    }
+    assert_eq!(bus.subscriptions_of("t"), [""; 0]);
+    let all = peer.attached(&Attach::consumer("q").selecting("  "));
+    send_all(&mut peer, "q", &[1]);
+    assert_eq!(peer.drain_ids(&all, 10), ["1"]);
+}
