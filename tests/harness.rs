@@ -18,6 +18,7 @@ mod faults;
 mod fixture;
 mod handles;
 mod health;
+mod inspector;
 mod isolation;
 mod keep;
 mod leaks;

@@ -1,16 +1,14 @@
-//! Compresses the files of the page, and makes the table of them.
+//! Makes the tables of the page's files: as they are sent, packed by the feature `gzip`, and as text.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let package = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
     println!("cargo::rerun-if-changed=page");
     let mut names = Vec::new();
     for directory in ["page", "page/vendor"] {
@@ -22,29 +20,52 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     names.sort();
-    let mut table = String::from("&[\n");
+    let (mut assets, mut sources) = (String::from("&[\n"), String::from("&[\n"));
     for (index, path) in names.iter().enumerate() {
         let content = fs::read(path)?;
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(&content)?;
-        let file = out.join(format!("{index}.gz"));
-        fs::write(&file, encoder.finish()?)?;
+        let file = out.join(index.to_string());
+        fs::write(&file, sent(content)?)?;
         let name = path
             .strip_prefix("page")?
             .to_string_lossy()
             .replace('\\', "/");
         writeln!(
-            table,
-            "Asset {{ path: {name:?}, media_type: {:?}, etag: \"\\\"{:016x}\\\"\", gzip: include_bytes!({file:?}) }},",
+            assets,
+            "Asset {{ path: {name:?}, media_type: {:?}, etag: \"\\\"{:016x}\\\"\", content: include_bytes!({file:?}) }},",
             media_type(path),
             hasher.finish(),
         )?;
+        writeln!(
+            sources,
+            "({name:?}, include_str!({:?})),",
+            package.join(path)
+        )?;
     }
-    table.push(']');
-    fs::write(out.join("assets.rs"), table)?;
+    for (name, mut table) in [("assets.rs", assets), ("sources.rs", sources)] {
+        table.push(']');
+        fs::write(out.join(name), table)?;
+    }
     Ok(())
+}
+
+#[cfg(feature = "gzip")]
+fn sent(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&content)?;
+    Ok(encoder.finish()?)
+}
+
+#[cfg(not(feature = "gzip"))]
+#[expect(clippy::unnecessary_wraps, reason = "packing can fail")]
+fn sent(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
+    Ok(content)
 }
 
 fn media_type(path: &Path) -> &'static str {

@@ -1,5 +1,6 @@
 //! A running emulator: started with options, stopped by its handle.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,6 +105,7 @@ impl Emulator {
             amqps: endpoints.amqps,
             http: endpoints.http,
             https: endpoints.https,
+            inspector: inspector(endpoints.http),
             control_api: match self.shared.access.token {
                 Some(_) => "token".into(),
                 None => "loopback".into(),
@@ -135,6 +137,17 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.shared.listeners.abort();
     }
+}
+
+/// The address of the page for a browser on this machine; its first answer leads on, so that a link need not have a `$`.
+fn inspector(http: SocketAddr) -> String {
+    let ip = match http.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    let address = SocketAddr::new(ip, http.port());
+    format!("http://{address}/")
 }
 
 /// Makes what all connections share, and TLS where a port for it was opened.

@@ -20,7 +20,6 @@ mod messages;
 mod metrics;
 mod namespaces;
 mod operations;
-#[cfg(feature = "cli")]
 mod page;
 mod problem;
 mod process;
@@ -123,17 +122,10 @@ impl Control {
             };
             router = router.route(route.path, handler.layer(in_time.clone()));
         }
-        #[cfg(feature = "cli")]
-        let router = router
+        router
             .route("/$emulator", any(page::redirect))
             .route("/$emulator/", any(page::show))
-            .route("/$emulator/{*rest}", any(page::show));
-        #[cfg(not(feature = "cli"))]
-        let router = router
-            .route("/$emulator", any(error::no_such_route))
-            .route("/$emulator/", any(error::no_such_route))
-            .route("/$emulator/{*rest}", any(error::no_such_route));
-        router
+            .route("/$emulator/{*rest}", any(page::show))
             .fallback(beside)
             .method_not_allowed_fallback(error::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
@@ -186,7 +178,6 @@ async fn beside(
     State(messages): State<Arc<MessagesApi>>,
     request: Request,
 ) -> Response {
-    #[cfg(feature = "cli")]
     if page::is_wanted(&request) {
         return page::redirect().await;
     }

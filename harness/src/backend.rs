@@ -143,6 +143,11 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         uncheckable("an update of the service, which only an emulator does when it is told to")
     }
 
+    /// The answer of the control API at a path of the namespace, as it stands.
+    fn answer<'a>(&'a self, _path: &'a str, _query: &'a [(&'a str, &'a str)]) -> Answer<'a, Value> {
+        uncheckable("what only the control API of an emulator answers")
+    }
+
     /// What has failed inside, by a mistake of an emulator.
     fn failures(&self) -> Answer<'_, Vec<Failure>> {
         Box::pin(async { Ok(Vec::new()) })

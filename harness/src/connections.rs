@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use servicebus_assertions::not_idle;
+use servicebus_assertions::{Evidence, not_idle};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -50,6 +50,8 @@ pub(crate) struct Connections {
     pub(crate) leak_check: bool,
     /// The assertions that were skipped because they could not be checked.
     pub(crate) unchecked: Unchecked,
+    /// Where to look first at what explains the last assertion that failed.
+    pub(crate) evidence: Mutex<Option<Evidence>>,
 }
 
 /// Operations that were cancelled; each signals when it is over.

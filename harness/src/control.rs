@@ -286,6 +286,10 @@ impl Backend for Control {
         self.post("/service-update", Bytes::new())
     }
 
+    fn answer<'a>(&'a self, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Answer<'a, Value> {
+        self.get(path, query)
+    }
+
     fn failures(&self) -> Answer<'_, Vec<Failure>> {
         Box::pin(async {
             let path = "/health";

@@ -10,10 +10,11 @@
 use std::{
     env,
     io::{self, BufRead as _, Write as _},
+    sync::Arc,
     thread,
 };
 
-use crate::{endpoints::Namespace, variables::KEEP_VARIABLE};
+use crate::{connections::Connections, endpoints::Namespace, inspector, variables::KEEP_VARIABLE};
 
 /// Returns whether `ServiceBus` values of failed tests are kept.
 pub(crate) fn is_asked() -> bool {
@@ -24,6 +25,8 @@ pub(crate) fn is_asked() -> bool {
 #[derive(Debug)]
 pub(crate) struct KeepOnFailure {
     message: String,
+    namespace: String,
+    connections: Arc<Connections>,
     /// The process that the `ServiceBus` is, if it is not this one.
     process: Option<u32>,
 }
@@ -32,18 +35,20 @@ impl KeepOnFailure {
     /// Is asked to keep a `ServiceBus`, or not; without it nothing happens.
     pub(crate) fn new(
         namespace: &Namespace,
-        control_url: Option<String>,
+        connections: &Arc<Connections>,
         process: Option<u32>,
     ) -> Option<Self> {
         let keep_on_failure = || {
-            let mut message = format!(
+            let message = format!(
                 "  connection string  {}\n  administration     {}",
                 &*namespace.connection_string, &*namespace.admin_connection_string
             );
-            if let Some(url) = control_url {
-                message += &format!("\n  control API        {url}");
+            Self {
+                message,
+                namespace: namespace.name.clone(),
+                connections: Arc::clone(connections),
+                process,
             }
-            Self { message, process }
         };
         is_asked().then(keep_on_failure)
     }
@@ -54,9 +59,15 @@ impl KeepOnFailure {
             Some(id) => format!("it is process {id}; end it with `kill {id}`"),
             None => "it ends when you press Enter, or interrupt the test".to_owned(),
         };
+        let shown = self.connections.backend.control_url().map(|url| {
+            let evidence = self.connections.evidence.lock();
+            let link = inspector::link(&url, &self.namespace, evidence.as_ref());
+            format!("\n  control API        {url}\n  inspector          {link}")
+        });
         let message = format!(
-            "\n{KEEP_VARIABLE}: the namespace of {test} is kept\n{}\n  {how}\n",
-            self.message
+            "\n{KEEP_VARIABLE}: the namespace of {test} is kept\n{}{}\n  {how}\n",
+            self.message,
+            shown.unwrap_or_default()
         );
         // Without standard error there is no way to report it.
         let _ = io::stderr().write_all(message.as_bytes());

@@ -30,6 +30,7 @@ mod faults;
 mod file_lock;
 mod fixture;
 mod in_process;
+mod inspector;
 mod keep;
 mod keys;
 mod liveness;
@@ -38,6 +39,7 @@ mod mode;
 mod process;
 mod received_message;
 mod remote;
+mod report;
 mod running;
 #[cfg(feature = "azservicebus")]
 mod sdk_client;
@@ -99,7 +101,7 @@ pub use topology::{
 };
 pub use variables::{
     ADDRESS_VARIABLE, CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MAX_REAL_WAIT_VARIABLE,
-    MODE_VARIABLE, UNCHECKED_VARIABLE, WITHIN_VARIABLE,
+    MODE_VARIABLE, REPORT_VARIABLE, UNCHECKED_VARIABLE, WITHIN_VARIABLE,
 };
 
 /// Everything a test usually needs.

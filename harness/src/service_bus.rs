@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use servicebus_emulator::{
     ClientSettings,
     auth::{Claims, ConnectionString, Key},
@@ -39,6 +40,7 @@ use crate::{
     keys::{Keys, secured},
     mode::Mode,
     observer::{Entrance, Recording},
+    report::ReportOnFailure,
     running::{Running, Started},
 };
 
@@ -60,6 +62,8 @@ pub struct ServiceBus {
     pub(crate) connections: Arc<Connections>,
     /// Dropped before the emulator ends, which they ask.
     end_checks: [EndCheck; 3],
+    /// Dropped behind the checks, whose failures it tells too.
+    report_on_failure: Option<ReportOnFailure>,
     /// Dropped while the namespace is there, which clients reach by it.
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
@@ -348,6 +352,8 @@ impl ServiceBus {
             running,
             end_checks,
             recording,
+            // Bound last, so dropped first where a check fails.
+            report_on_failure: _report_on_failure,
             ..
         } = self;
         for check in end_checks {
@@ -402,11 +408,13 @@ impl ServiceBus {
             within: options.within,
             leak_check: options.leak_check,
             unchecked: Unchecked::default(),
+            evidence: Mutex::default(),
         };
         let connections = Arc::new(connections);
-        let control_url = connections.backend.control_url();
+        let process = started.running.process();
         Ok(Self {
-            keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
+            keep_on_failure: KeepOnFailure::new(&namespace, &connections, process),
+            report_on_failure: ReportOnFailure::new(&namespace.name, &connections),
             mode,
             secured: match is_remote {
                 true => entrance.namespace.clone(),

@@ -6,6 +6,8 @@ pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
 pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
 /// The environment variable that keeps the `ServiceBus` values of failed tests: `1` does, anything else does not.
 pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
+/// The environment variable that names a directory in which every failed test leaves a page with what its namespace held.
+pub const REPORT_VARIABLE: &str = "SERVICEBUS_HARNESS_REPORT";
 /// The environment variable that says for how many seconds assertions, receives and waits for an idle namespace wait at
 /// most, where the builder does not say it.
 pub const WITHIN_VARIABLE: &str = "SERVICEBUS_HARNESS_WITHIN";

@@ -6,6 +6,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::SocketAddr,
     process::{Child, ChildStderr, Stdio},
+    time::Duration,
 };
 
 use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
@@ -14,13 +15,13 @@ use crate::harness::waiting::until_gone;
 use servicebus_test_support::built;
 
 /// A test that fails in a process of its own, where its namespace is to be kept.
-struct Failing {
-    child: Child,
+pub(super) struct Failing {
+    pub(super) child: Child,
     complaints: BufReader<ChildStderr>,
 }
 
 impl Failing {
-    fn start(test: &str, mode: &str) -> Self {
+    pub(super) fn start(test: &str, mode: &str) -> Self {
         let mut child = built::again(test)
             .env(KEEP_VARIABLE, "1")
             .env(MODE_VARIABLE, mode)
@@ -36,7 +37,7 @@ impl Failing {
     }
 
     /// Reads up to the line that begins like this, and returns its rest.
-    fn rendered(&mut self, beginning: &str) -> String {
+    pub(super) fn rendered(&mut self, beginning: &str) -> String {
         let mut read = String::new();
         loop {
             let mut line = String::new();
@@ -66,6 +67,16 @@ impl Failing {
         );
         SocketAddr::new(host.parse().unwrap(), 5672)
     }
+
+    /// Reads the link to the failed assertion's message.
+    fn inspector(&mut self, address: SocketAddr) {
+        let link = self.rendered("inspector");
+        let expected = format!(
+            "http://{}:5300/#/sbemulatorns/queue.1/messages/1",
+            address.ip()
+        );
+        assert_eq!(link, expected);
+    }
 }
 
 #[test]
@@ -78,6 +89,7 @@ fn a_namespace_in_process_stays_until_enter_is_pressed() {
         "in-process",
     );
     let address = test.address();
+    test.inspector(address);
     test.rendered("it ends when you press Enter");
     assert!(std::net::TcpStream::connect(address).is_ok());
     let mut input = test.child.stdin.take().unwrap();
@@ -140,8 +152,9 @@ fn a_test_that_passes_keeps_nothing() {
 
 async fn fail() {
     let servicebus = ServiceBus::start().await;
-    servicebus.queue("queue.1").send("hello").await;
-    panic!("the test fails here");
+    let queue = servicebus.queue("queue.1");
+    queue.send("hello").await;
+    assert_message_count!(queue, active = 2, within = Duration::from_millis(1)).await;
 }
 
 async fn pass() {

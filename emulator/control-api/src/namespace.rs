@@ -64,6 +64,9 @@ pub struct Ready {
     pub http: SocketAddr,
     /// HTTP over TLS.
     pub https: Option<SocketAddr>,
+    /// Where a browser is shown what the emulator holds.
+    #[serde(default)]
+    pub inspector: String,
     /// Who may use the control API: `loopback`, or clients that show the `token`.
     #[serde(default)]
     pub control_api: String,

@@ -1,6 +1,6 @@
 // What can be done to messages: sent, sent again, dead-lettered, deleted, and so on. More than one asks first.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { go, place } from "./address.js";
 import { useAnswer } from "./ask.js";
 import { count, parts } from "./format.js";
@@ -69,6 +69,7 @@ export function Edit({ path, held, close }) {
   const [entity, part] = parts(path);
   const [text, setText] = useState(JSON.stringify(readable(message), null, 2));
   const [to, setTo] = useState(entity);
+  const topic = entity.split(/\/Subscriptions\//i)[0];
   const [problem, setProblem] = useState("");
   const send = async () => {
     let edited;
@@ -90,10 +91,35 @@ export function Edit({ path, held, close }) {
   return html`
     <${Dialog} title=${part ? "Repair and resubmit" : "Send a changed copy"} close=${close}>
       <label>To <input value=${to} onInput=${(/** @type {any} */ e) => setTo(e.currentTarget.value)} /></label>
+      ${topic !== entity && html`<p class="muted">
+        ${to === entity ? "To this subscription alone (emulator only). " : ""}
+        ${to === entity
+          ? html`<button onClick=${() => setTo(topic)}>To the topic ${topic} instead</button>`
+          : html`<button onClick=${() => setTo(entity)}>To this subscription alone</button>`}
+      </p>`}
+      ${topic !== entity && to === topic && html`<${Matching} topic=${topic} text=${text} />`}
       <label>Message <textarea class="code" rows="18" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.currentTarget.value)}></textarea></label>
       ${problem && html`<p class="bad" role="alert">${problem}</p>`}
       <div class="buttons"><button onClick=${close}>Cancel</button><button class="primary" onClick=${send}>Send</button></div>
     <//>`;
+}
+
+/** Which subscriptions a message would come to. @param {{topic: string, text: string}} props */
+function Matching({ topic, text }) {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    let here = true;
+    const look = async () => {
+      const { subscriptions } = await ask("POST", "/explain", { query: { topic }, body: JSON.parse(text) });
+      const matched = subscriptions.filter((/** @type {any} */ it) => it.matched);
+      return matched.length ? `It comes to ${count(matched.length, "subscription")}.` : "No rule will match: the message goes nowhere.";
+    };
+    look().catch(() => "").then((it) => here && setSaid(it));
+    return () => {
+      here = false;
+    };
+  }, [topic, text]);
+  return said && html`<p class="note" role="status">${said}</p>`;
 }
 
 /** A message with its body as text where it is text. @param {any} message */
@@ -198,7 +224,7 @@ export function Export({ path }) {
   return html`
     <button onClick=${export_}>Export</button>
     ${!source.recorded && !part && html`<label class="button">Import<input class="unseen" type="file" accept=".json,application/json" onChange=${import_} /></label>`}
-    <${Copy} text=${() => `curl '${at}/messages?entity=${encodeURIComponent(path)}'`}>Copy as curl<//>
+    ${!source.recorded && html`<${Copy} text=${() => `curl '${at}/messages?entity=${encodeURIComponent(path)}'`}>Copy as curl<//>`}
     <${Copy} text=${() => `assert_message_count!(servicebus.queue("${entity}")${part === "dead-letter" ? ".dead_letters()" : ""}, active = 1).await;`}>Copy as Rust<//>
     <${Copy} text=${() => `assert servicebus.counts("${path}")["active"] == 1`}>Copy as pytest<//>`;
 }

@@ -19,6 +19,8 @@ import { Tree } from "./tree.js";
 
 /** @type {[any, string][]} */
 const VIEWS = [["record", "Record"], ["rules", "Rules"], ["faults", "Faults"], ["connections", "Connections"]];
+// What the emulator must be asked for.
+const LIVE = ["rules"];
 /** @type {Record<string, any>} */
 const SHOWN = { namespace: Overview, entity: Entity, record: RecordView, rules: Rules, faults: Faults, connections: Connections };
 /** @type {[string, string][]} */
@@ -35,7 +37,7 @@ function App() {
       <select aria-label="Namespace" value=${namespace.value} onChange=${(/** @type {any} */ e) => go({ namespace: e.currentTarget.value })}>
         ${namespaces.value.map((name) => html`<option>${name}</option>`)}
       </select>
-      <nav aria-label="Views of the namespace">${VIEWS.map(([name, title]) => html`<${Go} to=${{ view: name }} class=${view === name ? "chosen" : ""}>${title}<//>`)}</nav>
+      <nav aria-label="Views of the namespace">${VIEWS.filter(([name]) => !source.recorded || !LIVE.includes(name)).map(([name, title]) => html`<${Go} to=${{ view: name }} class=${view === name ? "chosen" : ""}>${title}<//>`)}</nav>
       <${ClockBar} />
       <button onClick=${() => setHelp(true)} aria-label="Keys">?</button>
     </header>
@@ -60,9 +62,19 @@ function Notices() {
     return () => clearTimeout(timer);
   }, [said]);
   return html`
-    ${source.recorded && html`<p class="note">This is what a failed test has left: nothing changes any more.</p>`}
+    ${source.told && html`<${Failure} told=${source.told} />`}
     ${since !== null && html`<p class="note" role="status">The emulator does not answer. This is what it showed at ${time(since)} UTC.</p>`}
     <div aria-live="polite">${said && html`<p class=${said.bad ? "bad" : "good"}>${said.text} <button class="close" aria-label="Dismiss" onClick=${() => { notice.value = null; }}>✕</button></p>`}</div>`;
+}
+
+/** What failed; what stands below is the namespace as it was then. @param {{told: import("./source.js").Told}} props */
+function Failure({ told }) {
+  return html`
+    <details class="failure" open>
+      <summary>${told.test} failed. This is what it has left, in which nothing changes any more.</summary>
+      <pre tabindex="0" role="region" aria-label="Failure">${told.failure ?? "Its text is in the output of the test run."}</pre>
+      <p><a href=${told.place}>What the failure is about</a></p>
+    </details>`;
 }
 
 function Overview() {

@@ -23,7 +23,7 @@ export function useAnswer(path, query = {}, { live = true } = {}) {
       }
     });
     let end = () => {};
-    if (live) end = version.subscribe(look);
+    if (live) end = version.subscribe((now) => now > 0 && look());
     else look();
     return () => {
       stop.abort();

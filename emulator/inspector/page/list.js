@@ -34,7 +34,7 @@ export function List({ label, of, version, columns, fetch, open, chosen, empty }
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
   const [at, setAt] = useState(0);
-  const [list, failure] = usePages(of, version, Math.floor(top / ROW), fetch);
+  const [list, failure] = usePages(of, version, Math.floor(top / ROW), Math.ceil(height / ROW), fetch);
 
   useLayoutEffect(() => {
     const element = view.current;
@@ -107,19 +107,24 @@ export function List({ label, of, version, columns, fetch, open, chosen, empty }
     ${!failure && list.known && list.total === 0 && html`<div class="empty">${empty}</div>`}`;
 }
 
-/** The pages near a row. @param {string} of @param {import("@preact/signals").Signal<number>} version @param {number} row @param {any} fetch */
-function usePages(of, version, row, fetch) {
+/**
+ * The pages of the rows that are seen, and a little beyond.
+ * @param {string} of @param {import("@preact/signals").Signal<number>} version @param {number} row the first that is seen
+ * @param {number} seen how many are @param {any} fetch
+ */
+function usePages(of, version, row, seen, fetch) {
   const kept = useRef({ of, total: 0, known: false, /** @type {Map<number, any[]>} */ pages: new Map() });
   const [, redraw] = useState(0);
   const [failure, setFailure] = useState(/** @type {string | null} */ (null));
   if (kept.current.of !== of) kept.current = { of, total: 0, known: false, pages: new Map() };
   const page = Math.floor(Math.max(0, row - BEYOND) / PAGE);
+  const last = Math.max(page, Math.floor((row + seen + BEYOND) / PAGE));
 
   useEffect(() => {
     const now = kept.current;
     const stop = new AbortController();
     const look = oneAtATime(async () => {
-      for (const it of [page, page + 1]) {
+      for (let it = page; it <= last; it += 1) {
         if (it > 0 && now.known && it * PAGE >= now.total) continue;
         try {
           const { total, rows } = await fetch(it * PAGE, PAGE, stop.signal);
@@ -138,14 +143,14 @@ function usePages(of, version, row, fetch) {
     });
     let end = () => {};
     const timer = setTimeout(() => {
-      end = version.subscribe(look);
+      end = version.subscribe((now) => now > 0 && look());
     }, now.known ? REST : 0);
     return () => {
       clearTimeout(timer);
       stop.abort();
       end();
     };
-  }, [of, page]);
+  }, [of, page, last]);
 
   const { total, known, pages } = kept.current;
   const list = { total, known, row: (/** @type {number} */ at) => pages.get(Math.floor(at / PAGE))?.[at % PAGE] };

@@ -8,6 +8,7 @@ import { State } from "./entity.js";
 import { address, bytes, hex, instant, size, utf8 } from "./format.js";
 import { html } from "./html.js";
 import { Facts, Go, Waiting } from "./parts.js";
+import { source } from "./state.js";
 import { Story } from "./story.js";
 import { typed } from "./values.js";
 
@@ -107,7 +108,7 @@ function Body({ body, type = "", encoding }) {
   const text = body?.text ?? (raw ? utf8(raw) : body?.value === undefined ? null : valueText(body.value));
   const [form, setForm] = useState("");
   if (!body) return html`<p class="muted">none</p>`;
-  if (body.omitted !== undefined) return html`<p class="muted">${size(body.omitted)}, too large to be shown here: <a href=${rawAddress()} download>save it</a></p>`;
+  if (body.omitted !== undefined) return html`<p class="muted">${size(body.omitted)}: messages of more than 1 MiB are not shown here. ${!source.recorded && html`<a href=${rawAddress()} download>Save the body</a>`}</p>`;
   if (body.sequences) return html`<pre tabindex="0">${JSON.stringify(body.sequences.map((/** @type {any} */ it) => it.map((/** @type {any} */ value) => typed(value)[0])), null, 2)}</pre>`;
   const parsed = text === null ? undefined : json(text);
   const chosen = form || (text === null ? "hex" : parsed !== undefined ? "JSON" : /xml/i.test(type) || /^\s*<[?\w]/.test(text) ? "XML" : "text");
@@ -123,7 +124,7 @@ function Body({ body, type = "", encoding }) {
         ${FORMS.map((it) => html`<button aria-pressed=${it === chosen} onClick=${() => setForm(it)}>${it}</button>`)}
       </div>
       ${packed && html`<span class="muted">${unpacked ? "unpacked from gzip" : "gzip"}</span>`}
-      <a href=${rawAddress()} download>save</a>
+      ${!source.recorded && html`<a href=${rawAddress()} download>save</a>`}
     </div>
     <pre tabindex="0" role="region" aria-label="Body">${shown.length > SHOWN ? `${shown.slice(0, SHOWN)}\n… ${shown.length - SHOWN} more characters` : shown}</pre>`;
 }

@@ -1,12 +1,13 @@
 // What the page knows: the namespaces, the one that is shown, and what has changed in it.
 
 import { computed, effect, signal } from "@preact/signals";
-import { place, write } from "./address.js";
+import { place, read, write } from "./address.js";
 import { Live, Recorded, Refused } from "./source.js";
 
 /** @typedef {{active: number, dead_letter: number, transfer_dead_letter: number, scheduled: number, transfer: number, locked: number, deferred: number, size_bytes: number}} Counts */
 
 const recorded = document.getElementById("recorded");
+/** @type {{recorded: boolean, told?: import("./source.js").Told, ask: Live["ask"], follow: Live["follow"]}} */
 export const source = recorded ? new Recorded(JSON.parse(recorded.textContent ?? "{}")) : new Live();
 
 /** @type {import("@preact/signals").Signal<string[]>} */
@@ -17,7 +18,7 @@ export const namespace = computed(() => place.value.namespace || namespaces.valu
 export const latest = signal(/** @type {any} */ (null));
 /** Counts that have changed since their entity was listed. */
 export const counts = signal(/** @type {Record<string, Counts>} */ ({}));
-/** Rises when what is shown has to be asked for again. */
+/** Rises when what is shown has to be asked for again; 0 until changes are followed, so that none is missed in between. */
 export const version = signal(0);
 /** Since when the emulator has not answered. */
 export const silentSince = signal(/** @type {number | null} */ (null));
@@ -58,8 +59,9 @@ export async function start() {
     const answer = await source.ask("GET", "/namespaces");
     namespaces.value = answer.map((/** @type {{name: string}} */ it) => it.name);
     if (!place.value.namespace && namespaces.value[0]) {
-      history.replaceState(null, "", write({ namespace: namespaces.value[0] }));
-      place.value = { ...place.value, namespace: namespaces.value[0] };
+      const first = source.told?.place ?? write({ namespace: namespaces.value[0] });
+      history.replaceState(null, "", first);
+      place.value = read(first);
     }
   } catch (error) {
     silentSince.value ??= Date.now();
@@ -78,8 +80,12 @@ function follow() {
   const shown = namespace.value;
   if (!shown || !visible.value) return;
   counts.value = {};
+  latest.value = null;
+  version.value = 0;
   return source.follow(shown, told, (open) => {
     silentSince.value = open ? null : (silentSince.peek() ?? Date.now());
+    // Without changes there is still what can be asked for.
+    if (!open && version.peek() === 0) version.value = 1;
   });
 }
 
@@ -91,5 +97,5 @@ function told(frame) {
     const changed = frame.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
     counts.value = { ...counts.peek(), ...Object.fromEntries(changed) };
   }
-  if (frame.many || frame.position !== before?.position) version.value += 1;
+  if (frame.many || frame.position !== before?.position) version.value = version.peek() + 1;
 }

@@ -1,7 +1,8 @@
 //! The inspector: a page of static files that shows what an emulator holds, by its control API.
 //!
 //! The files stand in `page/` as browsers load them: ES modules without a build step, whose types `tsc` checks. Here they are
-//! compressed, as the emulator sends them.
+//! as an emulator sends them, packed by gzip in one that keeps them in its program, and as text, of which the harness makes
+//! the report of a failed test.
 
 /// A file of the page.
 #[derive(Debug)]
@@ -12,12 +13,22 @@ pub struct Asset {
     pub media_type: &'static str,
     /// Its `ETag`, quotes included: another content has another one.
     pub etag: &'static str,
-    /// Its content, packed by gzip.
-    pub gzip: &'static [u8],
+    /// Its content as it is sent, packed as [`CONTENT_ENCODING`] says.
+    pub content: &'static [u8],
 }
+
+/// How the contents are packed: by `gzip` with that feature, else not at all.
+pub const CONTENT_ENCODING: Option<&str> = if cfg!(feature = "gzip") {
+    Some("gzip")
+} else {
+    None
+};
 
 /// All files of the page, by their paths.
 pub static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// All files of the page by their paths, as text.
+pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The policy that the page is sent with: nothing but its own files runs, and the one import map that it has.
 ///

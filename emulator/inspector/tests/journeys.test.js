@@ -2,33 +2,12 @@
 
 import assert from "node:assert/strict";
 import { request } from "node:http";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import AxeBuilder from "axe-core";
-import { browser as launch, emulator, namespace, open, shot, topology } from "./setup.js";
+import { emulator, journeys, namespace, open, row, shot, topology } from "./setup.js";
 
-let bus, browser;
-before(async () => {
-  [bus, browser] = await Promise.all([emulator(), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  await bus?.stop();
-});
-
-/** A test with a namespace of its own. */
-function journey(title, entities, run, options) {
-  test(title, { timeout: 60000 }, async () => {
-    const name = title.toLowerCase().replace(/[^a-z]+/g, "-").slice(0, 40).replace(/^-|-$/g, "");
-    const shop = await namespace(bus, name, entities);
-    const page = await open(browser, bus, `#/${name}`, options);
-    await run(page, shop);
-    assert.deepEqual(page.wrong, []);
-    await page.context().close();
-  });
-}
-
-const at = (page, shop, hash) => page.goto(`${bus.page}#/${shop.name}/${hash}`);
-const row = (page, text) => page.locator("main .list .row:not(.heads)", { hasText: text });
+const all = journeys();
+const { journey, at } = all;
 
 journey("The story of a dead letter stands behind its link", topology("orders"), async (page, shop) => {
   await shop.send("orders", { id: "o-17", body: '{"total": 3}' });
@@ -157,16 +136,6 @@ journey("Everything is reached by keys", topology("alpha", "beta"), async (page,
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
 });
 
-journey("However many messages there are, a hundred rows stand for them", topology("orders"), async (page, shop) => {
-  const batch = Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` }));
-  for (let sent = 0; sent < 20; sent += 1) await shop.send("orders", ...batch);
-  await at(page, shop, "orders");
-  await row(page, "m-0").first().waitFor();
-  await page.locator("main .list").evaluate((list) => { list.scrollTop = list.scrollHeight; });
-  await row(page, "m-999").first().waitFor();
-  assert.ok((await page.locator(".row").count()) <= 200);
-});
-
 for (const colorScheme of ["light", "dark"]) {
   journey(`Nothing is out of reach in ${colorScheme}`, topology("orders", "invoices"), async (page, shop) => {
     await shop.send("orders", { id: "o-17", body: '{"total": 3}', properties: { color: "red", price: { int: 12 } } }, { id: "o-18" });
@@ -189,7 +158,7 @@ test("A page outlives its emulator", { timeout: 60000 }, async () => {
   const own = await emulator();
   const shop = await namespace(own, "mortal", topology("orders"));
   await shop.send("orders", { id: "o-17" });
-  const page = await open(browser, own, "#/mortal/orders");
+  const page = await open(all.browser, own, "#/mortal/orders");
   await row(page, "o-17").waitFor();
   await own.kill();
   await page.getByText("The emulator does not answer").waitFor();
@@ -200,7 +169,7 @@ test("A page outlives its emulator", { timeout: 60000 }, async () => {
 test("Other names and other sites are refused", async () => {
   const status = (method, headers) =>
     new Promise((resolve, reject) => {
-      const asked = request(`${bus.page}v1/namespaces/sbemulatorns/reset`, { method, headers }, (response) => resolve(response.statusCode));
+      const asked = request(`${all.bus.page}v1/namespaces/sbemulatorns/reset`, { method, headers }, (response) => resolve(response.statusCode));
       asked.on("error", reject).end();
     });
   assert.equal(await status("POST", { host: "evil.example" }), 421);

@@ -1,15 +1,46 @@
 // An emulator and a browser for the journeys, and what they do with them again and again.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const PROGRAM = process.env.SERVICEBUS_EMULATOR_BIN ?? "../../target/debug/servicebus-emulator";
 const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const SHOTS = process.env.SERVICEBUS_SCREENSHOTS;
-// Files that take the place of those in the program, for work on the page.
-const FILES = process.env.SERVICEBUS_EMULATOR_PAGE;
+
+/**
+ * The journeys of a file: tests with a namespace and a page of their own, in one emulator and one browser.
+ * @returns {{journey: Function, bus: any, browser: any, at: Function}}
+ */
+export function journeys() {
+  const all = {};
+  before(async () => {
+    [all.bus, all.browser] = await Promise.all([emulator(), browser()]);
+  });
+  after(async () => {
+    await all.browser?.close();
+    await all.bus?.stop();
+  });
+  all.journey = (title, topology, run, { timeout = 60000, ...options } = {}) =>
+    test(title, { timeout }, async () => {
+      const name = title.toLowerCase().replace(/[^a-z]+/g, "-").slice(0, 40).replace(/^-|-$/g, "");
+      const shop = await namespace(all.bus, name, topology);
+      const page = await open(all.browser, all.bus, `#/${name}`, options);
+      await run(page, shop);
+      assert.deepEqual(page.wrong, []);
+      await page.context().close();
+    });
+  all.at = (page, shop, hash) => page.goto(`${all.bus.page}#/${shop.name}/${hash}`);
+  return all;
+}
+
+/** Rows of the list of messages that have a text. */
+export function row(page, text) {
+  return page.locator("main .list .row:not(.heads)", { hasText: text });
+}
 
 /** Starts an emulator that ends with this process. */
 export async function emulator(...options) {
@@ -42,9 +73,10 @@ export async function namespace(bus, name, topology) {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text && JSON.parse(text);
   };
-  await ask("PUT", "", topology);
+  const made = await ask("PUT", "", topology);
   return {
     name,
+    connectionString: made.connection_string,
     ask,
     send: (entity, ...messages) => ask("POST", `/messages?entity=${encodeURIComponent(entity)}`, messages.map(message)),
     counts: (entity) => ask("GET", `/counts?entity=${encodeURIComponent(entity)}`),
@@ -75,7 +107,6 @@ export async function open(browser, bus, hash, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
   const page = await context.newPage();
   const wrong = [];
-  if (FILES) await page.route(/\$emulator\/(?!v1)/, serve);
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("console", (entry) => entry.type() === "error" && !/Failed to load resource|net::ERR/.test(entry.text()) && wrong.push(entry.text()));
   page.on("request", (request) => {
@@ -90,10 +121,4 @@ export async function shot(page, name) {
   if (!SHOTS) return;
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: `${SHOTS}/${name}.png` });
-}
-
-function serve(route) {
-  const path = new URL(route.request().url()).pathname.replace("/$emulator/", "") || "index.html";
-  const types = { html: "text/html", css: "text/css", js: "text/javascript", mjs: "text/javascript" };
-  return route.fulfill({ contentType: types[path.split(".").pop()], body: readFileSync(`${FILES}/${path}`) });
 }

@@ -45,11 +45,33 @@ pub(crate) async fn show(uri: Uri, method: Method, headers: HeaderMap) -> Respon
         (ETAG, asset.etag),
         (CONTENT_SECURITY_POLICY, inspector::CONTENT_SECURITY_POLICY),
     ];
+    let content_type = [(CONTENT_TYPE, asset.media_type)];
+    if let Some(content) = replaced(asset) {
+        let [cache, _, policy] = common;
+        return ([cache, policy], content_type, content).into_response();
+    }
     let known = headers.get(IF_NONE_MATCH);
     if known.is_some_and(|etag| etag == asset.etag) {
         return (StatusCode::NOT_MODIFIED, common).into_response();
     }
     // Every browser takes gzip; other clients have no use for the page.
-    let content = [(CONTENT_TYPE, asset.media_type), (CONTENT_ENCODING, "gzip")];
-    (common, content, asset.gzip).into_response()
+    let encoding = inspector::CONTENT_ENCODING.map(|encoding| [(CONTENT_ENCODING, encoding)]);
+    let response = (common, content_type, asset.content).into_response();
+    match encoding {
+        Some(encoding) => (encoding, response).into_response(),
+        None => response,
+    }
+}
+
+/// What takes the place of a file of the program while the page is worked on: that of the same path in the directory that
+/// `SERVICEBUS_EMULATOR_PAGE` names.
+#[cfg(debug_assertions)]
+fn replaced(asset: &inspector::Asset) -> Option<Vec<u8>> {
+    let directory = std::env::var_os("SERVICEBUS_EMULATOR_PAGE")?;
+    std::fs::read(std::path::Path::new(&directory).join(asset.path)).ok()
+}
+
+#[cfg(not(debug_assertions))]
+fn replaced(_: &inspector::Asset) -> Option<Vec<u8>> {
+    None
 }

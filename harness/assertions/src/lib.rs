@@ -42,7 +42,7 @@ pub use message::{Message, MessageState, summary};
 pub use namespace::{Answer, Namespace, TEST_CLIENT, not_idle};
 pub use place::Place;
 pub use property::PropertyValue;
-pub use report::AssertionFailed;
+pub use report::{AssertionFailed, Evidence};
 pub use request::{MAX_WITHIN, RequestError};
 pub use selector::Selector;
 pub use servicebus_control_api::{Event, EventKind};

@@ -31,6 +31,18 @@ pub struct AssertionFailed {
     text: String,
     /// Whether it is not known, because the namespace does not say.
     is_unchecked: bool,
+    evidence: Option<Evidence>,
+}
+
+/// Where to look first at what explains a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// A queue, topic, subscription or dead-letter queue.
+    pub address: String,
+    /// The message there that the assertion is about, where there is one.
+    pub sequence_number: Option<i64>,
+    /// The id of that message, or of one on record that has gone.
+    pub message_id: Option<String>,
 }
 
 impl AssertionFailed {
@@ -40,7 +52,13 @@ impl AssertionFailed {
         Self {
             is_unchecked: text.contains(UNCHECKABLE),
             text,
+            evidence: None,
         }
+    }
+
+    /// Returns where to look first, where the assertion could look.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        self.evidence.as_ref()
     }
 
     /// Returns whether it is not known, because the namespace does not say.
@@ -146,6 +164,37 @@ impl Report {
         AssertionFailed {
             text: parts.join("\n\n"),
             is_unchecked: false,
+            evidence: Some(self.evidence()),
+        }
+    }
+
+    /// The message that comes nearest to what is meant: one that lies there, else one on record that is named, else any.
+    fn evidence(&self) -> Evidence {
+        let dead = self.dead.iter().filter(|_| self.shows_dead);
+        let dead = dead.map(|message| (&self.dead_letter_queue, message));
+        let listed = dead.chain(self.live.iter().map(|message| (&self.owner, message)));
+        let at = |(address, message): (&String, &Message)| Evidence {
+            address: address.clone(),
+            sequence_number: Some(message.sequence_number),
+            message_id: message.message_id.clone(),
+        };
+        let mut meant = listed.clone();
+        if let Some(meant) = meant.find(|(_, message)| self.which.matches(message)) {
+            return at(meant);
+        }
+        let ids = self.ids();
+        let mut named = ids.iter().filter(|id| self.which.is_named(Some(id)));
+        let recorded = named
+            .next()
+            .or_else(|| ids.first())
+            .map(|&id| id.to_owned());
+        match listed.min_by_key(|(_, message)| self.which.distance(message)) {
+            Some(nearest) if self.which.message_id.is_none() => at(nearest),
+            _ => Evidence {
+                address: self.subject.clone(),
+                sequence_number: None,
+                message_id: recorded,
+            },
         }
     }
 

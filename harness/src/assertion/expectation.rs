@@ -208,7 +208,11 @@ fn checked(
                     false => Err(failure),
                 }
             }
-            checked => checked,
+            Err(failure) => {
+                *client.connections.evidence.lock() = failure.evidence().cloned();
+                Err(failure)
+            }
+            Ok(()) => Ok(()),
         }
     })
 }

@@ -1,5 +1,5 @@
-//! What several test programs of this workspace share: AMQP values, frames and messages, a raw client, the programs that tests start,
-//! tests in a process of their own, failure texts without what differs between runs, and the matrix of messages that must
+//! What several test programs of this workspace share: AMQP values, frames and messages, a raw client, a browser, the programs that tests
+//! start, tests in a process of their own, failure texts without what differs between runs, and the matrix of messages that must
 //! arrive bit for bit.
 
 #![expect(
@@ -7,6 +7,8 @@
     reason = "the kinds of AMQP values are closed, and `anything else` is what a test fails on"
 )]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 pub mod built;
 #[cfg(feature = "client")]
 pub mod client;

@@ -24,6 +24,7 @@ fn it_is_the_only_line_and_has_every_field() {
         "event",
         "http",
         "https",
+        "inspector",
         "message",
         "namespaces",
         "pid",
@@ -42,6 +43,7 @@ fn it_is_the_only_line_and_has_every_field() {
     assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
     let (amqp, http) = (process.amqp(), process.http().0);
     assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
+    assert_eq!(ready["inspector"], format!("http://{http}/"));
     let tail = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";
     let namespaces = json!([{
         "name": "sbemulatorns",

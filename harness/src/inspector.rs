@@ -1,0 +1,96 @@
+//! Places in the inspector, the page on which an emulator shows what it holds.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use servicebus_assertions::Evidence;
+
+/// What stands in an address as it is.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// The ends of the addresses of dead-letter queues, longest first, and how the page names these.
+const PARTS: [(&str, &str); 2] = [
+    ("/$Transfer/$DeadLetterQueue", "/transfer-dead-letter"),
+    ("/$DeadLetterQueue", "/dead-letter"),
+];
+/// What stands where an entity does: an entity of such a name has its first letter encoded.
+const VIEWS: [&str; 4] = ["record", "faults", "connections", "rules"];
+
+/// The link to what explains a failure, by the address of the control API. It has no `$`, which shells would take.
+pub(crate) fn link(control_url: &str, namespace: &str, evidence: Option<&Evidence>) -> String {
+    let root = control_url.split("$emulator").next().unwrap_or_default();
+    format!("{root}{}", place(namespace, evidence))
+}
+
+/// The part of an address behind `#` that shows what explains a failure.
+pub(crate) fn place(namespace: &str, evidence: Option<&Evidence>) -> String {
+    let namespace = format!("#/{}", encoded(namespace));
+    let Some(evidence) = evidence else {
+        return namespace;
+    };
+    let entity = entity(&evidence.address);
+    match (evidence.sequence_number, &evidence.message_id) {
+        (Some(number), _) => format!("{namespace}/{entity}/messages/{number}"),
+        (None, Some(id)) => format!("{namespace}/record?message_id={}", encoded(id)),
+        (None, None) => format!("{namespace}/{entity}"),
+    }
+}
+
+fn entity(address: &str) -> String {
+    let mut parts = PARTS.iter();
+    let found = parts.find_map(|(end, part)| Some((address.strip_suffix(end)?, *part)));
+    let (path, part) = found.unwrap_or((address, ""));
+    let name = match path {
+        view if VIEWS.contains(&view) => format!("%{:02x}{}", view.as_bytes()[0], &view[1..]),
+        path => encoded(path),
+    };
+    name + part
+}
+
+/// The path of an entity in a path of the control API.
+pub(crate) fn segments(path: &str) -> String {
+    Vec::from_iter(path.split('/').map(encoded)).join("/")
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(address: &str, number: Option<i64>, id: Option<&str>) -> Evidence {
+        Evidence {
+            address: address.to_owned(),
+            sequence_number: number,
+            message_id: id.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_link_leads_to_the_message_or_else_to_its_record() {
+        let url = "http://127.0.0.9:5300/$emulator/v1";
+        for (evidence, expected) in [
+            (evidence("a/b", Some(3), Some("m")), "#/ns/a%2Fb/messages/3"),
+            (
+                evidence("q/$DeadLetterQueue", Some(3), None),
+                "#/ns/q/dead-letter/messages/3",
+            ),
+            (
+                evidence("q/$Transfer/$DeadLetterQueue", Some(3), None),
+                "#/ns/q/transfer-dead-letter/messages/3",
+            ),
+            (
+                evidence("q", None, Some("a b&c")),
+                "#/ns/record?message_id=a%20b%26c",
+            ),
+            (evidence("rules", None, None), "#/ns/%72ules"),
+        ] {
+            let link = link(url, "ns", Some(&evidence));
+            assert_eq!(link, format!("http://127.0.0.9:5300/{expected}"));
+        }
+        assert_eq!(link(url, "ns", None), "http://127.0.0.9:5300/#/ns");
+    }
+}

@@ -1,0 +1,169 @@
+//! What a report tells: the answers of the control API that the page would ask for.
+//!
+//! Bounded, because a namespace may hold anything: what is left out is told by the totals of the lists.
+
+use serde_json::{Map, Value, json};
+use servicebus_assertions::Evidence;
+
+use crate::{backend::Backend, inspector};
+
+/// The newest events of the record.
+const EVENTS: usize = 10_000;
+/// Events, entities in one answer.
+const PAGE: &str = "1000";
+/// Entities that are told with settings, receivers, sessions and messages; those with the most dead letters first.
+const ENTITIES: usize = 200;
+/// Messages of one queue that are listed.
+const LISTED: &str = "200";
+/// Messages that are told whole.
+const WHOLE: usize = 200;
+
+/// The sub-queues of an entity: the ends of their addresses, and the fields of counts that say whether they hold messages.
+const SUB_QUEUES: [(&str, &[&str]); 3] = [
+    ("", &["active", "scheduled", "transfer"]),
+    ("/$DeadLetterQueue", &["dead_letter"]),
+    ("/$Transfer/$DeadLetterQueue", &["transfer_dead_letter"]),
+];
+
+/// What a namespace told.
+pub(super) struct Told(Map<String, Value>);
+
+impl Told {
+    /// The whole of a report.
+    pub(super) fn of_test(self, test: &str, failure: Option<String>) -> Value {
+        let mut told = self.0;
+        told.insert("test".to_owned(), test.into());
+        told.insert("failure".to_owned(), failure.into());
+        told.into()
+    }
+}
+
+/// Asks the namespace. What cannot be had is left out, but for the list of entities.
+pub(super) async fn gather(
+    backend: &dyn Backend,
+    namespace: &str,
+    evidence: Option<&Evidence>,
+) -> Result<Told, String> {
+    let mut gathering = Gathering {
+        backend,
+        answers: Map::new(),
+        whole: 0,
+    };
+    let listed = [("order", "dead-letter"), ("limit", PAGE)];
+    let entities = backend.answer("/entities", &listed).await;
+    let entities = entities.map_err(|error| error.to_string())?;
+    for path in ["/clock", "/faults", "/connections", "/topology"] {
+        gathering.keep(path, None).await;
+    }
+    gathering.record().await;
+    if let Some(evidence) = evidence {
+        gathering.messages(&evidence.address).await;
+    }
+    let list = entities["entities"].as_array().cloned();
+    for entity in list.iter().flatten().take(ENTITIES) {
+        gathering.entity(entity).await;
+    }
+    let mut answers = gathering.answers;
+    answers.insert("/entities".to_owned(), entities);
+    let told = json!({
+        "namespace": namespace,
+        "place": inspector::place(namespace, evidence),
+        "answers": answers,
+    });
+    match told {
+        Value::Object(told) => Ok(Told(told)),
+        _ => Err("a report is an object".to_owned()),
+    }
+}
+
+struct Gathering<'a> {
+    backend: &'a dyn Backend,
+    /// By path, and by entity where an answer is about one: `/messages?entity=orders`.
+    answers: Map<String, Value>,
+    /// How many messages were told whole.
+    whole: usize,
+}
+
+impl Gathering<'_> {
+    /// Keeps an answer if there is one; returns it.
+    async fn keep(&mut self, path: &str, entity: Option<&str>) -> Option<&Value> {
+        let query = entity.map(|entity| ("entity", entity));
+        let mut query = Vec::from_iter(query);
+        if path == "/messages" {
+            query.push(("limit", LISTED));
+        }
+        let answer = self.backend.answer(path, &query).await.ok()?;
+        let key = match entity {
+            Some(entity) => format!("{path}?entity={entity}"),
+            None => path.to_owned(),
+        };
+        self.answers.insert(key.clone(), answer);
+        self.answers.get(&key)
+    }
+
+    /// The newest part of the record, oldest first.
+    async fn record(&mut self) {
+        let (mut events, mut before) = (Vec::new(), None::<String>);
+        let mut whole = Value::Null;
+        while events.len() < EVENTS {
+            let mut query = vec![("order", "newest"), ("limit", PAGE)];
+            query.extend(before.as_deref().map(|before| ("before", before)));
+            let Ok(mut page) = self.backend.answer("/timeline", &query).await else {
+                break;
+            };
+            let Some(found) = page["events"].as_array_mut().map(std::mem::take) else {
+                break;
+            };
+            let oldest = found.iter().filter_map(|event| event["position"].as_u64());
+            let Some(oldest) = oldest.min() else {
+                break;
+            };
+            before = Some(oldest.to_string());
+            events.extend(found);
+            whole = page;
+        }
+        events.sort_by_key(|event| event["position"].as_u64());
+        whole["events"] = events.into();
+        self.answers.insert("/timeline".to_owned(), whole);
+    }
+
+    async fn entity(&mut self, entity: &Value) {
+        let (Some(path), Some(kind)) = (entity["path"].as_str(), entity["kind"].as_str()) else {
+            return;
+        };
+        self.keep(&format!("/{kind}s/{}", inspector::segments(path)), None)
+            .await;
+        if kind == "topic" {
+            return;
+        }
+        self.keep("/receivers", Some(path)).await;
+        if entity["requires_session"] == true {
+            self.keep("/sessions", Some(path)).await;
+        }
+        for (end, counts) in SUB_QUEUES {
+            let mut counts = counts.iter().map(|name| &entity["counts"][name]);
+            if counts.any(|count| count.as_u64().is_some_and(|count| count > 0)) {
+                self.messages(&format!("{path}{end}")).await;
+            }
+        }
+    }
+
+    /// The messages at an address, the first of them whole.
+    async fn messages(&mut self, address: &str) {
+        if self
+            .answers
+            .contains_key(&format!("/messages?entity={address}"))
+        {
+            return;
+        }
+        let Some(listed) = self.keep("/messages", Some(address)).await else {
+            return;
+        };
+        let listed = listed["messages"].as_array().cloned().unwrap_or_default();
+        for message in listed.iter().take(WHOLE - self.whole) {
+            let path = format!("/messages/{}", message["sequence_number"]);
+            self.keep(&path, Some(address)).await;
+            self.whole += 1;
+        }
+    }
+}
