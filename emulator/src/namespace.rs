@@ -31,6 +31,7 @@ mod jms;
 mod metadata;
 mod operate;
 mod recorded_messages;
+mod refusals;
 
 pub(crate) use administer::{AdministerError, NoRights, check_claim};
 use auto::AutoClock;
@@ -42,6 +43,7 @@ pub(crate) use idle::Busy;
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
 pub(crate) use recorded_messages::{Place, RecordedMessages};
+use refusals::Refusals;
 
 /// Everything that belongs to one namespace.
 #[derive(Debug)]
@@ -58,6 +60,7 @@ pub(crate) struct Namespace {
     /// Stores whose messages the timers' task carries on.
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
+    pub(crate) refusals: Refusals,
     pub(crate) recorded_messages: RecordedMessages,
     clients: Mutex<Clients>,
     /// The parties that crashed, until they are taken.
@@ -174,6 +177,7 @@ impl Namespace {
             faults: Faults::default(),
             failures,
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
+            refusals: Refusals::default(),
             recorded_messages: RecordedMessages::new(records_messages),
             clients: Mutex::default(),
             crashes: Mutex::default(),
@@ -326,6 +330,7 @@ impl Namespace {
         attempt: &Attempt,
         (condition, text): (&str, &str),
     ) {
+        self.refusals.count(condition);
         let mut events = Events::new();
         let kind = EventKind::Refused {
             operation: events.text(&attempt.operation),

@@ -26,7 +26,7 @@ export function ClockBar() {
   return html`
     <section class="clock" aria-label="Clock">
       <span class="now" title=${instant(now)}>${instant(now).slice(0, 19)}</span>
-      ${clock.offset_seconds !== 0 && html`<span class="muted">${span(clock.offset_seconds)} ahead</span>`}
+      ${clock.offset_seconds !== 0 && html`<span class="muted">${span(Math.abs(clock.offset_seconds))} ${clock.offset_seconds < 0 ? "behind" : "ahead"}</span>`}
       ${clock.frozen && html`<span class="badge">frozen</span>`}
       ${clock.auto && html`<span class="badge">steps by itself</span>`}
       ${next && html`<span class="due"><${Due} due=${next} now=${now} /></span>`}

@@ -158,8 +158,7 @@ function Settings({ row }) {
   const rows = Object.entries(data.properties ?? {}).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : String(value)]);
   return html`
     <${Facts} rows=${rows} />
-    ${data.rules && html`<h2>Rules</h2><table><thead><tr><th>Rule</th><th>Filter</th></tr></thead><tbody>
-      ${data.rules.map((/** @type {any} */ rule) => html`<tr><td>${rule.name ?? rule.Name}</td><td><code>${JSON.stringify(rule.properties ?? rule.Properties ?? rule)}</code></td></tr>`)}
-    </tbody></table>`}
+    ${data.rules && html`<h2>Filters of the rules</h2>
+      <ul>${data.rules.map((/** @type {any} */ rule) => html`<li><code>${rule.SqlFilter?.SqlExpression ?? JSON.stringify(rule.CorrelationFilter ?? rule)}</code>${rule.Action && html`, then <code>${rule.Action.SqlExpression ?? JSON.stringify(rule.Action)}</code>`}</li>`)}</ul>`}
     <p class="muted">${count(row.receivers ?? 0, "receiver")}</p>`;
 }

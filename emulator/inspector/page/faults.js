@@ -21,7 +21,7 @@ export function Faults() {
           <thead><tr><th>#</th><th>Operation</th><th>Applies where</th><th>Effect</th><th>Meant for</th><th>Applied</th><th></th></tr></thead>
           <tbody>${answer.data.faults.map((/** @type {any} */ it) => html`
             <tr>
-              <td>${it.id}</td><td>${it.operation}</td><td>${filters(it)}</td><td><code>${JSON.stringify(it.effect ?? it.effects)}</code></td>
+              <td>${it.id}</td><td class="short">${it.operation}</td><td>${filters(it)}</td><td><code>${JSON.stringify(it.effect ?? it.effects)}</code></td>
               <td>${it.matched}</td><td>${it.hits}</td>
               <td>${!source.recorded && html`<button onClick=${remove(it.id)} aria-label=${`Remove fault ${it.id}`}>Remove</button>`}</td>
             </tr>`)}</tbody>
@@ -33,8 +33,15 @@ export function Faults() {
 function filters(fault) {
   const { id, operation, effect, effects, matched, elsewhere, different, hits, nth, every, times, random, ...rest } = fault;
   const where = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
-  const pick = random ? `at random, ${random.probability}` : `from the ${nth}. on, every ${every}.${times === null ? "" : `, ${times} times`}`;
-  return [...where.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`), pick].join(", ");
+  const some = [nth > 1 && `from the ${ordinal(nth)} on`, every > 1 && `every ${ordinal(every)}`, times === 1 ? "once" : times && `${times} times`];
+  const pick = random ? `at random, ${random.probability}` : some.filter(Boolean).join(", ");
+  return [...where.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`), pick].filter(Boolean).join(", ");
+}
+
+/** @param {number} n */
+function ordinal(n) {
+  const end = n % 100 > 10 && n % 100 < 14 ? "th" : (["th", "st", "nd", "rd"][n % 10] ?? "th");
+  return `${n}${end}`;
 }
 
 function New() {

@@ -122,8 +122,8 @@ function part(path, whole, query) {
   }
   if (path === "/timeline") {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);
-    const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || it.entity === null || queueOf(it.entity) === queueOf(entity))
-      && (number === undefined || it.sequence_number === number) && (message_id === undefined || it.message_id === null || it.message_id === message_id));
+    const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || !it.entity || queueOf(it.entity) === queueOf(entity))
+      && (number === undefined || it.sequence_number === number) && (message_id === undefined || !it.message_id || it.message_id === message_id));
     return { ...whole, events: found.slice(-limit) };
   }
   return whole;

@@ -11,11 +11,18 @@ import { Go, Waiting, save } from "./parts.js";
 export function Story({ query }) {
   const answer = useAnswer("/timeline", query);
   if (!answer.data) return html`<${Waiting} answer=${answer} />`;
-  const { events, dropped } = answer.data;
+  const { dropped } = answer.data;
+  const events = query.message_id === undefined ? answer.data.events : about(query.message_id, answer.data.events);
   return html`
     ${dropped > 0 && html`<p class="note">The record has dropped its ${dropped} oldest events.</p>`}
     <${Picture} events=${events} />
     <${Table} events=${events} />`;
+}
+
+/** What happened to a message, and what happened of itself where it was. @param {string} id @param {any[]} events */
+function about(id, events) {
+  const places = new Set(events.filter((event) => event.message_id === id).map((event) => event.entity));
+  return events.filter((event) => event.message_id === id || !event.entity || places.has(event.entity));
 }
 
 /** @param {{events: import("./layout.js").Event[]}} props */
@@ -37,7 +44,7 @@ export function Picture({ events }) {
           <text class="gap" x=${it.x} y="14" text-anchor="middle">${it.text}</text>`)}
         ${advances.map((it) => html`
           <line class="advance" x1=${it.x} x2=${it.x} y1="20" y2=${bottom} />
-          <text class="gap" x=${it.x} y=${height - 6} text-anchor="middle">clock ${it.text}</text>`)}
+          <text class="gap" x=${it.x} y=${height - 6} text-anchor="middle">+${it.text}<title>the clock was advanced</title></text>`)}
         ${locks.map((lock) => html`
           <rect class=${lock.lost ? "lock lost" : "lock"} x=${lock.x} y=${lock.y - 12} width=${lock.width} height="24" rx="4">
             <title>locked${lock.lost ? ", and lost" : ""}</title>

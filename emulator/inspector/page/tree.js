@@ -26,9 +26,9 @@ export function Tree() {
   const known = counts.value;
   const number = (/** @type {any} */ row, /** @type {string} */ name) => (/** @type {any} */ (known[row.path] ?? row.counts ?? {}))[name] || "";
   const columns = [
-    { title: "Entity", width: "1fr", kind: "path", cell: (/** @type {any} */ row) => html`<${Name} row=${row} grouped=${order === "path"} />` },
-    { title: "Active", width: "4.5em", kind: "number", cell: (/** @type {any} */ row) => number(row, "active") },
-    { title: "Dead", width: "4em", kind: "number dead", cell: (/** @type {any} */ row) => number(row, "dead_letter") },
+    { title: "Entity", width: "minmax(0, 1fr)", kind: "path", cell: (/** @type {any} */ row) => html`<${Name} row=${row} grouped=${order === "path"} />` },
+    { title: "Active", width: "3.3em", kind: "number", cell: (/** @type {any} */ row) => number(row, "active") },
+    { title: "Dead", width: "3em", kind: "number dead", cell: (/** @type {any} */ row) => number(row, "dead_letter") },
   ];
   return html`
     <nav class="tree" aria-label="Entities">
@@ -51,7 +51,7 @@ function Name({ row, grouped }) {
   const inTopic = row.kind === "subscription" && grouped;
   const name = inTopic ? row.path.split(/\/Subscriptions\//i).pop() : row.path;
   const flags = [row.status && row.status !== "Active" && row.status, row.forward_to && `→ ${row.forward_to}`].filter(Boolean);
-  return html`<span class=${inTopic ? "kind inner" : "kind"} title=${row.kind}>${ICONS[row.kind] ?? "·"}</span>${name}
+  return html`<span class=${inTopic ? "kind inner" : "kind"} title=${row.kind}>${ICONS[row.kind] ?? "·"}</span><span title=${row.path}>${name}</span>
     ${flags.length > 0 && html`<span class="muted"> ${flags.join(" ")}</span>`}`;
 }
 

@@ -46,7 +46,7 @@ struct Metric {
     value: fn(&Row) -> u64,
 }
 
-const METRICS: [Metric; 14] = [
+const METRICS: [Metric; 16] = [
     gauge(
         "messages",
         "Messages in any state, dead letters included.",
@@ -122,10 +122,55 @@ const METRICS: [Metric; 14] = [
         |row| row.count(Counter::Abandoned),
     ),
     counter(
+        "incoming_requests_total",
+        "Requests of clients: sends, deliveries, settlements, renewals, and what was refused.",
+        |row| row.done() + row.count(Counter::Refused),
+    ),
+    counter(
+        "successful_requests_total",
+        "Those of them that were not refused.",
+        Row::done,
+    ),
+    counter(
         "user_errors_total",
         "Operations that were refused.",
         |row| row.count(Counter::Refused),
     ),
+];
+
+/// Refusals that are not told by entity.
+const REFUSALS: [(&str, &str); 2] = [
+    (
+        "servicebus_throttled_requests_total",
+        "Requests that were refused because the server was busy.",
+    ),
+    (
+        "servicebus_server_errors_total",
+        "Requests that were refused because the server failed.",
+    ),
+];
+
+/// What happens because a client asked for it, each a request. Dead letters are those of the broker, too.
+const REQUESTS: [Counter; 19] = [
+    Counter::Enqueued,
+    Counter::Scheduled,
+    Counter::SendEnlisted,
+    Counter::DuplicateDropped,
+    Counter::Cancelled,
+    Counter::Delivered,
+    Counter::ReceivedAndDeleted,
+    Counter::Completed,
+    Counter::Abandoned,
+    Counter::Released,
+    Counter::Deferred,
+    Counter::DeadLettered,
+    Counter::LockRenewed,
+    Counter::SessionAccepted,
+    Counter::SessionLockRenewed,
+    Counter::SessionReleased,
+    Counter::SessionStateSet,
+    Counter::TransactionCommitted,
+    Counter::TransactionRolledBack,
 ];
 
 const fn gauge(name: &'static str, help: &'static str, value: fn(&Row) -> u64) -> Metric {
@@ -156,11 +201,13 @@ pub(crate) fn are_meant(request: &Parts) -> bool {
 
 pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let (mut entities, mut namespaces, mut omitted) = (Vec::new(), Vec::new(), 0_u64);
-    let mut connections = Vec::new();
+    let (mut connections, mut refusals) = (Vec::new(), Vec::new());
     let namespaces_now = shared.namespaces.names().into_iter();
     for namespace in namespaces_now.filter_map(|name| shared.namespaces.named(&name)) {
         let sum = collect(&namespace, &mut entities, &mut omitted).await;
         connections.push((sum.labels.clone(), namespace.router.count() as u64));
+        let counted = &namespace.refusals;
+        refusals.push((sum.labels.clone(), [counted.throttled(), counted.failed()]));
         namespaces.push(sum);
     }
     let mut out = String::new();
@@ -179,6 +226,12 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> impl IntoResponse
     );
     for (labels, count) in connections {
         line("servicebus_active_connections", &labels, count, &mut out);
+    }
+    for (index, (name, help)) in REFUSALS.into_iter().enumerate() {
+        head(name, "counter", help, &mut out);
+        for (labels, counts) in &refusals {
+            line(name, labels, counts[index], &mut out);
+        }
     }
     let open = *shared.connections().borrow() as u64;
     let opened = shared.connections_opened();
@@ -276,6 +329,13 @@ impl Row {
     fn count(&self, counter: Counter) -> u64 {
         let tally = self.tally.as_ref();
         tally.map_or(0, |tally| tally[counter as usize])
+    }
+
+    /// Requests that were not refused. A scheduled message counts once, not again when it becomes active.
+    fn done(&self) -> u64 {
+        let done = REQUESTS.iter().map(|&request| self.count(request));
+        done.sum::<u64>()
+            .saturating_sub(self.count(Counter::Activated))
     }
 
     fn add(&mut self, counts: &Counts) {

@@ -43,6 +43,7 @@ impl Namespace {
         self.failures.forget(self.name());
         self.declare();
         self.timeline().clear();
+        self.refusals.clear();
         self.recorded_messages.clear();
         for entity in self.entities() {
             entity.sends.forget();

@@ -74,6 +74,9 @@ impl ClientConnection {
 
     /// The error of a script, with a tracking id like any other.
     fn scripted_error(&mut self, scripted: &ErrorText) -> Error {
+        if let Some(namespace) = &self.client.namespace {
+            namespace.refusals.count(&scripted.condition);
+        }
         let refusal = ServiceError::new(Condition::InternalError, scripted.description.as_str());
         let text = self.client.track_quietly(&refusal, None);
         Error::new(scripted.condition.clone(), text)

@@ -57,6 +57,39 @@ fn messages_and_events_are_counted_by_entity_and_namespace() {
 }
 
 #[test]
+fn requests_are_counted_with_what_became_of_them() {
+    let bus = Bus::with_queues(&["q"]);
+    let busy = json!({
+        "operation": "send", "times": 1,
+        "effect": {"reject": {"condition": "com.microsoft:server-busy"}},
+    });
+    assert_eq!(bus.http.post("~/faults", &busy).status, 201);
+    let (mut peer, sender) = bus.sender("q");
+    let first = peer.transfer(&sender, 0, false, &Message::new("a").encode());
+    let refused = peer.outcome(&sender, first);
+    assert!(refused.is_err_and(|refusal| refusal.condition == "com.microsoft:server-busy"));
+    peer.send(&sender, &Message::new("b"));
+    let receiver = peer.receiver("q");
+    let received = peer.receive_one(&receiver);
+    peer.complete(&received);
+    peer.settle_down();
+    let metrics = text(&bus, "/metrics", "");
+    let q = r#"namespace="sbemulatorns",entity="q",kind="queue""#;
+    let all = r#"namespace="sbemulatorns""#;
+    for line in [
+        // A send, a delivery, a completion.
+        format!("servicebus_successful_requests_total{{{q}}} 3"),
+        format!("servicebus_incoming_requests_total{{{q}}} 3"),
+        format!("servicebus_throttled_requests_total{{{all}}} 1"),
+        format!("servicebus_server_errors_total{{{all}}} 0"),
+        "servicebus_connections_closed_total 0".to_owned(),
+    ] {
+        let mut lines = metrics.lines();
+        assert!(lines.any(|found| found == line), "{line}\n{metrics}");
+    }
+}
+
+#[test]
 fn a_scheduled_message_comes_in_once() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.freeze();
