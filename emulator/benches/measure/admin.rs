@@ -3,6 +3,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -65,13 +66,13 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 }
 
 /// An administration client.
-struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     token: String,
 }
 
 impl Client {
-    fn connect(emulator: &Emulator) -> io::Result<Self> {
+    pub(crate) fn connect(emulator: &Emulator) -> io::Result<Self> {
         Ok(Self {
             stream: connect(emulator.http)?,
             token: sas::sign("sb://localhost/", &Key::well_known(), EXPIRY),
@@ -79,11 +80,20 @@ impl Client {
     }
 
     /// Microseconds of the server's processor time for these queues.
-    fn make_all(&mut self, emulator: &Emulator, numbers: std::ops::Range<u32>) -> io::Result<f64> {
+    fn make_all(&mut self, emulator: &Emulator, numbers: Range<u32>) -> io::Result<f64> {
+        let make = |client: &mut Self, number| client.make(&format!("queue-{number:05}"));
+        self.cost(emulator, numbers, make)
+    }
+
+    /// Microseconds of the server's processor time for what is done with each of these numbers.
+    pub(crate) fn cost(
+        &mut self,
+        emulator: &Emulator,
+        mut numbers: Range<u32>,
+        each: impl Fn(&mut Self, u32) -> io::Result<()>,
+    ) -> io::Result<f64> {
         let before = processor_time(emulator.pid())?;
-        for number in numbers {
-            self.make(&format!("queue-{number:05}"))?;
-        }
+        numbers.try_for_each(|number| each(self, number))?;
         thread::sleep(REST);
         let used = processor_time(emulator.pid())?.saturating_sub(before);
         Ok(used.as_secs_f64() * 1e6)
@@ -107,7 +117,7 @@ impl Client {
     }
 
     /// Sends a request and reads its answer, which must begin so.
-    fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
+    pub(crate) fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
         self.stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         let mut block = [0; 8 * 1024];

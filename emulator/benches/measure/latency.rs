@@ -202,7 +202,11 @@ fn through_echo(echo: &Echo, pace: Pace, count: u32) -> io::Result<Histogram<u64
     raw.trickle(&mut Transfers::of(&message(BODY, None), 1), pace, count)
 }
 
-fn through_emulator(emulator: &Emulator, pace: Pace, count: u32) -> io::Result<Histogram<u64>> {
+pub(crate) fn through_emulator(
+    emulator: &Emulator,
+    pace: Pace,
+    count: u32,
+) -> io::Result<Histogram<u64>> {
     let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
     let mut receiver = Receiver::attach(emulator.amqp)?;
     receiver.grant(CREDIT)?;

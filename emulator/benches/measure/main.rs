@@ -32,6 +32,7 @@ mod tls;
 mod core;
 mod engine;
 mod hops;
+mod inspector;
 mod local;
 mod messages;
 mod namespaces;
@@ -58,7 +59,7 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 18] = [
+const SECTIONS: [Section; 19] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
@@ -84,6 +85,11 @@ const SECTIONS: [Section; 18] = [
         transactions::measure,
     ),
     ("admin", "10,000 queues, made one by one", admin::measure),
+    (
+        "inspector",
+        "The inspector and the control API",
+        inspector::measure,
+    ),
     (
         "namespaces",
         "Virtual namespaces, made and removed",

@@ -83,7 +83,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<Passed> {
+pub(crate) fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<Passed> {
     let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
     let mut receiver = Receiver::attach(emulator.amqp)?;
     receiver.grant(IN_FLIGHT)?;

@@ -5,10 +5,11 @@ import { ask, namespace, version } from "./state.js";
 
 /**
  * What the control API answers; the last answer stays while the next is on its way, or when there is none.
- * @param {string} path @param {Record<string, any>} [query] @param {{live?: boolean}} [options]
+ * @param {string} path @param {Record<string, any>} [query]
+ * @param {{live?: boolean, how?: (path: string, query: any, signal: AbortSignal) => Promise<any>}} [options] `how` asks, where that is not one request
  * @returns {{data: any, error: Error | null}}
  */
-export function useAnswer(path, query = {}, { live = true } = {}) {
+export function useAnswer(path, query = {}, { live = true, how = once } = {}) {
   const [answer, setAnswer] = useState(/** @type {{key: string, data: any, error: Error | null}} */ ({ key: "", data: null, error: null }));
   const key = `${namespace.value} ${path} ${JSON.stringify(query)}`;
   useEffect(() => {
@@ -16,7 +17,7 @@ export function useAnswer(path, query = {}, { live = true } = {}) {
     const stop = new AbortController();
     const look = oneAtATime(async () => {
       try {
-        const data = await ask("GET", path, { query, signal: stop.signal });
+        const data = await how(path, query, stop.signal);
         if (!stop.signal.aborted) setAnswer({ key, data, error: null });
       } catch (error) {
         if (!stop.signal.aborted) setAnswer((last) => ({ key, data: last.key === key ? last.data : null, error: /** @type {Error} */ (error) }));
@@ -31,6 +32,11 @@ export function useAnswer(path, query = {}, { live = true } = {}) {
     };
   }, [key]);
   return answer.key === key ? answer : { data: null, error: null };
+}
+
+/** @param {string} path @param {any} query @param {AbortSignal} signal */
+function once(path, query, signal) {
+  return ask("GET", path, { query, signal });
 }
 
 /** What is asked for again while it is under way is done once more afterwards. @param {() => Promise<void>} what */

@@ -19,8 +19,8 @@ const STATES = ["active", "locked", "deferred", "scheduled", "transfer"];
 export function Entity() {
   const { entity = "", part = "", tab = "", query } = place.value;
   const path = address(entity, part);
-  const found = useAnswer("/entities", { contains: entity, limit: 1000 });
-  const row = found.data?.entities.find((/** @type {any} */ it) => it.path.toLowerCase() === entity.toLowerCase());
+  const found = useAnswer("/entities", { contains: entity, limit: 1000 }, { how: find });
+  const row = found.data?.row;
   if (found.data && !row) return html`<p class="bad" role="alert">There is no entity ${entity} in ${namespace.value}.</p>`;
   const tabs = [["", "Messages"], ["sessions", "Sessions"], ["record", "Record"], ["settings", "Settings"]];
   return html`
@@ -37,6 +37,18 @@ export function Entity() {
     ${tab === "record" && html`<${Story} query=${{ entity: path }} />`}
     ${tab === "settings" && html`<${Settings} row=${row} />`}
     ${(tab === "" || tab === "messages") && html`<${Messages} path=${path} query=${query} />`}`;
+}
+
+/** Looks for the entity of a name among all that contain it. @param {string} path @param {any} query @param {AbortSignal} signal */
+async function find(path, query, signal) {
+  let after;
+  do {
+    const { entities, next } = await ask("GET", path, { query: { ...query, after }, signal });
+    const row = entities.find((/** @type {any} */ it) => it.path.toLowerCase() === query.contains.toLowerCase());
+    if (row) return { row };
+    after = next;
+  } while (after);
+  return {};
 }
 
 /** The entity's own messages, its dead letters, and those that could not be forwarded. @param {any} props */

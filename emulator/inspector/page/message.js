@@ -75,9 +75,13 @@ function sections(message) {
   return all.filter(([, value]) => value !== undefined);
 }
 
+// Values in one table.
+const ROWS = 1000;
+
 /** @param {{value: any}} props */
 function Values({ value }) {
-  const rows = Array.isArray(value) ? value.map(([name, it]) => [typed(name)[0], it]) : Object.entries(value);
+  const all = Array.isArray(value) ? value.map(([name, it]) => [typed(name)[0], it]) : Object.entries(value);
+  const rows = all.slice(0, ROWS);
   return html`<table class="values">
     <caption class="unseen">Values with their types</caption>
     <thead><tr><th>Name</th><th>Value</th><th>AMQP type</th></tr></thead>
@@ -85,7 +89,8 @@ function Values({ value }) {
       const [text, type] = typed(it);
       return html`<tr><td>${name}</td><td>${text}</td><td class="muted">${type}</td></tr>`;
     })}</tbody>
-  </table>`;
+  </table>
+  ${all.length > ROWS && html`<p class="muted">${all.length - ROWS} more are not shown.</p>`}`;
 }
 
 const FORMS = ["text", "JSON", "XML", "hex"];
@@ -114,7 +119,7 @@ function Body({ body, type = "", encoding }) {
   const chosen = form || (text === null ? "hex" : parsed !== undefined ? "JSON" : /xml/i.test(type) || /^\s*<[?\w]/.test(text) ? "XML" : "text");
   const shown = {
     text: text ?? "not UTF-8: look at it as hex",
-    JSON: parsed === undefined ? (text ?? "") : JSON.stringify(parsed, null, 2),
+    JSON: parsed === undefined ? (text ?? "") : pretty(parsed, text ?? ""),
     XML: indented(text ?? ""),
     hex: hex(raw ?? new TextEncoder().encode(text ?? "")),
   }[/** @type {"text"} */ (chosen)];
@@ -167,6 +172,20 @@ function json(text) {
   } catch {
     return undefined;
   }
+}
+
+// Indentation of what is deeper would be longer than all else, and writing it would end in a full stack.
+const DEEPEST = 100;
+
+/** JSON with an indentation, or as it was where that does not help. @param {any} parsed @param {string} text */
+function pretty(parsed, text) {
+  let depth = 0;
+  let level = [parsed];
+  while (level.length > 0 && depth <= DEEPEST) {
+    level = level.flatMap((it) => (typeof it === "object" && it !== null ? Object.values(it) : []));
+    depth += 1;
+  }
+  return level.length > 0 ? text : JSON.stringify(parsed, null, 2);
 }
 
 /** One element a line. @param {string} text */

@@ -140,7 +140,7 @@ for (const colorScheme of ["light", "dark"]) {
   journey(`Nothing is out of reach in ${colorScheme}`, topology("orders", "invoices"), async (page, shop) => {
     await shop.send("orders", { id: "o-17", body: '{"total": 3}', properties: { color: "red", price: { int: 12 } } }, { id: "o-18" });
     await shop.ask("POST", "/messages/act", { entity: "orders", numbers: [2], act: "dead-letter", reason: "Rejected" });
-    for (const hash of ["", "orders", "orders/messages/1", "orders/dead-letter/messages/1", "orders/settings", "record", "rules", "faults", "connections"]) {
+    for (const hash of ["", "orders", "orders/messages/1", "orders/dead-letter/messages/1", "orders/settings", "orders/record", "orders/sessions", "record", "record?message_id=o-17", "rules", "faults", "connections"]) {
       await at(page, shop, hash);
       await page.waitForFunction(() => !document.querySelector(".pending"));
       await page.waitForTimeout(300);

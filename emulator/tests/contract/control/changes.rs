@@ -137,6 +137,29 @@ fn more_than_two_hundred_entities_are_many() {
 }
 
 #[test]
+fn a_slow_reader_gets_fewer_events_and_the_newest() {
+    let bus = Bus::with_queues(&["q"]);
+    let began = std::time::Instant::now();
+    let mut reader = Reader::open(&bus, CHANGES, "");
+    assert_eq!(reader.status(), "HTTP/1.1 200 OK");
+    let messages = json!([{}, {}, {}, {}]);
+    for _ in 0..500 {
+        let answer = bus.http.post("~/messages?entity=q", &messages);
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    let mut events = 1;
+    let mut last = reader.next().expect("an event").1;
+    while last["position"] != 2000 {
+        last = reader.next().expect("an event").1;
+        events += 1;
+    }
+    assert_eq!(last["counts"][0]["counts"]["active"], 2000);
+    // Five a second at most, however much has happened.
+    let most = began.elapsed().as_secs_f64() * 5.0 + 2.0;
+    assert!(f64::from(events) <= most, "{events} of at most {most}");
+}
+
+#[test]
 fn a_seventeenth_reader_is_refused_until_another_goes() {
     let bus = Bus::with_queues(&["q"]);
     let mut readers: Vec<Reader> = (0..16)
