@@ -17,6 +17,7 @@ use crate::environment::{self, Language};
 use crate::go;
 use crate::interpreter::{self, Environment};
 use crate::java;
+use crate::jms;
 use crate::topology::topology;
 use crate::transport::Transport;
 
@@ -25,7 +26,7 @@ const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Turns at running a script: no more at a time than twelve for each processor, so that the locks and deadlines of each are
 /// not used up by waiting for the others. Most scripts wait most of the time.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+pub(crate) static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(2, usize::from);
     Semaphore::new((12 * processors).clamp(24, 64))
 });
@@ -51,6 +52,10 @@ pub(crate) enum Sdk {
     Go,
     /// `azure-messaging-servicebus`.
     Java,
+    /// Clients of JMS (`jms`), and Artemis beside them.
+    Jms,
+    /// The same for `javax.jms`.
+    JmsJavax,
 }
 
 impl Sdk {
@@ -65,7 +70,9 @@ impl Sdk {
             | Self::PythonAsynchronous714
             | Self::JavaScript
             | Self::JavaScriptNewestAmqp
-            | Self::JavaScriptBeta => false,
+            | Self::JavaScriptBeta
+            | Self::Jms
+            | Self::JmsJavax => false,
         }
     }
 
@@ -83,6 +90,8 @@ impl Sdk {
                 process::Command::new(environment::go(&environment::ready(Language::Go).await?))
             }
             Self::Java => java::command(&environment::ready(Language::Java).await?),
+            Self::Jms => jms::command(&environment::ready(Language::Jms).await?),
+            Self::JmsJavax => jms::command(&environment::ready(Language::JmsJavax).await?),
         })
     }
 }

@@ -47,6 +47,14 @@ pub(crate) enum Language {
     Go,
     /// Java: the program itself, compiled, beside the SDK's libraries.
     Java,
+    /// JMS, in Java: the same, for `jakarta.jms`.
+    Jms,
+    /// The same for `javax.jms`.
+    #[cfg_attr(
+        not(feature = "matrices"),
+        expect(dead_code, reason = "only the matrices need it")
+    )]
+    JmsJavax,
     /// What runs on top of an SDK.
     Framework(Framework),
 }
@@ -118,6 +126,7 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
             Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {
                 Language::JavaScript.name().into()
             }
+            Language::Jms | Language::JmsJavax => "jms".into(),
             Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
             | Language::Az
@@ -140,6 +149,8 @@ impl Language {
             Self::JavaScriptBeta => "javascript-beta",
             Self::Go => "go",
             Self::Java => "java",
+            Self::Jms => "java-jms",
+            Self::JmsJavax => "java-jms-javax",
             Self::Framework(framework) => framework.name(),
         }
     }
@@ -153,6 +164,7 @@ impl Language {
                 files.extend(sources(&scripts(self), "go"));
             }
             Self::Java => files.extend(sources(&scripts(self).join("src").join("cases"), "java")),
+            Self::Jms | Self::JmsJavax => files.extend(jms_sources()),
             Self::Framework(framework) => {
                 files.extend(framework.sources());
                 files.sort();
@@ -179,7 +191,7 @@ impl Language {
             Self::JavaScript => "package-lock.json",
             Self::JavaScriptNewestAmqp => "newest-amqp/package-lock.json",
             Self::JavaScriptBeta => "beta/package-lock.json",
-            Self::Java => "pom.xml",
+            Self::Java | Self::Jms | Self::JmsJavax => "pom.xml",
             Self::Go | Self::Framework(_) => "go.sum",
         })
     }
@@ -196,7 +208,9 @@ impl Language {
                 "`node` (20.19 or newer) and `npm`"
             }
             Self::Go => "`go` (1.25 or newer)",
-            Self::Java => "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)",
+            Self::Java | Self::Jms | Self::JmsJavax => {
+                "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)"
+            }
             Self::Framework(framework) => framework.needs(),
         }
     }
@@ -278,7 +292,8 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
             make_javascript(language, directory).await
         }
         Language::Go => make_go(directory).await,
-        Language::Java => make_java(directory).await,
+        Language::Java => make_java(Language::Java, directory, &[]).await,
+        Language::Jms | Language::JmsJavax => make_jms(language, directory).await,
         Language::Framework(Framework::GoCloud) => make_go_cloud(directory).await,
         Language::Framework(java @ (Framework::Spring | Framework::Camel)) => {
             make_framework(java, directory).await
@@ -327,13 +342,42 @@ async fn make_go(directory: &Path) -> Result<(), String> {
     install(Language::Go, &mut build).await
 }
 
-async fn make_java(directory: &Path) -> Result<(), String> {
+async fn make_java(language: Language, directory: &Path, options: &[&str]) -> Result<(), String> {
     let mut build = Command::new(if cfg!(windows) { "mvn.cmd" } else { "mvn" });
     build
         .args(["--quiet", "--batch-mode", "compile", "--file"])
-        .arg(Language::Java.pins())
-        .arg(format!("-Denvironment={}", directory.display()));
-    install(Language::Java, &mut build).await
+        .arg(language.pins())
+        .arg(format!("-Denvironment={}", directory.display()))
+        .args(options);
+    install(language, &mut build).await
+}
+
+/// The cases of JMS, and what runs cases of Java's SDK too.
+fn jms_sources() -> Vec<PathBuf> {
+    let mut files = sources(&scripts(Language::Jms).join("src").join("cases"), "java");
+    files.push(scripts(Language::Java).join("src/cases/Run.java"));
+    files
+}
+
+/// Compiles the cases of JMS, with the names that the libraries of `javax.jms` have for it.
+async fn make_jms(language: Language, directory: &Path) -> Result<(), String> {
+    let copied = directory.join("src").join("cases");
+    fs::create_dir_all(&copied).expect("the environment's directory can be made");
+    for file in jms_sources() {
+        let mut text = fs::read_to_string(&file).expect("it is part of the repository");
+        if matches!(language, Language::JmsJavax) {
+            text = text
+                .replace("jakarta.jms", "javax.jms")
+                .replace("com.azure.servicebus", "com.microsoft.azure.servicebus");
+        }
+        let name = file.file_name().expect("a file has a name");
+        fs::write(copied.join(name), text).expect("the sources can be copied");
+    }
+    let profile: &[&str] = match language {
+        Language::JmsJavax => &["-Pjavax"],
+        _ => &[],
+    };
+    make_java(language, directory, profile).await
 }
 
 /// Runs an installer to its end, or returns why it failed, with its output.

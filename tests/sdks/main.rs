@@ -11,6 +11,8 @@
 //!
 //! `cargo test` runs a few cases of each SDK (`smoke`), and what is no matrix; the feature `matrices` adds the rest.
 //!
+//! JMS is in `jms`: Qpid JMS and Microsoft's libraries, beside an embedded Artemis, the control.
+//!
 //! What runs on top of SDKs is in `frameworks`: kombu and Celery, `gocloud.dev`, Spring Cloud Azure and Apache Camel.
 //!
 //! What asks for tokens as an unchanged program does is in `identity`; what manages namespaces over Azure Resource Manager
@@ -30,6 +32,7 @@ mod identity;
 mod java;
 #[cfg(feature = "matrices")]
 mod javascript;
+mod jms;
 mod proton;
 #[cfg(feature = "matrices")]
 mod python;

@@ -1,0 +1,375 @@
+//! JMS, as Java programs speak it to Premium namespaces: Qpid JMS and Microsoft's libraries, for `jakarta.jms` and for `javax.jms`.
+//!
+//! The cases (`jms/src/cases`) assert what JMS 2.0 says. The same process runs them against an embedded ActiveMQ Artemis, the
+//! control: what passes there passes here, or the case asserts what Service Bus documents in its place
+//! (`Difference.java`, which is the table of `jms/README.md`).
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+use tokio::task::JoinSet;
+
+use crate::driver::{Sdk, TURNS};
+use crate::environment::{self, Language};
+use crate::interpreter::{self, Environment};
+
+/// Longer than the interpreter's own deadline.
+const DEADLINE: Duration = Duration::from_secs(240);
+
+/// All cases, by the class that has them.
+const CASES: [(&str, &[&str]); 6] = [
+    (
+        "acknowledge",
+        &[
+            "auto",
+            "duplicatesOk",
+            "client",
+            "clientContext",
+            "notAcknowledged",
+            "recovered",
+            "individual",
+            "listenerThrows",
+            "consumerClosedBefore",
+        ],
+    ),
+    (
+        "messages",
+        &[
+            "text",
+            "bytes",
+            "map",
+            "object",
+            "stream",
+            "empty",
+            "bodyOfAnotherKind",
+            "properties",
+            "headers",
+            "notPersistent",
+            "deliveryCount",
+            "correlationBytes",
+            "applicationMessageId",
+            "group",
+            "large",
+            "withoutIdAndTimestamp",
+            "forwarded",
+        ],
+    ),
+    (
+        "queues",
+        &[
+            "order",
+            "classic",
+            "anonymousProducer",
+            "timesOut",
+            "noWait",
+            "listener",
+            "competing",
+            "asynchronousSend",
+            "expires",
+            "priority",
+            "stopped",
+            "closedConsumer",
+        ],
+    ),
+    (
+        "temporary",
+        &[
+            "replies",
+            "topic",
+            "differ",
+            "ofAnotherConnection",
+            "deleted",
+            "deletedWhileInUse",
+            "goesWithItsConnection",
+            "transacted",
+            "browsed",
+        ],
+    ),
+    (
+        "topics",
+        &[
+            "each",
+            "fromNowOn",
+            "withoutSubscribers",
+            "durable",
+            "durableByAnotherClient",
+            "durableClassic",
+            "durableSelector",
+            "changedSelector",
+            "changedTopic",
+            "durableTwice",
+            "durableWithoutClient",
+            "sharedDurable",
+            "sharedDurableWithoutClient",
+            "sharedVolatile",
+            "sharedVolatileWithoutClient",
+            "unsubscribes",
+            "unsubscribesWhileActive",
+            "unsubscribesNothing",
+            "noLocal",
+            "transacted",
+        ],
+    ),
+    (
+        "transacted",
+        &[
+            "commitsSends",
+            "rollsBackSends",
+            "commitsReceipts",
+            "rollsBackForOthers",
+            "movesAtOnce",
+            "endsWithItsConnection",
+            "classic",
+            "notTransacted",
+            "largeRollback",
+        ],
+    ),
+];
+
+/// What runs the cases, and against what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "matrices"),
+    expect(dead_code, reason = "only the matrices run all of them")
+)]
+enum Client {
+    /// Qpid JMS, against Artemis.
+    Control,
+    /// Qpid JMS that asks for JMS 2.0, over TCP.
+    Qpid,
+    /// Microsoft's library, over TLS.
+    Microsoft,
+    /// Microsoft's library for `javax.jms`, over TLS.
+    Javax,
+}
+
+impl Client {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Qpid => "qpid",
+            Self::Microsoft | Self::Javax => "microsoft",
+        }
+    }
+
+    fn sdk(self) -> Sdk {
+        match self {
+            Self::Control | Self::Qpid | Self::Microsoft => Sdk::Jms,
+            Self::Javax => Sdk::JmsJavax,
+        }
+    }
+
+    fn language(self) -> Language {
+        match self {
+            Self::Control | Self::Qpid | Self::Microsoft => Language::Jms,
+            Self::Javax => Language::JmsJavax,
+        }
+    }
+}
+
+#[tokio::test]
+async fn smoke() {
+    run_all(
+        Client::Qpid,
+        &["messages.headers", "transacted.commitsSends"],
+    )
+    .await;
+    run_all(Client::Microsoft, &["acknowledge.client"]).await;
+}
+
+#[cfg(feature = "matrices")]
+#[tokio::test]
+async fn artemis() {
+    run_all(Client::Control, &all()).await;
+}
+
+#[cfg(feature = "matrices")]
+#[tokio::test]
+async fn qpid_over_tcp() {
+    run_all(Client::Qpid, &all()).await;
+}
+
+#[cfg(feature = "matrices")]
+#[tokio::test]
+async fn microsoft_over_tls() {
+    run_all(Client::Microsoft, &all()).await;
+}
+
+#[cfg(feature = "matrices")]
+#[tokio::test]
+async fn microsoft_for_javax_over_tls() {
+    run_all(Client::Javax, &all()).await;
+}
+
+#[test]
+fn every_case_is_run() {
+    let mut written = Vec::new();
+    for source in sources() {
+        let text = fs::read_to_string(&source).expect("it is part of the repository");
+        let class = source.file_stem().and_then(|name| name.to_str());
+        let class = class.expect("a name").to_owned();
+        let topic = class[..1].to_lowercase() + &class[1..];
+        for line in text.lines() {
+            let case = line.strip_prefix("    static void ");
+            if let Some((case, _)) = case.and_then(|case| case.split_once("(Namespace namespace)"))
+            {
+                written.push(format!("{topic}.{case}"));
+            }
+        }
+    }
+    let mut listed = all();
+    written.sort();
+    listed.sort();
+    assert_eq!(written, listed);
+}
+
+#[test]
+fn the_table_has_every_difference() {
+    let text = |name: &str| fs::read_to_string(directory().join(name)).expect("there is one");
+    let (table, source) = (text("README.md"), text("src/cases/Difference.java"));
+    // The sentences are written in several literals each.
+    let joined = source.replace("\"\n            + \"", "");
+    let constants = joined.lines().filter(|line| line.contains("(\""));
+    let mut differences = 0;
+    for line in constants {
+        let (_, sentence) = line.split_once("(\"").expect("it begins");
+        let (sentence, _) = sentence.rsplit_once("\")").expect("it ends");
+        assert!(table.contains(sentence), "{sentence:?} is not in the table");
+        differences += 1;
+    }
+    assert_eq!(table.matches("\n| `").count(), differences);
+}
+
+/// All cases by their names, such as `topics.durable`.
+fn all() -> Vec<String> {
+    let named = |(topic, cases): &(&str, &[&str])| {
+        let names: Vec<_> = cases.iter().map(|case| format!("{topic}.{case}")).collect();
+        names
+    };
+    CASES.iter().flat_map(named).collect()
+}
+
+/// Runs cases side by side; fails with the names of those that failed.
+async fn run_all<T: AsRef<str>>(client: Client, cases: &[T]) {
+    let Some(environment) = environment::ready(client.language()).await else {
+        return;
+    };
+    let environment = Arc::new(environment);
+    let mut running = JoinSet::new();
+    for case in cases {
+        let (environment, case) = (Arc::clone(&environment), case.as_ref().to_owned());
+        running.spawn(async move { run(client, &environment, case).await });
+    }
+    let mut failed = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        failed.extend(ended.expect("a case that fails is no panic"));
+    }
+    let names = || failed.iter().map(|(case, _)| &**case).collect::<Vec<_>>();
+    let outputs = || {
+        failed
+            .iter()
+            .map(|(_, output)| &**output)
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        failed.is_empty(),
+        "{}\nfailed, for the reasons above: {}",
+        outputs().join("\n"),
+        names().join(", ")
+    );
+}
+
+/// Runs a case in a namespace of its own; returns its name and what it printed where it has failed.
+async fn run(client: Client, environment: &Path, case: String) -> Option<(String, String)> {
+    let _turn = TURNS.acquire().await.expect("it is never closed");
+    let mut variables = Environment::from([("SERVICEBUS_JMS_CLIENT", client.name().to_owned())]);
+    let servicebus = match client {
+        Client::Control => None,
+        Client::Qpid | Client::Microsoft | Client::Javax => Some(start().await),
+    };
+    if let Some(servicebus) = &servicebus {
+        variables.extend(of(servicebus, client != Client::Qpid));
+    }
+    let running = interpreter::run(client.sdk(), command(environment), &case, &variables);
+    let answer = tokio::time::timeout(DEADLINE, running).await;
+    let Ok(answer) = answer else {
+        return Some((case, format!("it was not answered within {DEADLINE:?}")));
+    };
+    match answer.passed {
+        true => None,
+        false => Some((case, answer.output)),
+    }
+}
+
+async fn start() -> ServiceBus {
+    let topology = Topology::new()
+        .tier(Tier::Premium)
+        .queue(Queue::new("orders"))
+        .queue(Queue::new("answers"))
+        .topic(Topic::new("prices"))
+        .topic(Topic::new("sums"));
+    let starting = ServiceBus::builder().topology(topology).tls(true).start();
+    starting.await
+}
+
+/// What a case is told of its namespace.
+fn of(servicebus: &ServiceBus, is_secured: bool) -> Environment {
+    let settings = servicebus.client_settings().expect("it was started here");
+    let trust_store = settings
+        .trust_store
+        .expect("the emulator keeps an authority");
+    let connection_string = match is_secured {
+        true => servicebus.tls_connection_string(),
+        false => servicebus.connection_string(),
+    };
+    // Microsoft's library takes the rest of the string for the key.
+    let connection_string = connection_string.trim_end_matches(';');
+    let control_url = format!(
+        "{}/namespaces/{}",
+        servicebus.control_url(),
+        servicebus.namespace()
+    );
+    Environment::from([
+        ("SERVICEBUS_CONNECTION_STRING", connection_string.to_owned()),
+        (
+            "SERVICEBUS_TRANSPORT",
+            if is_secured { "tls" } else { "plain" }.to_owned(),
+        ),
+        ("SERVICEBUS_TRUST_STORE", trust_store.display().to_string()),
+        ("SERVICEBUS_CONTROL_URL", control_url),
+    ])
+}
+
+/// The program of the cases. Its memory is bounded: as many cases as have turns at once are light.
+pub(crate) fn command(environment: &Path) -> Command {
+    let path = env::join_paths([
+        environment.join("classes"),
+        environment.join("libraries").join("*"),
+    ]);
+    let mut command = Command::new("java");
+    command
+        .args([
+            "-Xmx768m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+        ])
+        .arg(path.expect("target/sdks has no separators of paths in its name"))
+        .arg("cases.Main");
+    command
+}
+
+fn sources() -> Vec<PathBuf> {
+    let listed =
+        fs::read_dir(directory().join("src/cases")).expect("they are part of the repository");
+    listed.map(|entry| entry.expect("a file").path()).collect()
+}
+
+fn directory() -> PathBuf {
+    environment::scripts(Language::Jms)
+}

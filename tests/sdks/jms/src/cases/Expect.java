@@ -1,0 +1,95 @@
+package cases;
+
+import jakarta.jms.JMSConsumer;
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
+import jakarta.jms.MessageConsumer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+
+/** What cases assert. */
+final class Expect {
+    /** How long something that must come may take, in milliseconds: a machine under load is slow. */
+    static final long PATIENCE = 60_000;
+    /** How long nothing must come. */
+    private static final long SILENCE = 250;
+
+    private Expect() {
+    }
+
+    /** An action that may throw anything. */
+    interface Action {
+        void run() throws Exception;
+    }
+
+    static void equal(Object expected, Object actual) {
+        if (!Objects.deepEquals(expected, actual)) {
+            throw new AssertionError("expected " + expected + ", got " + actual);
+        }
+    }
+
+    static void isTrue(String what, boolean holds) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+    }
+
+    /** The next message. */
+    static Message message(JMSConsumer consumer) {
+        Message message = consumer.receive(PATIENCE);
+        isTrue("no message came", message != null);
+        return message;
+    }
+
+    static Message message(MessageConsumer consumer) throws JMSException {
+        Message message = consumer.receive(PATIENCE);
+        isTrue("no message came", message != null);
+        return message;
+    }
+
+    /** The texts of the next messages are these, in this order. */
+    static void texts(JMSConsumer consumer, String... expected) throws JMSException {
+        List<String> texts = new ArrayList<>();
+        for (int index = 0; index < expected.length; index++) {
+            Message message = consumer.receive(PATIENCE);
+            isTrue("after " + texts + " of " + List.of(expected) + " no message came", message != null);
+            texts.add(message.getBody(String.class));
+        }
+        equal(List.of(expected), texts);
+    }
+
+    /** Nothing comes. */
+    static void nothing(JMSConsumer consumer) throws JMSException {
+        Message message = consumer.receive(SILENCE);
+        isTrue("a message came: " + message, message == null);
+    }
+
+    static void nothing(MessageConsumer consumer) throws JMSException {
+        Message message = consumer.receive(SILENCE);
+        isTrue("a message came: " + message, message == null);
+    }
+
+    /** It fails by an exception of this class, which is returned. */
+    static <T extends Exception> T fails(Class<T> by, Action action) {
+        try {
+            action.run();
+        } catch (Exception failure) {
+            if (by.isInstance(failure)) {
+                return by.cast(failure);
+            }
+            throw new AssertionError("expected " + by.getSimpleName() + ", got " + failure, failure);
+        }
+        throw new AssertionError("expected " + by.getSimpleName() + ", and it succeeded");
+    }
+
+    /** It becomes true. */
+    static void eventually(String what, Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE * 1_000_000;
+        while (!condition.call()) {
+            isTrue(what + " did not come to be", System.nanoTime() < deadline);
+            Thread.sleep(10);
+        }
+    }
+}
