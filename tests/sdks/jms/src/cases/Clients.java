@@ -3,6 +3,8 @@ package cases;
 import com.azure.servicebus.jms.ServiceBusJmsConnectionFactory;
 import com.azure.servicebus.jms.ServiceBusJmsConnectionFactorySettings;
 import jakarta.jms.ConnectionFactory;
+import java.net.InetSocketAddress;
+import java.net.URI;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -20,39 +22,75 @@ final class Clients {
     private Clients() {
     }
 
-    /** A factory with further options of Qpid JMS, of which the key {@code failover} names a proxy to connect by. */
+    /** A factory with further options of Qpid JMS. */
     static ConnectionFactory factory(Map<String, String> environment, Map<String, String> options) {
+        return factory(environment, address(environment), false, options);
+    }
+
+    /** A factory of connections by a way that may be cut, after which they connect again. */
+    static ConnectionFactory reconnecting(Map<String, String> environment, int port, Map<String, String> options) {
+        return factory(environment, new InetSocketAddress("127.0.0.1", port), true, options);
+    }
+
+    /** A factory of connections to a port here, each of which ends with its socket. */
+    static ConnectionFactory once(Map<String, String> environment, int port) {
+        return factory(environment, new InetSocketAddress("127.0.0.1", port), false, Map.of());
+    }
+
+    /** Where the broker listens for connections of a case. */
+    static InetSocketAddress address(Map<String, String> environment) {
+        if (environment.get("SERVICEBUS_JMS_CLIENT").equals("control")) {
+            return new InetSocketAddress("127.0.0.1", Control.address().getPort());
+        }
+        var endpoint = URI.create(part(environment.get("SERVICEBUS_CONNECTION_STRING"), "Endpoint"));
+        int standard = isSecured(environment) ? 5671 : 5672;
+        return new InetSocketAddress(endpoint.getHost(), endpoint.getPort() < 0 ? standard : endpoint.getPort());
+    }
+
+    private static ConnectionFactory factory(
+            Map<String, String> environment, InetSocketAddress at, boolean reconnects, Map<String, String> options) {
         var all = new TreeMap<>(TIMEOUTS);
         all.putAll(options);
-        switch (environment.get("SERVICEBUS_JMS_CLIENT")) {
-            case "control":
-                return new JmsConnectionFactory(uri(Control.address().toString(), all));
-            case "microsoft":
-                return microsoft(environment, all);
-            default:
-                return qpid(environment, all);
-        }
-    }
-
-    private static ConnectionFactory microsoft(Map<String, String> environment, Map<String, String> options) {
-        trust(environment);
-        var settings = new ServiceBusJmsConnectionFactorySettings(new HashMap<>(options));
-        settings.setStartupMaxReconnectAttempts(1);
-        return new ServiceBusJmsConnectionFactory(environment.get("SERVICEBUS_CONNECTION_STRING"), settings);
-    }
-
-    private static ConnectionFactory qpid(Map<String, String> environment, Map<String, String> options) {
-        String connectionString = environment.get("SERVICEBUS_CONNECTION_STRING");
-        boolean isSecured = environment.get("SERVICEBUS_TRANSPORT").equals("tls");
-        if (isSecured) {
+        if (isSecured(environment)) {
             trust(environment);
         }
-        String address = (isSecured ? "amqps://" : "amqp://") + part(connectionString, "Endpoint").replace("sb://", "");
-        var factory = new JmsConnectionFactory(
+        return environment.get("SERVICEBUS_JMS_CLIENT").equals("microsoft")
+                ? microsoft(environment, at, reconnects, all)
+                : qpid(environment, at, reconnects, all);
+    }
+
+    private static ConnectionFactory microsoft(
+            Map<String, String> environment, InetSocketAddress at, boolean reconnects, Map<String, String> options) {
+        String connectionString = environment.get("SERVICEBUS_CONNECTION_STRING");
+        var all = new HashMap<>(options);
+        // Not by the settings' own property, which the library for `javax.jms` writes so that Qpid JMS cannot read it.
+        all.put("failover.startupMaxReconnectAttempts", "1");
+        if (at.equals(address(environment))) {
+            var settings = new ServiceBusJmsConnectionFactorySettings(all);
+            return new ServiceBusJmsConnectionFactory(connectionString, settings);
+        }
+        var settings = new ServiceBusJmsConnectionFactorySettings(reconnects ? all : new HashMap<>(options));
+        settings.setShouldReconnect(reconnects);
+        return new ServiceBusJmsConnectionFactory(
                 part(connectionString, "SharedAccessKeyName"),
                 part(connectionString, "SharedAccessKey"),
-                uri(address, options));
-        if (!environment.get("SERVICEBUS_JMS_CLIENT").equals("plain")) {
+                // As a name: an address with a port is no URI, which it asks for.
+                "localhost:" + at.getPort(),
+                settings);
+    }
+
+    private static ConnectionFactory qpid(
+            Map<String, String> environment, InetSocketAddress at, boolean reconnects, Map<String, String> options) {
+        String address = (isSecured(environment) ? "amqps://" : "amqp://") + at.getHostString() + ":" + at.getPort();
+        var query = new StringBuilder();
+        options.forEach((name, value) -> query.append(query.isEmpty() ? "?" : "&").append(name).append('=').append(value));
+        var factory = new JmsConnectionFactory((reconnects ? "failover:(" + address + ")" : address) + query);
+        String connectionString = environment.get("SERVICEBUS_CONNECTION_STRING");
+        if (connectionString != null) {
+            factory.setUsername(part(connectionString, "SharedAccessKeyName"));
+            factory.setPassword(part(connectionString, "SharedAccessKey"));
+        }
+        if (environment.get("SERVICEBUS_JMS_CLIENT").equals("qpid")) {
             factory.setExtension(
                     JmsConnectionExtensions.AMQP_OPEN_PROPERTIES.toString(),
                     (connection, uri) -> Map.of("com.microsoft:is-client-provider", true));
@@ -60,14 +98,12 @@ final class Clients {
         return factory;
     }
 
-    private static String uri(String address, Map<String, String> options) {
-        var query = new StringBuilder();
-        options.forEach((name, value) -> query.append(query.isEmpty() ? "?" : "&").append(name).append('=').append(value));
-        return address.replaceAll("/$", "") + query;
+    private static boolean isSecured(Map<String, String> environment) {
+        return "tls".equals(environment.get("SERVICEBUS_TRANSPORT"));
     }
 
     /** The authority of the emulator, which is the same for all namespaces of a run. */
-    static void trust(Map<String, String> environment) {
+    private static void trust(Map<String, String> environment) {
         System.setProperty("javax.net.ssl.trustStore", environment.get("SERVICEBUS_TRUST_STORE"));
         System.setProperty("javax.net.ssl.trustStorePassword", "changeit");
     }

@@ -92,6 +92,11 @@ final class Namespace implements AutoCloseable {
         return connection;
     }
 
+    /** A way to the broker that can be cut. */
+    Cutter cutter() throws IOException {
+        return closing(new Cutter(Clients.address(environment)));
+    }
+
     /** What is closed at the end of the case. */
     <T extends AutoCloseable> T closing(T client) {
         opened.push(client);

@@ -88,37 +88,6 @@ final class Topics {
         session.unsubscribe("all");
     }
 
-    static void durableSelector(Namespace namespace) throws JMSException {
-        JMSContext context = namespace.client("audit");
-        Topic prices = namespace.prices(context);
-        try (JMSConsumer consumer = context.createDurableConsumer(prices, "high", "price > 10", false)) {
-            context.createProducer().setProperty("price", 9).send(prices, "low");
-            context.createProducer().setProperty("price", 11).send(prices, "high");
-            Expect.texts(consumer, "high");
-            Expect.nothing(consumer);
-        }
-        context.createProducer().setProperty("price", 12).send(prices, "while closed");
-        try (JMSConsumer consumer = context.createDurableConsumer(prices, "high", "price > 10", false)) {
-            Expect.texts(consumer, "while closed");
-        }
-        context.unsubscribe("high");
-    }
-
-    /** Another selector is another subscription, and what the former one held is gone. */
-    static void changedSelector(Namespace namespace) throws JMSException {
-        JMSContext context = namespace.client("audit");
-        Topic prices = namespace.prices(context);
-        context.createDurableConsumer(prices, "some", "price > 10", false).close();
-        context.createProducer().setProperty("price", 11).send(prices, "of the former");
-        try (JMSConsumer consumer = context.createDurableConsumer(prices, "some", "price < 10", false)) {
-            context.createProducer().setProperty("price", 9).send(prices, "low");
-            context.createProducer().setProperty("price", 11).send(prices, "high");
-            Expect.texts(consumer, "low");
-            Expect.nothing(consumer);
-        }
-        context.unsubscribe("some");
-    }
-
     static void changedTopic(Namespace namespace) throws JMSException {
         JMSContext context = namespace.client("audit");
         Topic prices = namespace.prices(context);

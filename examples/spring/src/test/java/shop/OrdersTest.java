@@ -63,7 +63,7 @@ class OrdersTest {
             var factory = new ServiceBusJmsConnectionFactory(
                     parsed.getSasKeyName(),
                     parsed.getSasKey(),
-                    parsed.getEndpoint().getAuthority(),
+                    "localhost:" + parsed.getEndpoint().getPort(),
                     new ServiceBusJmsConnectionFactorySettings());
             factory.setClientId(client);
             return factory;
