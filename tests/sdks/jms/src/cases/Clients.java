@@ -33,8 +33,8 @@ final class Clients {
     }
 
     /** A factory of connections to a port here, each of which ends with its socket. */
-    static ConnectionFactory once(Map<String, String> environment, int port) {
-        return factory(environment, new InetSocketAddress("127.0.0.1", port), false, Map.of());
+    static ConnectionFactory once(Map<String, String> environment, int port, Map<String, String> options) {
+        return factory(environment, new InetSocketAddress("127.0.0.1", port), false, options);
     }
 
     /** Where the broker listens for connections of a case. */

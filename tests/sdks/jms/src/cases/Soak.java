@@ -33,6 +33,7 @@ public final class Soak {
     private final AtomicInteger moved = new AtomicInteger();
     private final AtomicInteger failures = new AtomicInteger();
     private final AtomicInteger rollbacks = new AtomicInteger();
+    private volatile boolean isDone;
 
     private Soak(Namespace namespace, int messages, int cuts) {
         this.namespace = namespace;
@@ -63,10 +64,12 @@ public final class Soak {
                 worker.start();
             }
             watch(cutter);
+            isDone = true;
         }
         double seconds = (System.nanoTime() - began) / 1e9;
         judge();
-        System.out.printf("%d messages moved once each by %d sessions in %.1f s: %d cuts, %d rollbacks, %d transactions lost%n",
+        System.out.printf(
+                "%d messages moved once each by %d sessions in %.1f s: %d cuts, %d rollbacks, %d transactions lost%n",
                 messages, SESSIONS, seconds, cuts, rollbacks.get(), failures.get());
     }
 
@@ -127,9 +130,13 @@ public final class Soak {
         }
     }
 
+    /**
+     * A connection that was lost is given up. Qpid JMS' own failover takes an acknowledgement for done that it drops when
+     * the connection is lost in between, and the message is moved twice, with Artemis as with us.
+     */
     private void work(Cutter cutter, boolean rollsBack) {
-        ConnectionFactory factory = Clients.reconnecting(namespace.environment, cutter.port(), PREFETCH);
-        while (true) {
+        ConnectionFactory factory = Clients.once(namespace.environment, cutter.port(), PREFETCH);
+        while (!isDone) {
             try (JMSContext context = factory.createContext(JMSContext.SESSION_TRANSACTED)) {
                 move(context, rollsBack);
             } catch (JMSException | JMSRuntimeException lost) {
@@ -140,27 +147,20 @@ public final class Soak {
 
     private void move(JMSContext context, boolean rollsBack) throws JMSException {
         JMSConsumer consumer = context.createConsumer(namespace.queue(context, "in"));
-        for (int turn = 0; ; turn++) {
+        for (int turn = 0; !isDone; turn++) {
             int batch = 0;
-            try {
-                for (Message message = consumer.receive(1000); message != null; message = consumer.receive(20)) {
-                    context.createProducer().setProperty("number", message.getIntProperty("number"))
-                            .send(namespace.queue(context, "out"), message.getBody(String.class));
-                    batch++;
-                    if (batch == BATCH) {
-                        break;
-                    }
-                }
-                if (rollsBack && turn % 2 == 0) {
-                    context.rollback();
-                    rollbacks.incrementAndGet();
-                } else {
-                    context.commit();
-                    moved.addAndGet(batch);
-                }
-            } catch (JMSRuntimeException lost) {
-                failures.incrementAndGet();
+            for (Message message = consumer.receive(1000);
+                    message != null;
+                    message = ++batch < BATCH ? consumer.receive(20) : null) {
+                context.createProducer().setProperty("number", message.getIntProperty("number"))
+                        .send(namespace.queue(context, "out"), message.getBody(String.class));
+            }
+            if (rollsBack && turn % 2 == 0) {
                 context.rollback();
+                rollbacks.incrementAndGet();
+            } else {
+                context.commit();
+                moved.addAndGet(batch);
             }
         }
     }
