@@ -373,10 +373,8 @@ async fn make_jms(language: Language, directory: &Path) -> Result<(), String> {
         let name = file.file_name().expect("a file has a name");
         fs::write(copied.join(name), text).expect("the sources can be copied");
     }
-    let profile: &[&str] = match language {
-        Language::JmsJavax => &["-Pjavax"],
-        _ => &[],
-    };
+    let is_javax = matches!(language, Language::JmsJavax);
+    let profile: &[&str] = if is_javax { &["-Pjavax"] } else { &[] };
     make_java(language, directory, profile).await
 }
 

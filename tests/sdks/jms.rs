@@ -6,6 +6,8 @@
 
 use std::env;
 use std::fs;
+#[cfg(feature = "matrices")]
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -303,7 +305,8 @@ async fn soak() {
     let printed = run_within(SOAK_DEADLINE, command.into(), "the soak of JMS").await;
     let done = format!("{messages} messages moved once each");
     assert!(printed.contains(&done), "{printed}");
-    println!("{printed}");
+    // A standard output that is closed is no reason to fail.
+    let _ = write!(io::stdout(), "{printed}");
 }
 
 #[test]

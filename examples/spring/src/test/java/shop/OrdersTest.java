@@ -12,6 +12,7 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Primary;
 import org.springframework.jms.core.JmsTemplate;
 import servicebus.emulator.ServiceBus;
 import servicebus.emulator.ServiceBusEmulator;
@@ -56,6 +57,7 @@ class OrdersTest {
     /** The library reads no port from a connection string; the emulator of the tests listens at any that is free. */
     static class Connections {
         @Bean
+        @Primary
         ConnectionFactory connectionFactory(
                 @Value("${spring.jms.servicebus.connection-string}") String connectionString,
                 @Value("${spring.jms.servicebus.topic-client-id}") String client) {
