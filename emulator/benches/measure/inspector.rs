@@ -23,17 +23,17 @@ const CHANGES: &str = "/changes";
 /// What the page lists after each change.
 const LISTS: [&str; 2] = [
     "/entities?order=path&limit=50",
-    "/messages?entity=queue.1&limit=50",
+    "/messages?entity=bench&limit=50",
 ];
 /// Every kind of read.
 const READS: [&str; 7] = [
     "/entities?order=dead-letter&limit=1000",
-    "/messages?entity=queue.1&limit=200",
-    "/messages?entity=queue.1&where=1%3D2&limit=200",
+    "/messages?entity=bench&limit=200",
+    "/messages?entity=bench&where=1%3D2&limit=200",
     "/timeline?limit=1000&order=newest",
     "/connections",
     "/due",
-    "/receivers?entity=queue.1",
+    "/receivers?entity=bench",
 ];
 /// Between two reads.
 const PAUSE: Duration = Duration::from_millis(5);
