@@ -327,3 +327,18 @@ async fn a_subscription_that_should_be_empty() {
     let failed: Result<(), AssertionFailed> = all.expect_empty().within(SHORT).await;
     assert_fails("a_subscription_that_should_be_empty", failed);
 }
+
+#[tokio::test]
+async fn a_durable_subscription_of_jms_is_found_by_its_names_there() {
+    let prices = Topic::new("prices")
+        .subscription(Subscription::new("all$desk$D"))
+        .subscription(Subscription::new("shared$$D"));
+    let topology = Topology::new().topic(prices);
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    servicebus.topic("prices").send(price(3)).await;
+    let all = servicebus.jms_subscription("prices", "all", "desk");
+    assert_eq!(all.path(), "prices/Subscriptions/all$desk$D");
+    assert_message_count!(all, active = 1).await;
+    let shared = servicebus.jms_subscription("prices", "shared", "");
+    assert_message_count!(shared, active = 1).await;
+}

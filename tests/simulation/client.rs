@@ -54,12 +54,22 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) async fn connect(world: &World, name: &str) -> Exchange<Self> {
+        Self::connect_as(world, name, Fields::new()).await
+    }
+
+    /// The same with these properties of its `open`.
+    pub(crate) async fn connect_as(
+        world: &World,
+        name: &str,
+        properties: Fields,
+    ) -> Exchange<Self> {
         let (stream, server, from) = world.network.connect();
         let observed = stream.observe();
         world.emulator.accept(server, from);
         let opening = Connection::builder()
             .container_id(name)
             .hostname("localhost")
+            .properties(properties)
             .sasl_profile(SaslProfile::Plain {
                 username: world.key.0.clone(),
                 password: world.key.1.clone(),
@@ -90,12 +100,12 @@ impl Client {
         })
     }
 
-    fn session(&mut self) -> &mut SessionHandle<()> {
+    pub(crate) fn session(&mut self) -> &mut SessionHandle<()> {
         let handles = self.handles.as_mut();
         &mut handles.expect("they are there until the end").0
     }
 
-    fn link_name(&mut self) -> String {
+    pub(crate) fn link_name(&mut self) -> String {
         self.links += 1;
         format!("link-{}", self.links)
     }
@@ -153,8 +163,20 @@ impl Client {
         Ok(Some((receiver, session, until.unwrap_or(0))))
     }
 
-    async fn receiver_from(
+    pub(crate) async fn receiver_from(
         &mut self,
+        source: Source,
+        properties: Fields,
+        locks: bool,
+    ) -> Exchange<Receiver> {
+        let name = self.link_name();
+        self.receiver_named(name, source, properties, locks).await
+    }
+
+    /// The same under this name.
+    pub(crate) async fn receiver_named(
+        &mut self,
+        name: String,
         source: Source,
         properties: Fields,
         locks: bool,
@@ -164,7 +186,7 @@ impl Client {
             false => (SenderSettleMode::Settled, ReceiverSettleMode::First),
         };
         let attaching = Receiver::builder()
-            .name(self.link_name())
+            .name(name)
             .source(source)
             .properties(properties)
             .sender_settle_mode(sends)

@@ -76,7 +76,23 @@ async fn try_drain(world: &Arc<World>) -> Exchange<()> {
     }
     clear_states(&mut client).await?;
     client.close().await;
+    look_for_remains(world, &mut http).await?;
     settle(world, &mut http).await
+}
+
+/// What was made for the link of a client of JMS goes with it, whatever ended that.
+async fn look_for_remains(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
+    for kind in ["queues", "subscriptions"] {
+        let path = format!("/$emulator/v1/namespaces/simulated/{kind}");
+        let listed = http.get(&path).await?;
+        for entity in listed[kind].as_array().into_iter().flatten() {
+            let name = entity["name"].as_str().unwrap_or_default();
+            if name.starts_with("temporary-") || name.ends_with("$ND") {
+                world.ledger.find(format!("{name} outlives its links"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Receives all of a store, which must come as fast as it is asked for.

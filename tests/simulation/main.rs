@@ -12,6 +12,7 @@
 mod client;
 mod drain;
 mod http;
+mod jms;
 mod ledger;
 mod network;
 mod places;

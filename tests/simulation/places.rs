@@ -103,6 +103,7 @@ pub(crate) enum Colour {
 }
 
 pub(crate) const CONFIGURATION: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "simulated",
+"Emulator": {"Tier": "premium"},
 "Queues": [
   {"Name": "orders", "Properties": {"LockDuration": "PT5S", "MaxDeliveryCount": 5}},
   {"Name": "sessions", "Properties": {"LockDuration": "PT10S", "MaxDeliveryCount": 10, "RequiresSession": true}},

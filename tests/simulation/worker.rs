@@ -16,6 +16,7 @@ pub(crate) enum Work {
     Send,
     Receive,
     HoldSessions,
+    UseJms,
 }
 
 pub(crate) struct Worker {
@@ -34,6 +35,7 @@ impl Work {
             Self::Send => ("sender", 12, 2_000),
             Self::Receive => ("receiver", 9, 1_000),
             Self::HoldSessions => ("session", 8, 1_000),
+            Self::UseJms => ("jms", 8, 1_000),
         }
     }
 }
@@ -66,12 +68,16 @@ pub(crate) async fn work(world: Arc<World>, work: Work, number: usize, seed: u64
 impl Worker {
     async fn turn(&mut self, work: Work) -> Exchange<()> {
         if self.client.is_none() {
-            self.connect().await?;
+            match work {
+                Work::UseJms => self.connect_as_jms().await?,
+                Work::Send | Work::Receive | Work::HoldSessions => self.connect().await?,
+            }
         }
         match work {
             Work::Send => self.send_something().await,
             Work::Receive => self.receive_something().await,
             Work::HoldSessions => self.hold_a_session().await,
+            Work::UseJms => self.use_jms().await,
         }
     }
 

@@ -75,6 +75,7 @@ async fn run(seed: u64, is_loud: bool) -> Report {
         (Work::Send, 2..4),
         (Work::Receive, 2..5),
         (Work::HoldSessions, 1..3),
+        (Work::UseJms, 1..3),
     ] {
         for number in 0..random.random_range(how_many) {
             clients.spawn(work(Arc::clone(&world), kind, number, random.random()));

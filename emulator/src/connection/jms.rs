@@ -56,13 +56,14 @@ impl ClientConnection {
         }
         let entity = self.client.find_or_create(&address, attach);
         let entity = entity.map_err(nowhere)?;
-        let resolved = match (attach.role(), entity.kind) {
-            (LinkRole::Receiver, EntityKind::Topic) => self.subscribe(link, &entity, attach),
-            (LinkRole::Sender, _) | (_, EntityKind::Queue | EntityKind::Subscription) => {
-                check_kind(&entity, attach)
-                    .and_then(|()| self.resolve_store(&entity, SubQueue::Active, attach))
+        let resolved = check_kind(&entity, attach).and_then(|()| match attach.role() {
+            LinkRole::Receiver if entity.kind == EntityKind::Topic => {
+                self.subscribe(link, &entity, attach)
             }
-        };
+            LinkRole::Receiver | LinkRole::Sender => {
+                self.resolve_store(&entity, SubQueue::Active, attach)
+            }
+        });
         resolved.map_err(|refusal| (refusal, Some(entity)))
     }
 

@@ -169,7 +169,7 @@ impl Pair {
                     let place = (q, kind);
                     let id = u64::MAX - (q * 3 + at) as u64;
                     self.names.open.push((place, id));
-                    self.take(&Step::Open(place, id, ReceiveMode::ReceiveAndDelete));
+                    self.take(&Step::Open(place, id, ReceiveMode::ReceiveAndDelete, false));
                     self.take(&Step::Credit(place, id, 10_000));
                 }
                 if self.world.entity(q).is_some() {

@@ -164,7 +164,8 @@ pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Send(usize, Vec<Parcel>, bool),
-    Open(Place, u64, ReceiveMode),
+    /// The receiver selects messages with even ids, or takes all.
+    Open(Place, u64, ReceiveMode, bool),
     /// A receiver wants a session, or the next.
     Accept(usize, u64, ReceiveMode, Option<u8>),
     Session(usize, u8, OfSession),

@@ -125,7 +125,7 @@ impl Names {
         self.open.push((place, self.receivers));
         match has_sessions {
             true => Step::Accept(place.0, self.receivers, mode, wanted),
-            false => Step::Open(place, self.receivers, mode),
+            false => Step::Open(place, self.receivers, mode, wanted == Some(0)),
         }
     }
 

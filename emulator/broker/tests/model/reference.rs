@@ -82,7 +82,11 @@ impl Reference {
     fn answer(&mut self, step: &Step) -> Answer {
         match step {
             &Step::Advance(to) => self.now = to,
-            &Step::Open((q, kind), id, mode) => self.store(q, kind).receivers.push((id, mode)),
+            &Step::Open((q, kind), id, mode, selects) => {
+                let store = self.store(q, kind);
+                store.receivers.push((id, mode));
+                store.selecting.extend(selects.then_some(id));
+            }
             Step::Create(q, description) => self.create(*q, EntityDescription::clone(description)),
             &Step::Drop(q) => {
                 self.touched[q] = true;
@@ -191,7 +195,11 @@ impl Reference {
         let has_sessions = self.at(q).has_sessions(kind);
         let store = self.store(q, kind);
         let reserved = store.reserved_to(id);
-        let waiting = store.waiting.iter().position(|&(waits, _)| waits != id);
+        let takes_all = |waits| waits != id && !store.selecting.contains(&waits);
+        let waiting = store
+            .waiting
+            .iter()
+            .position(|&(waits, _)| takes_all(waits));
         if let (false, Some(&number), Some(at)) = (has_sessions, reserved.first(), waiting) {
             let (other, credit) = &mut store.waiting[at];
             *credit -= 1;
@@ -261,12 +269,13 @@ impl Reference {
                     if !std::mem::replace(&mut store.is_announced, true) {
                         self.agenda.push_back((q, kind));
                     }
-                } else if serves
-                    && let Some(receiver) = store.next_consumer(store.messages[at].former)
-                {
-                    store.messages[at].state = State::Assigned(receiver);
-                    store.messages[at].former = None;
                 }
+            }
+            let stays = |message: &ModelMessage| serves && (!sends_on || message.stays);
+            while let Some((at, receiver)) = store.next_pair(stays) {
+                store.spend_credit(receiver);
+                store.messages[at].state = State::Assigned(receiver);
+                store.messages[at].former = None;
             }
         }
     }

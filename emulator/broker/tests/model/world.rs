@@ -9,6 +9,7 @@ use std::cell::{Ref, RefCell};
 use std::ops::DerefMut;
 use std::sync::Arc;
 
+use servicebus_broker::filter::SqlFilter;
 use servicebus_broker::{
     CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
     EntityId, EntityKind, EntityPath, Events, FollowUps, LockToken, Message, Namespace,
@@ -23,6 +24,9 @@ use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, 
 use kept::Kept;
 pub(crate) use sessions::session_name;
 use wire::{changes, see};
+
+/// What receivers select that do not take every message.
+const EVEN: &str = "JMSMessageID IN ('m0', 'm2', 'm4', 'm6')";
 
 /// Who asks in these histories.
 pub(crate) const CLIENT: ClientId = ClientId(7);
@@ -114,8 +118,13 @@ impl World {
     fn answer(&mut self, step: &Step) -> Answer {
         match step {
             Step::Send(queue, parcels, batch) => Answer::Sent(self.send(*queue, parcels, *batch)),
-            &Step::Open((queue, kind), id, mode) => {
-                self.done(queue, |m, _| m.attach_receiver(kind, ReceiverId(id), mode))
+            &Step::Open((queue, kind), id, mode, selects) => {
+                let selector = selects.then(|| SqlFilter::selector(EVEN).expect("it is one"));
+                let id = ReceiverId(id);
+                self.done(queue, |m, _| match selector {
+                    Some(selector) => m.attach_selecting_receiver(kind, id, mode, selector),
+                    None => m.attach_receiver(kind, id, mode),
+                })
             }
             &Step::Close((queue, kind), id) => {
                 self.done(queue, |m, cx| m.detach_receiver(cx, kind, ReceiverId(id)))

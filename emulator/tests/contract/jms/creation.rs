@@ -82,6 +82,10 @@ fn names_follow_the_rules_of_the_service() {
     peer.attached(&Attach::producer("t", "topic"));
     let refusal = peer.refused(&Attach::producer("t", "queue").named("wrong"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert_eq!(
+        peer.refused(&Attach::consumer("t")).condition,
+        "amqp:not-allowed"
+    );
 }
 
 #[test]

@@ -114,6 +114,20 @@ fn a_browser_shows_what_its_selector_matches() {
 }
 
 #[test]
+fn a_queue_with_sessions_takes_no_selector() {
+    let bus = bus();
+    bus.http
+        .put_queue("s", &serde_json::json!({"RequiresSession": true}));
+    let mut peer = bus.jms("c");
+    for attach in [
+        Attach::consumer("s"),
+        Attach::consumer("s").selecting("n = 1"),
+    ] {
+        assert_eq!(peer.refused(&attach).condition, "amqp:not-allowed");
+    }
+}
+
+#[test]
 fn what_is_no_selector_is_refused_with_its_place() {
     let bus = bus();
     let mut peer = bus.jms("c");

@@ -25,6 +25,8 @@ pub(crate) struct Store {
     pub(crate) last: u64,
     pub(crate) messages: Vec<ModelMessage>,
     pub(crate) receivers: Vec<(u64, ReceiveMode)>,
+    /// Those of them that take only messages with even ids.
+    pub(crate) selecting: Vec<u64>,
     /// Who has how much credit, in the order in which they are served.
     pub(crate) waiting: Vec<(u64, usize)>,
     /// When it tries again what the other queue refused; until then nothing goes on.
@@ -165,6 +167,7 @@ impl Store {
     /// Nobody who received from it is there any more.
     pub(crate) fn restart(&mut self) {
         self.receivers.clear();
+        self.selecting.clear();
         self.waiting.clear();
         self.retries_at = None;
         self.is_announced = false;
@@ -209,18 +212,37 @@ impl Store {
         receivers.into_iter().for_each(|id| self.restore(id));
     }
 
-    /// The receiver that is next, but for the one who had it before if there are others, one message each.
-    pub(crate) fn next_consumer(&mut self, former: Option<u64>) -> Option<u64> {
-        let others = self.waiting.iter().position(|&(id, _)| Some(id) != former);
-        let at = others.unwrap_or(0);
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let (id, credit) = self.waiting.remove(at);
+    /// What goes to whom next: the first receiver by turn for which something is ready, and the first that it takes; but
+    /// what it had before goes to another one that takes it, if there is one.
+    pub(crate) fn next_pair(
+        &self,
+        is_served: impl Fn(&ModelMessage) -> bool,
+    ) -> Option<(usize, u64)> {
+        let takes = |id: u64, message: &ModelMessage| {
+            message.draft.id.is_multiple_of(2) || !self.selecting.contains(&id)
+        };
+        let mut waiting = self.waiting.iter();
+        let (at, id) = waiting.find_map(|&(id, _)| {
+            let mut messages = self.messages.iter();
+            let at = messages.position(|message| {
+                message.state == State::Ready && is_served(message) && takes(id, message)
+            });
+            Some((at?, id))
+        })?;
+        let message = &self.messages[at];
+        let others = self.waiting.iter().map(|&(other, _)| other);
+        let mut others = others.filter(|other| *other != id && takes(*other, message));
+        let other = others.next().filter(|_| message.former == Some(id));
+        Some((at, other.unwrap_or(id)))
+    }
+
+    /// Uses up one message of a receiver's credit, and its turn.
+    pub(crate) fn spend_credit(&mut self, receiver: u64) {
+        let at = self.waiting.iter().position(|&(id, _)| id == receiver);
+        let (id, credit) = self.waiting.remove(at.expect("it waits"));
         if credit > 1 {
             self.waiting.push((id, credit - 1));
         }
-        Some(id)
     }
 }
 
