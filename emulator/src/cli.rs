@@ -18,7 +18,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use servicebus_broker::Tier;
 
 use crate::access::{AccessOptions, ControlToken, HostName, Origin};
-use crate::options::AMQPS_PORT;
+use crate::durable::Sync;
+use crate::options::{AMQPS_PORT, DataOptions};
 use crate::tls::{TlsOptions, UserCertificate};
 
 pub use health::{HealthOptions, run_health};
@@ -82,6 +83,8 @@ pub struct RunOptions {
     pub connection_memory: u64,
     /// Most bytes that all connections together may.
     pub process_memory: u64,
+    /// Where what namespaces hold outlives the process, if anywhere.
+    pub data: Option<DataOptions>,
 }
 
 impl Command {
@@ -372,6 +375,25 @@ struct RunArguments {
         env = "SERVICEBUS_EMULATOR_PROCESS_MEMORY"
     )]
     process_memory: u64,
+
+    /// Keep what namespaces hold in this directory, and go on with it at the next start
+    #[arg(long, value_name = "DIR", env = "SERVICEBUS_EMULATOR_DATA")]
+    data: Option<PathBuf>,
+
+    /// What the data directory survives: always, loss of power too; process, the end of the process in any way
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_parser = syncs(),
+        default_value = "always",
+        requires = "data",
+        env = "SERVICEBUS_EMULATOR_SYNC"
+    )]
+    sync: Sync,
+
+    /// Remove namespaces and entities that the data directory has and the configuration does not declare
+    #[arg(long, requires = "data")]
+    prune: bool,
 }
 
 /// A listener that can be left out.
@@ -414,6 +436,11 @@ impl TryFrom<RunArguments> for RunOptions {
             outcome_delay: !arguments.no_outcome_delay,
             connection_memory: arguments.connection_memory,
             process_memory: arguments.process_memory,
+            data: arguments.data.map(|directory| DataOptions {
+                directory,
+                sync: arguments.sync,
+                prune: arguments.prune,
+            }),
         })
     }
 }
@@ -461,6 +488,10 @@ fn tiers() -> impl clap::builder::TypedValueParser<Value = Tier> {
         "premium" => Tier::Premium,
         _ => Tier::Standard,
     })
+}
+
+fn syncs() -> impl clap::builder::TypedValueParser<Value = Sync> {
+    PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::of_word(&word))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use servicebus_broker::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::durable::KeptClock;
+
 /// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
 /// thread may be kept from its processor between reading them.
 const JUMP: i64 = 1000;
@@ -56,6 +58,8 @@ struct State {
     /// Milliseconds ahead of real time while it flows.
     offset: i64,
     frozen_at: Option<Timestamp>,
+    /// Whether it stands only for a walk.
+    flows_after: bool,
 }
 
 /// What a clock shows.
@@ -197,8 +201,38 @@ impl NamespaceClock {
         let mut state = self.state();
         *state = State {
             offset: self.reading(&state).ahead,
-            frozen_at: None,
+            ..State::default()
         };
+    }
+
+    /// How it stands, to go on from there in another process.
+    pub(crate) fn kept(&self) -> KeptClock {
+        let state = self.state();
+        let Reading { now, ahead, .. } = self.reading(&state);
+        let frozen_at = state.frozen_at.filter(|_| !state.flows_after);
+        KeptClock {
+            offset: if state.flows_after {
+                ahead
+            } else {
+                state.offset
+            },
+            frozen_at: frozen_at.map(Timestamp::as_millis),
+            now: now.as_millis(),
+        }
+    }
+
+    /// Goes on from where it stood in another process, never back; returns by how many milliseconds real time went back since.
+    pub(crate) fn go_on(&self, kept: KeptClock) -> i64 {
+        let mut state = self.state();
+        *state = State {
+            offset: kept.offset,
+            frozen_at: kept.frozen_at.map(Timestamp::from_millis),
+            flows_after: false,
+        };
+        let shown = self.reading(&state).now.as_millis();
+        let back = kept.now.saturating_sub(shown).max(0);
+        state.offset = state.offset.saturating_add(back);
+        back
     }
 
     /// Stops time for a walk of `by`. There is one at a time, and meanwhile nothing else stops time or lets it flow.
@@ -206,6 +240,7 @@ impl NamespaceClock {
         let mut state = self.state();
         let (before, start) = (*state, self.reading(&state).now);
         state.frozen_at = Some(start);
+        state.flows_after = before.frozen_at.is_none();
         Walk {
             clock: self,
             before,
@@ -257,6 +292,7 @@ impl Drop for Walk<'_> {
         *state = State {
             offset: self.before.offset.saturating_add(by),
             frozen_at: self.before.frozen_at.map(|_| reached),
+            flows_after: false,
         };
     }
 }

@@ -38,7 +38,7 @@ pub use problem::{ConfigError, ConfigProblem, Position};
 pub use properties::properties_json;
 pub use words::setting_names;
 pub(crate) use {
-    export::{declaration, export},
+    export::{declaration, declared_rules, export},
     properties::{json as property_json, read_properties},
     resolve::entities::missing_targets,
     resolve::{NAMESPACE_NAMES, is_namespace_name},
@@ -130,6 +130,15 @@ impl SubscriptionConfig {
 }
 
 impl NamespaceConfig {
+    /// The same without any entity.
+    pub(crate) fn without_entities(&self) -> Self {
+        Self {
+            queues: Vec::new(),
+            topics: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// A configuration file that declares this namespace alone, every effective value written out.
     pub fn to_json(&self) -> serde_json::Value {
         export(self)

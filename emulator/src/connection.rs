@@ -66,7 +66,7 @@ pub(crate) async fn serve<W: Wire>(
     let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
     let wake_handle = Arc::clone(&peer.client.wake_handle);
     let (mut stopping, mut more, mut written) = (false, false, true);
-    while let Some(unwritten) = peer.turn_or_end(&mut input) {
+    while let Some(unwritten) = once_written(&shared, peer.turn_or_end(&mut input)).await? {
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;
@@ -125,6 +125,17 @@ pub(crate) async fn serve<W: Wire>(
     }
     let abruptly = peer.has_vanished();
     finish(&mut wire, peer.output(), abruptly).await
+}
+
+/// What a turn has left to be told, or that there is no more, when it is true: when it is written, where what namespaces hold
+/// outlives the process.
+async fn once_written(shared: &Shared, unwritten: Option<usize>) -> io::Result<Option<usize>> {
+    if let Some(store) = &shared.namespaces.store
+        && unwritten != Some(0)
+    {
+        store.written().await.map_err(io::Error::other)?;
+    }
+    Ok(unwritten)
 }
 
 /// Writes as much as the stream takes without waiting, and says whether that was everything.

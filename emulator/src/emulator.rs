@@ -10,14 +10,17 @@ use tokio::net::TcpListener;
 
 use crate::access::{Access, default_gateway};
 use crate::clock::RealClock;
-use crate::config::Config;
+use crate::config::{Config, NamespaceConfig};
+#[cfg(feature = "durable")]
+use crate::durable;
+use crate::durable::Store;
 use crate::http::Control;
 use crate::idle;
 use crate::listen;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
-use crate::options::{Endpoints, Options, StartError};
+use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
 use crate::places::Places;
 use crate::server;
 use crate::shared::{ConnectionOptions, Shared};
@@ -59,6 +62,7 @@ impl Emulator {
             control.create(namespace)?;
         }
         let shared = &started.shared;
+        go_on(&control, shared)?;
         server::open(listeners, shared, &control.router(), None);
         Ok(started)
     }
@@ -130,12 +134,19 @@ impl Emulator {
     /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.
     pub async fn stop(self) {
         self.shared.listeners.stop().await;
+        if let Some(store) = self.shared.namespaces.store.clone() {
+            // Writing blocks its thread.
+            let _ = tokio::task::spawn_blocking(move || store.close()).await;
+        }
     }
 }
 
 impl Drop for Emulator {
     fn drop(&mut self) {
         self.shared.listeners.abort();
+        if let Some(store) = &self.shared.namespaces.store {
+            store.begin_close();
+        }
     }
 }
 
@@ -174,11 +185,70 @@ fn share(
     let memory = Memory::new(options.connection_memory, options.process_memory);
     let places = Places::new(options.connections);
     let place = Place::new(&options.host, endpoints);
-    let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
+    let prunes = options.data.as_ref().is_some_and(|data| data.prune);
+    let store = options.data.as_ref().map(open).transpose()?;
+    let namespaces = Namespaces::new(
+        real.clone(),
+        options.seed,
+        options.record_messages,
+        place,
+        (store, prunes),
+    );
     let activity = options.activity;
     Ok(Shared::new(
         switches, real, namespaces, listeners, tls, memory, places, access, activity,
     ))
+}
+
+/// Opens the store of a directory.
+#[cfg(feature = "durable")]
+fn open(data: &DataOptions) -> Result<Arc<Store>, DataError> {
+    let (disk, file) = durable::open(&data.directory, data.sync)?;
+    Store::begin(disk, file.clone()).map_err(|error| DataError::Damaged {
+        file,
+        reason: error.to_string(),
+    })
+}
+
+#[cfg(not(feature = "durable"))]
+fn open(_: &DataOptions) -> Result<Arc<Store>, DataError> {
+    Err(DataError::NotBuilt)
+}
+
+/// Serves the namespaces that are kept and not declared, or removes them, and begins to write.
+fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
+    let namespaces = &shared.namespaces;
+    let Some(store) = &namespaces.store else {
+        return Ok(());
+    };
+    let damaged = |reason: String| DataError::Damaged {
+        file: store.place().to_owned(),
+        reason,
+    };
+    let declared = store
+        .declared()
+        .map_err(|error| damaged(error.to_string()))?;
+    for kept in declared {
+        if namespaces.named(&kept.name).is_some() {
+            continue;
+        }
+        if namespaces.prunes {
+            store.namespace(&kept.name).forget_namespace();
+            continue;
+        }
+        let (name, tier) = (&kept.name, shared.options.tier);
+        let read = NamespaceConfig::parse_as(name, &kept.text, tier, &|_| false);
+        control.create(read.map_err(|error| damaged(error.to_string()))?)?;
+    }
+    let orphans = store.remove_orphans();
+    orphans.map_err(|error| damaged(error.to_string()))?;
+    let started = store.start(namespaces.failures().clone());
+    started.map_err(|source| {
+        StartError::Data(DataError::Directory {
+            directory: store.place().to_owned(),
+            source,
+        })
+    })
 }
 
 /// Who may use the control API; the log says so where clients beyond loopback can reach it.

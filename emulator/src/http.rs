@@ -130,6 +130,7 @@ impl Control {
             .method_not_allowed_fallback(error::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
             .layer(from_fn_with_state(self.clone(), guard::guard))
+            .layer(from_fn_with_state(self.clone(), once_written))
             .with_state(self.clone())
     }
 
@@ -161,6 +162,18 @@ impl Control {
         let (listening, until) = Listening::new();
         (self.serve)(sockets, &self.shared, &self.router(), Some(&until));
         Ok(Some(listening))
+    }
+}
+
+/// Answers when what the answer tells is written, where what namespaces hold outlives the process.
+async fn once_written(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let Some(store) = &shared.namespaces.store else {
+        return response;
+    };
+    match store.written().await {
+        Ok(()) => response,
+        Err(failed) => error::not_written(&failed).into_response(),
     }
 }
 

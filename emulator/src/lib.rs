@@ -7,6 +7,11 @@ mod client_settings;
 mod clock;
 mod conducted;
 mod connection;
+#[cfg_attr(
+    not(feature = "durable"),
+    expect(dead_code, reason = "a build that cannot write has no store")
+)]
+mod durable;
 mod emulator;
 mod failures;
 mod faults;
@@ -49,8 +54,11 @@ pub use client_settings::ClientSettings;
 pub use clock::WallClock;
 pub use conducted::ConductedNamespace;
 pub use config::{Config, ConfigError, NamespaceConfig};
+pub use durable::Sync;
 pub use emulator::Emulator;
 pub use namespaces::NamespaceInfo;
-pub use options::{AMQP_PORT, AMQPS_PORT, Endpoints, HTTP_PORT, Options, StartError};
+pub use options::{
+    AMQP_PORT, AMQPS_PORT, DataError, DataOptions, Endpoints, HTTP_PORT, Options, StartError,
+};
 pub use servicebus_broker as broker;
 pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};

@@ -13,6 +13,8 @@ pub(crate) enum Rank {
     Administering,
     /// The caller that stands for time.
     Caller,
+    /// What lets operations begin whose changes are written together; the thread that writes waits for their end.
+    Unit,
     /// The router's, so that no receiver is told of anything while an entity is locked.
     Router,
     /// That of an entity; a commit takes several, in the order of their ids.
@@ -110,6 +112,7 @@ mod tests {
         let all = [
             Rank::Administering,
             Rank::Caller,
+            Rank::Unit,
             Rank::Router,
             first,
             second,

@@ -115,6 +115,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         connection_memory: options.connection_memory,
         process_memory: options.process_memory,
         access: options.access,
+        data: options.data,
         ..Options::default()
     });
     let emulator = started
@@ -138,9 +139,10 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
 fn exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
-        StartError::Config(_) | StartError::Namespace { .. } | StartError::Tls(_) => {
-            BAD_CONFIGURATION
-        }
+        StartError::Config(_)
+        | StartError::Namespace { .. }
+        | StartError::Tls(_)
+        | StartError::Data(_) => BAD_CONFIGURATION,
     }
 }
 

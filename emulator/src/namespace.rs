@@ -16,15 +16,18 @@ use tokio::sync::Notify;
 use crate::clock::Alarm;
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
+use crate::durable::NamespaceStore;
 use crate::failures::Failures;
 use crate::faults::{Faults, MatchContext, MatchedFaults, Sleeper};
 use crate::lock_order::{Ordered, Rank, take};
+use crate::options::DataError;
 use crate::router::{ConnectionId, Router};
 
 mod administer;
 mod auto;
 mod clients;
 mod declare;
+mod durable;
 mod entities;
 mod idle;
 mod jms;
@@ -41,7 +44,7 @@ pub(crate) use clients::system_tracker;
 pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
-pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
+pub(crate) use metadata::{AdminMetadata, AuthorizationRule, EntityMetadata};
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use refusals::Refusals;
 
@@ -56,6 +59,8 @@ pub(crate) struct Namespace {
     pub(crate) router: Router,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
+    /// Where what it holds outlives the process.
+    pub(crate) store: Option<NamespaceStore>,
     entities: Mutex<servicebus_broker::Namespace<SharedEntity>>,
     /// Stores whose messages the timers' task carries on.
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
@@ -164,8 +169,37 @@ impl Namespace {
         records_messages: bool,
         failures: Failures,
     ) -> Self {
+        let namespace = Self::empty(config, real, seed, records_messages, failures, None);
+        namespace.declare();
+        namespace
+    }
+
+    /// The same with what is kept of it, if anything is; entities that are kept and not declared are removed where that was
+    /// asked for.
+    pub(crate) fn kept(
+        config: NamespaceConfig,
+        real: RealClock,
+        seed: Option<u64>,
+        records_messages: bool,
+        failures: Failures,
+        (store, prunes): (NamespaceStore, bool),
+    ) -> Result<Self, DataError> {
+        let store = Some(store);
+        let namespace = Self::empty(config, real, seed, records_messages, failures, store);
+        namespace.go_on(prunes)?;
+        Ok(namespace)
+    }
+
+    fn empty(
+        config: NamespaceConfig,
+        real: RealClock,
+        seed: Option<u64>,
+        records_messages: bool,
+        failures: Failures,
+        store: Option<NamespaceStore>,
+    ) -> Self {
         let clock = NamespaceClock::new(real);
-        let namespace = Self {
+        Self {
             entities: Mutex::default(),
             forwarding: Mutex::default(),
             started_at: clock.now(),
@@ -176,6 +210,7 @@ impl Namespace {
             router: Router::default(),
             faults: Faults::default(),
             failures,
+            store,
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             refusals: Refusals::default(),
             recorded_messages: RecordedMessages::new(records_messages),
@@ -187,9 +222,7 @@ impl Namespace {
             administering: Mutex::default(),
             jms_consumers: jms::JmsConsumers::default(),
             added_rules: Mutex::default(),
-        };
-        namespace.declare();
-        namespace
+        }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -22,6 +22,7 @@ use crate::auth::{Claims, ConnectionString, Jwt, Key, TokenCheck, sas};
 use crate::clock::RealClock;
 use crate::config::words::word;
 use crate::config::{Address, NamespaceConfig, words};
+use crate::durable::Store;
 use crate::failures::Failures;
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
@@ -42,6 +43,10 @@ pub(crate) struct Namespaces {
     pub(crate) records_messages: bool,
     pub(crate) place: Place,
     pub(crate) failures: Failures,
+    /// Where what they hold outlives the process.
+    pub(crate) store: Option<Arc<Store>>,
+    /// Whether what is kept and not declared is removed.
+    pub(crate) prunes: bool,
 }
 
 /// Those that are served, and who has what chooses one.
@@ -76,6 +81,7 @@ impl Namespaces {
         seed: Option<u64>,
         records_messages: bool,
         place: Place,
+        (store, prunes): (Option<Arc<Store>>, bool),
     ) -> Self {
         Self {
             served: RwLock::default(),
@@ -85,6 +91,8 @@ impl Namespaces {
             records_messages,
             place,
             failures: Failures::default(),
+            store,
+            prunes,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::access::AccessOptions;
 use crate::clock::WallClock;
 use crate::config::{Config, ConfigError};
+use crate::durable::Sync;
 use crate::tls::{TlsError, TlsOptions};
 
 /// The port of AMQP; connection strings leave it out.
@@ -79,6 +81,30 @@ pub struct Options {
     /// How many peers may be connected at the same time, of any protocol; of one address beyond the loopback four of five.
     /// For `/health` there are 50 places more. 5,000 as in a namespace of the service.
     pub connections: usize,
+    /// Where what namespaces hold outlives the process; none for memory alone, where nothing is kept.
+    pub data: Option<DataOptions>,
+}
+
+/// A directory in which what namespaces hold outlives the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataOptions {
+    /// The directory; it is made if it is not there. One emulator has it at a time.
+    pub directory: PathBuf,
+    /// How safe what a client was told is.
+    pub sync: Sync,
+    /// Whether entities that are kept and not declared are removed at the start.
+    pub prune: bool,
+}
+
+impl DataOptions {
+    /// This directory, in which what a client was told survives loss of power, and nothing is removed.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            sync: Sync::Always,
+            prune: false,
+        }
+    }
 }
 
 impl Default for Options {
@@ -103,6 +129,7 @@ impl Default for Options {
             connection_memory: CONNECTION_MEMORY,
             process_memory: PROCESS_MEMORY,
             connections: CONNECTIONS,
+            data: None,
         }
     }
 }
@@ -140,6 +167,69 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What a directory holds cannot be served.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// Why the data of a directory cannot be served.
+#[derive(Debug, Error)]
+pub enum DataError {
+    /// It cannot be read or written.
+    #[error("cannot use the data directory {directory:?}: {source}")]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error("the data directory {0:?} is used by another process; one emulator has it at a time")]
+    InUse(PathBuf),
+    /// A newer emulator wrote it.
+    #[error(
+        "the data directory {directory:?} has the format {version} of a newer emulator; this one knows up to {known}"
+    )]
+    Version {
+        /// Which.
+        directory: PathBuf,
+        /// What it has.
+        version: u32,
+        /// What is known here.
+        known: u32,
+    },
+    /// It was there, and is not any more.
+    #[error(
+        "the file {0:?} is missing; put it back from a copy, or empty the data directory to begin anew"
+    )]
+    Missing(PathBuf),
+    /// It is not as it was written.
+    #[error(
+        "the file {file:?} is damaged: {reason}; put it back from a copy, or empty the data directory to begin anew"
+    )]
+    Damaged {
+        /// Which.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A declared entity cannot become what it is declared as.
+    #[error(
+        "namespace {namespace:?}: {entity:?} is kept with other settings than are declared, and they cannot change: {reason};          delete it, or declare it as it is kept"
+    )]
+    Differs {
+        /// The namespace.
+        namespace: String,
+        /// The entity.
+        entity: String,
+        /// What is declared, and what is kept.
+        reason: String,
+    },
+    /// It was built without the part that writes.
+    #[error(
+        "this emulator was built without the feature \"durable\", so that it cannot keep data in a directory"
+    )]
+    NotBuilt,
 }
 
 /// Where an emulator listens.

@@ -121,6 +121,16 @@ impl BodyCounts {
         *self.0.entry(body).or_default() += 1;
     }
 
+    /// How many numbers rows refer to.
+    pub fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Whether no row refers to any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a row refers to these bytes.
     pub fn is_used(&self, body: BodyId) -> bool {
         self.0.contains_key(&body)

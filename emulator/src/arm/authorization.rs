@@ -207,11 +207,14 @@ fn change(
     change: impl FnOnce(&mut Vec<AuthorizationRule>),
 ) {
     match entity {
-        Some(entity) => entity.metadata(|metadata| {
-            let mut own: AdminMetadata = metadata.admin_metadata();
-            change(&mut own.authorization_rules);
-            metadata.set_admin_metadata(own);
-        }),
+        Some(entity) => {
+            entity.metadata(|metadata| {
+                let mut own: AdminMetadata = metadata.admin_metadata();
+                change(&mut own.authorization_rules);
+                metadata.set_admin_metadata(own);
+            });
+            namespace.keep_metadata(entity);
+        }
         None => change(&mut namespace.added_rules.lock()),
     }
 }

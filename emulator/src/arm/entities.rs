@@ -159,6 +159,7 @@ impl Call<'_> {
                 ..AdminMetadata::default()
             });
         });
+        namespace.keep_metadata(&entity);
         Ok(Answer::ok(show(namespace, &entity, &self.id())))
     }
 

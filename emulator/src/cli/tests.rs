@@ -27,6 +27,7 @@ fn defaults() -> RunOptions {
         outcome_delay: true,
         connection_memory: 64 << 20,
         process_memory: 1 << 30,
+        data: None,
     }
 }
 
@@ -70,6 +71,11 @@ fn run_may_be_left_out() {
         "1000000",
         "--process-memory",
         "2000000",
+        "--data",
+        "/data",
+        "--sync",
+        "process",
+        "--prune",
     ];
     let expected = RunOptions {
         config: Some("c.json".into()),
@@ -85,6 +91,11 @@ fn run_may_be_left_out() {
         outcome_delay: true,
         connection_memory: 1_000_000,
         process_memory: 2_000_000,
+        data: Some(DataOptions {
+            directory: "/data".into(),
+            sync: Sync::Process,
+            prune: true,
+        }),
         ..defaults()
     };
     assert_eq!(parse(&all).unwrap(), Command::Run(expected.clone()));

@@ -43,7 +43,7 @@ fn topic(topic: &TopicConfig) -> Value {
 }
 
 fn subscription(subscription: &SubscriptionConfig) -> Value {
-    let mut rules: Vec<Value> = subscription.rules.iter().map(rule).collect();
+    let mut rules = declared_rules(&subscription.rules);
     if rules.is_empty() {
         // A file that declares none means the one that selects everything.
         rules.push(json!({"Name": DEFAULT_RULE, "Properties": {"FilterType": "False"}}));
@@ -53,6 +53,11 @@ fn subscription(subscription: &SubscriptionConfig) -> Value {
         "Properties": properties_json(EntityKind::Subscription, &subscription.description),
         "Rules": rules,
     })
+}
+
+/// Rules as a file declares them.
+pub(crate) fn declared_rules<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<Value> {
+    rules.into_iter().map(rule).collect()
 }
 
 fn rule(rule: &Rule) -> Value {

@@ -20,6 +20,7 @@ use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
 use super::{Control, routes};
 use crate::config::{ConfigError, problem};
+use crate::durable::WriteFailed;
 use crate::failures::{Broken, told};
 use crate::memory::Exceeded;
 use crate::namespace::{Namespace, SharedEntity};
@@ -102,6 +103,11 @@ pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
         None => format!("the request {}", told(payload)),
     };
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, message).into_response()
+}
+
+/// What was asked for may have happened, but is not written and will not be.
+pub(crate) fn not_written(failed: &WriteFailed) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "data", failed.to_string())
 }
 
 /// Refused where an entity is broken.

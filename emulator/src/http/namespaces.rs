@@ -98,6 +98,9 @@ impl From<CreateError> for ApiError {
             CreateError::TooMany => {
                 return Self::new(StatusCode::FORBIDDEN, "limit-reached", message);
             }
+            CreateError::Data(_) => {
+                return Self::new(StatusCode::INTERNAL_SERVER_ERROR, "data", message);
+            }
             CreateError::Listen(_) => {
                 return Self::new(StatusCode::CONFLICT, "cannot-listen", message);
             }

@@ -73,7 +73,7 @@ impl Namespace {
         }
     }
 
-    fn declared(&self) -> BTreeMap<EntityPath, EntityKind> {
+    pub(super) fn declared(&self) -> BTreeMap<EntityPath, EntityKind> {
         let queues = self.config.queues.iter();
         let queues = queues.map(|(path, _)| (path.clone(), EntityKind::Queue));
         let topics = self.config.topics.iter().flat_map(|topic| {

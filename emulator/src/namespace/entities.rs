@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Entity, EntityCell, EntityDescription, EntityId, EntityKind, EntityPath, SendError, Timestamp,
-    create, delete, lose_locks,
+    Entity, EntityCell, EntityDescription, EntityId, EntityKind, EntityPath, SendError, create,
+    delete, lose_locks,
 };
 
 use super::Namespace;
@@ -36,13 +36,13 @@ pub(crate) struct SharedEntity {
 }
 
 impl SharedEntity {
-    fn new(entity: Entity, now: Timestamp) -> Self {
+    pub(super) fn new(entity: Entity, metadata: EntityMetadata) -> Self {
         Self {
             id: entity.id(),
             path: entity.path().clone(),
             kind: entity.kind(),
             entity: Mutex::new(entity),
-            metadata: Mutex::new(EntityMetadata::new(now)),
+            metadata: Mutex::new(metadata),
             deleted: AtomicBool::new(false),
             sends: Sends::default(),
         }
@@ -102,8 +102,11 @@ impl Namespace {
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| {
-            let entity = Entity::new(kind, id, path.clone(), description, settings, now);
-            SharedEntity::new(entity, now)
+            let mut entity = Entity::new(kind, id, path.clone(), description, settings, now);
+            if self.store.is_some() {
+                entity.keep_changes();
+            }
+            SharedEntity::new(entity, EntityMetadata::new(now))
         };
         self.carry(|carrier| create(carrier, path, rules, make))
     }
@@ -150,6 +153,12 @@ impl Namespace {
 
     /// Ends the namespace for good: nothing is in it any more, and its connections end.
     pub(crate) fn end(&self) {
+        if let Some(store) = &self.store {
+            for entity in self.entities() {
+                self.carry(|carrier| delete(carrier, &entity.path, entity.id));
+            }
+            store.forget_namespace();
+        }
         self.index_of_entities().clear();
         self.router.dismiss();
         self.turns.notify_waiters();

@@ -70,6 +70,7 @@ impl Namespace {
         walk.step_to(walk.target);
         drop(walk);
         drop(changed);
+        self.keep_clock();
         self.wait_idle(&mut late).await;
         Ok(())
     }
@@ -83,6 +84,7 @@ impl Namespace {
     pub(crate) async fn stop_clock(&self) {
         let _alone = self.advancing.lock().await;
         self.clock.freeze();
+        self.keep_clock();
         self.alarm.notify();
     }
 
@@ -91,6 +93,7 @@ impl Namespace {
         self.end_automatic_clock();
         let _alone = self.advancing.lock().await;
         self.clock.resume();
+        self.keep_clock();
         self.alarm.notify();
     }
 

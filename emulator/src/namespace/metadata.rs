@@ -55,6 +55,24 @@ impl EntityMetadata {
         }
     }
 
+    /// As they were taken down.
+    pub(crate) fn of_times(
+        created_at: Timestamp,
+        changed_at: Timestamp,
+        used_before: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            changed_at,
+            used_before,
+            ..Self::new(created_at)
+        }
+    }
+
+    /// When it was created and changed, and when it was last used before it was changed.
+    pub(crate) fn times(&self) -> (Timestamp, Timestamp, Option<Timestamp>) {
+        (self.created_at, self.changed_at, self.used_before)
+    }
+
     pub(crate) fn created_at(&self) -> Timestamp {
         self.created_at
     }

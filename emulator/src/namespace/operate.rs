@@ -44,6 +44,7 @@ impl Namespace {
         caller: &mut Caller,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Result<T, Broken> {
+        let _unit = self.begin_unit();
         let result = self.attempt(entity, caller, work);
         self.follow(caller);
         result
@@ -123,7 +124,7 @@ impl Namespace {
                 events: &mut caller.events,
             };
             let result = work(&mut locked, &mut cx);
-            let deadline = self.record(&mut locked, caller);
+            let deadline = self.record(entity, &mut locked, caller);
             (result, deadline)
         }));
         match done {
@@ -147,7 +148,13 @@ impl Namespace {
 
     /// Records what an operation did, under the entity's lock, so that its events stand in the order in which they
     /// happened; returns when time will next bring something about, if that is earlier than it was.
-    fn record(&self, entity: &mut Entity, caller: &mut Caller) -> Option<Timestamp> {
+    fn record(
+        &self,
+        shared: &SharedEntity,
+        entity: &mut Entity,
+        caller: &mut Caller,
+    ) -> Option<Timestamp> {
+        self.keep(shared, entity);
         if !caller.events.is_empty() {
             self.recorded_messages.keep(entity, &caller.events);
             self.timeline().absorb(&mut caller.events);
@@ -204,8 +211,10 @@ impl Namespace {
         caller: &mut Caller,
         work: impl FnOnce(&mut [&mut Entity], &mut Context<'_>) -> T,
     ) -> T {
+        let _unit = self.begin_unit();
         let mut locked: Vec<_> = entities.iter().map(|entity| entity.lock()).collect();
         let done = catch_unwind(AssertUnwindSafe(|| {
+            let shared = entities;
             let mut entities: Vec<_> = locked.iter_mut().map(|entity| &mut **entity).collect();
             let mut cx = Context {
                 now: self.clock.now(),
@@ -215,7 +224,8 @@ impl Namespace {
                 events: &mut caller.events,
             };
             let result = work(&mut entities, &mut cx);
-            for entity in &locked {
+            for (shared, entity) in shared.iter().zip(&mut locked) {
+                self.keep(shared, entity);
                 self.recorded_messages.keep(entity, &caller.events);
             }
             self.timeline().absorb(&mut caller.events);
@@ -306,6 +316,7 @@ impl Namespace {
             return false;
         }
         let mut broker = self.caller_of_time();
+        let _unit = self.begin_unit();
         broker.follow_ups.add_sources(left);
         self.follow(&mut broker);
         self.turns.notify_waiters();
@@ -325,6 +336,7 @@ impl Namespace {
     /// Does something to several entities, one after another, and what follows from that.
     pub(super) fn carry<T>(&self, work: impl FnOnce(&mut Carrier<'_>) -> T) -> T {
         let caller = &mut *self.caller_of_time();
+        let _unit = self.begin_unit();
         let namespace = self;
         let result = work(&mut Carrier { namespace, caller });
         self.follow(caller);

@@ -12,7 +12,7 @@ use super::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
-use crate::options::StartError;
+use crate::options::{DataError, StartError};
 use crate::timers;
 use crate::watchdog::watched;
 
@@ -45,6 +45,9 @@ pub(crate) enum CreateError {
     /// There is no room.
     #[error("there are {MAX_NAMESPACES} namespaces already, which is the most that there may be")]
     TooMany,
+    /// What is kept of it cannot be served.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// Its address cannot be listened at.
     #[error(transparent)]
     Listen(StartError),
@@ -55,6 +58,7 @@ impl CreateError {
     pub(crate) fn at_start(self, namespace: String) -> StartError {
         match self {
             Self::Listen(error) => error,
+            Self::Data(error) => error.into(),
             taken @ (Self::Name(_) | Self::Key { .. } | Self::Address { .. } | Self::TooMany) => {
                 StartError::Namespace {
                     namespace,
@@ -141,19 +145,23 @@ impl Creation<'_> {
         for warning in &info.warnings {
             tracing::info!(namespace = %info.name, "{warning}");
         }
-        let namespace = Arc::new(Namespace::new(
-            config,
-            real.clone(),
-            *seed,
-            *records_messages,
-            failures.clone(),
-        ));
+        let (real, failures) = (real.clone(), failures.clone());
+        let store = self.namespaces.store.as_ref();
+        let made = match store.map(|store| store.namespace(&config.name)) {
+            None => Namespace::new(config, real, *seed, *records_messages, failures.clone()),
+            Some(store) => {
+                let failures = failures.clone();
+                let kept = (store, self.namespaces.prunes);
+                Namespace::kept(config, real, *seed, *records_messages, failures, kept)?
+            }
+        };
+        let namespace = Arc::new(made);
         let mut timers = JoinSet::new();
         let task = timers::run(Arc::clone(&namespace));
-        timers.spawn(watched("the timers' task", failures, task));
+        timers.spawn(watched("the timers' task", &failures, task));
         let stepping = Arc::clone(&namespace);
         let task = async move { stepping.run_automatic_clock().await };
-        timers.spawn(watched("the automatic clock", failures, task));
+        timers.spawn(watched("the automatic clock", &failures, task));
         self.namespaces.served_mut().insert(Entry {
             namespace,
             info: info.clone(),

@@ -66,6 +66,7 @@ mod process {
     mod arguments;
     mod client_settings;
     mod configuration;
+    mod data;
     mod health;
     mod ready;
     mod stop;

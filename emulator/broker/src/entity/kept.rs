@@ -1,15 +1,18 @@
 //! What outlives the process: an entity says what an operation changed of it, and is made again of that.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+
 use crate::changes::{BodyId, Changes, DamagedRow, Fields, RowKey};
 use crate::context::Context;
-use crate::entity::{AutoDelete, Entity};
-use crate::ids::{Offset, SessionName, SubQueue};
+use crate::entity::{AutoDelete, Entity, Role};
+use crate::filter::Rule;
+use crate::ids::{EntityPath, Offset, SessionName, SubQueue};
 use crate::store::row::body_of;
 use crate::store::sessions::SessionState;
 use crate::store::touched::Touch;
 use crate::time::Timestamp;
-
-use bytes::Bytes;
 
 /// What was said before of what an entity has beside its messages.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ impl Entity {
     }
 
     /// Notes that the description or the rules may be others.
-    pub(crate) fn definition_changed(&mut self) {
+    pub fn definition_changed(&mut self) {
         if let Some(kept) = &mut self.kept {
             kept.definition = true;
         }
@@ -210,6 +213,19 @@ impl Entity {
             }
         }
         Ok(())
+    }
+
+    /// The rules of the subscriptions of a topic, as they were kept.
+    pub fn restore_rules(&mut self, rules: impl IntoIterator<Item = (EntityPath, Vec<Rule>)>) {
+        if let Role::Topic { rules: set, .. } = &mut self.role {
+            let set = Arc::make_mut(set);
+            for (subscription, rules) in rules {
+                set.subscribe(&subscription);
+                for rule in rules {
+                    set.add(&subscription, rule);
+                }
+            }
+        }
     }
 
     fn restore_counters(&mut self, counters: Counters) {

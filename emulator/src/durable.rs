@@ -1,0 +1,382 @@
+//! What outlives the process, where a directory for it was given: changes of entities, written in groups.
+//!
+//! An operation says what it changed under the lock of its entity ([`Store::keep`]), so that rows stand here in the order in which
+//! they came about. One thread writes: everything that has come while it wrote goes with the next transaction. An operation and
+//! what follows from it in other entities is one [`Unit`], and the thread begins between units, so that a transaction has all of
+//! an operation or nothing. What a client is told waits until what it tells is written ([`Store::written`]).
+//!
+//! Where the rows are written is behind [`Disk`]: a file, or memory in tests.
+
+mod definition;
+#[cfg(feature = "durable")]
+mod file;
+mod load;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
+use servicebus_broker::{BodyChange, BodyCounts, BodyId, Entity, EntityId};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::lock_order::{Ordered, Rank, take};
+pub(crate) use definition::Definition;
+#[cfg(feature = "durable")]
+pub(crate) use file::open;
+pub(crate) use load::{LoadError, LoadedEntity};
+use writer::Writer;
+
+#[cfg(test)]
+mod tests;
+
+/// Rows by their keys, in order; none is a row that is to be removed.
+pub(crate) type Rows = BTreeMap<Vec<u8>, Option<Bytes>>;
+
+/// What is done with a row, by its key.
+pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), LoadError> + 'a;
+
+/// Where rows are written.
+pub(crate) trait Disk: Send {
+    /// Writes all of it or nothing; returns when it is as safe as was asked for.
+    fn write(&mut self, batch: Batch) -> Result<(), String>;
+
+    /// Hands the rows whose keys begin with `prefix` to `each`, in order, until that fails.
+    fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError>;
+
+    /// The bytes under a number.
+    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError>;
+
+    /// How many messages' bytes there are, and the last number of any.
+    fn bodies(&self) -> Result<(u64, u64), LoadError>;
+}
+
+/// Which rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// What there is to know.
+    Rows,
+    /// The bytes of messages, by their numbers.
+    Bodies,
+}
+
+/// What is written together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Rows whose keys begin with these are removed, before any is written.
+    pub(crate) removed: Vec<Vec<u8>>,
+    pub(crate) rows: Rows,
+    pub(crate) bodies: BTreeMap<BodyId, Option<Bytes>>,
+}
+
+/// How safe what a client was told is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sync {
+    /// It survives loss of power: the disk has been told to write.
+    #[default]
+    Always,
+    /// It survives the end of the process, however that comes; the operating system writes when it likes.
+    Process,
+}
+
+impl Sync {
+    /// All of them, by what they are called.
+    pub const WORDS: [(&str, Self); 2] = [("always", Self::Always), ("process", Self::Process)];
+
+    /// The one that is called this; the safest of no other.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of_word(word: &str) -> Self {
+        let mut all = Self::WORDS.into_iter();
+        let found = all.find(|(own, _)| *own == word);
+        found.map_or(Self::Always, |(_, sync)| sync)
+    }
+}
+
+/// Nothing can be written any more.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "The data directory cannot be written any more: {0}. Nothing is accepted until the emulator is restarted."
+)]
+pub(crate) struct WriteFailed(pub(crate) Arc<str>);
+
+/// Everything that is kept, and what waits to be written.
+pub(crate) struct Store {
+    pending: Mutex<Pending>,
+    /// Notified when something waits to be written, and when the store closes.
+    wake: Condvar,
+    /// Held by every operation, and by the writer while it takes what waits.
+    units: RwLock<()>,
+    /// How many changes were said that somebody may wait for.
+    said: AtomicU64,
+    /// How many of them are written, or why no more are.
+    written: watch::Sender<Result<u64, WriteFailed>>,
+    bodies: AtomicU64,
+    writer: Mutex<Option<Writer>>,
+    /// Which namespaces are kept and not served yet, by their names in lower case, and the last number that was given to one.
+    numbers: Mutex<(BTreeMap<String, u32>, u32)>,
+    /// What is told to be damaged when something is.
+    place: PathBuf,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    batch: Batch,
+    counts: BodyCounts,
+    /// Whether what waits is waited for by more than the next moment of leisure.
+    is_awaited: bool,
+    is_closing: bool,
+}
+
+/// The rows of one namespace.
+#[derive(Debug, Clone)]
+pub(crate) struct NamespaceStore {
+    store: Arc<Store>,
+    number: u32,
+}
+
+/// An operation with what follows from it: what it changes is written together.
+pub(crate) type Unit<'a> = Ordered<RwLockReadGuard<'a, ()>>;
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let said = self.said.load(Ordering::Relaxed);
+        formatter
+            .debug_struct("Store")
+            .field("said", &said)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// A store that writes to `disk`, on a thread of its own.
+    pub(crate) fn begin(disk: Box<dyn Disk>, place: PathBuf) -> Result<Arc<Self>, LoadError> {
+        let (_, last) = disk.bodies()?;
+        let store = Arc::new(Self {
+            pending: Mutex::default(),
+            wake: Condvar::new(),
+            units: RwLock::new(()),
+            said: AtomicU64::new(0),
+            written: watch::Sender::new(Ok(0)),
+            bodies: AtomicU64::new(last),
+            writer: Mutex::new(None),
+            numbers: Mutex::default(),
+            place,
+        });
+        *store.writer.lock() = Some(Writer::new(disk));
+        for declared in store.declared()? {
+            let mut numbers = store.numbers.lock();
+            numbers.1 = numbers.1.max(declared.number);
+            numbers
+                .0
+                .insert(declared.name.to_ascii_lowercase(), declared.number);
+        }
+        Ok(store)
+    }
+
+    /// Resolves when all that was changed until now is written; fails when it never will be.
+    pub(crate) async fn written(&self) -> Result<(), WriteFailed> {
+        let said = self.said.load(Ordering::Acquire);
+        if matches!(*self.written.borrow(), Ok(written) if written >= said) {
+            return Ok(());
+        }
+        let mut written = self.written.subscribe();
+        let waited = written.wait_for(|written| written.as_ref().map_or(true, |at| *at >= said));
+        match waited.await.as_deref() {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(failed)) => Err(failed.clone()),
+            Err(_) => Err(WriteFailed("the emulator has stopped".into())),
+        }
+    }
+
+    /// The rows of the namespace of this name, those that are kept of it if it was not asked for before.
+    pub(crate) fn namespace(self: &Arc<Self>, name: &str) -> NamespaceStore {
+        let mut numbers = self.numbers.lock();
+        let kept = numbers.0.remove(&name.to_ascii_lowercase());
+        let number = kept.unwrap_or_else(|| {
+            numbers.1 += 1;
+            numbers.1
+        });
+        NamespaceStore {
+            store: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// The file that is written.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Lets the thread that writes end when it has written what is left.
+    pub(crate) fn begin_close(&self) {
+        self.pending.lock().is_closing = true;
+        self.wake.notify_all();
+    }
+
+    /// Writes what is left and lets go of the directory; blocks until that is done.
+    pub(crate) fn close(&self) {
+        self.begin_close();
+        let writer = self.writer.lock().take();
+        if let Some(writer) = writer {
+            writer.join();
+        }
+    }
+
+    fn next_body(&self) -> BodyId {
+        let last = self.bodies.fetch_add(1, Ordering::Relaxed);
+        BodyId(NonZeroU64::MIN.saturating_add(last))
+    }
+
+    fn push(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
+        let mut pending = self.pending.lock();
+        change(&mut pending);
+        pending.is_awaited |= is_awaited;
+        if is_awaited {
+            self.said.fetch_add(1, Ordering::Release);
+            drop(pending);
+            self.wake.notify_one();
+        }
+    }
+}
+
+impl NamespaceStore {
+    /// Begins an operation. No thread may begin another one before it has ended this.
+    pub(crate) fn begin_unit(&self) -> Unit<'_> {
+        take(Rank::Unit, || self.store.units.read())
+    }
+
+    /// Takes down what an operation changed in an entity, which is locked, and how the clock stands then; `definition` is asked for
+    /// when that has changed.
+    pub(crate) fn keep(
+        &self,
+        entity: &mut Entity,
+        clock: impl FnOnce() -> KeptClock,
+        definition: impl FnOnce(&Entity) -> Vec<u8>,
+    ) {
+        let id = entity.id();
+        let Some(mut changes) = entity.take_changes(&mut || self.store.next_body()) else {
+            if entity.is_deleted() && entity.check_whole().is_err() {
+                self.forget(id);
+            }
+            return;
+        };
+        let definition = changes.definition.then(|| definition(entity));
+        let clock = (self.clock_key(), clock().encode());
+        self.store
+            .push(changes.is_awaited || changes.deleted, |pending| {
+                let Pending { batch, counts, .. } = pending;
+                counts.follow(&mut changes, |change| match change {
+                    BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
+                    BodyChange::Remove(body) => drop(batch.bodies.insert(body, None)),
+                });
+                batch.rows.insert(clock.0, Some(clock.1.into()));
+                if changes.deleted {
+                    batch.remove(self.entity_key(id));
+                }
+                if let Some(definition) = definition {
+                    let key = [&self.entity_key(id)[..], &[load::DEFINITION]].concat();
+                    batch.rows.insert(key, Some(definition.into()));
+                }
+                for (key, row) in changes.rows {
+                    let mut whole = self.entity_key(id);
+                    key.encode(&mut whole);
+                    batch.rows.insert(whole, row.map(Bytes::from));
+                }
+            });
+    }
+
+    /// Removes what is kept of an entity. Bytes to which its rows referred go when the store is opened again.
+    fn forget(&self, id: EntityId) {
+        self.store
+            .push(true, |pending| pending.batch.remove(self.entity_key(id)));
+    }
+
+    /// Removes everything that is kept of the namespace.
+    pub(crate) fn forget_namespace(&self) {
+        self.store
+            .push(true, |pending| pending.batch.remove(self.key()));
+    }
+
+    /// Takes down how the clock stands.
+    pub(crate) fn keep_clock(&self, clock: &KeptClock) {
+        let row = Bytes::from(clock.encode());
+        self.store.push(true, |pending| {
+            pending.batch.rows.insert(self.clock_key(), Some(row));
+        });
+    }
+
+    /// Takes down as what the namespace was declared.
+    pub(crate) fn keep_declaration(&self, declaration: String) {
+        self.store.push(true, |pending| {
+            let key = [&self.key()[..], &[load::DECLARATION]].concat();
+            pending.batch.rows.insert(key, Some(declaration.into()));
+        });
+    }
+
+    fn clock_key(&self) -> Vec<u8> {
+        [&self.key()[..], &[load::CLOCK]].concat()
+    }
+
+    fn key(&self) -> Vec<u8> {
+        let mut key = vec![load::NAMESPACE];
+        key.extend(self.number.to_be_bytes());
+        key
+    }
+
+    fn entity_key(&self, id: EntityId) -> Vec<u8> {
+        let mut key = self.key();
+        key.push(load::ENTITY);
+        key.extend(id.0.to_be_bytes());
+        key
+    }
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.rows.is_empty() && self.bodies.is_empty()
+    }
+
+    fn remove(&mut self, prefix: Vec<u8>) {
+        self.rows.retain(|key, _| !key.starts_with(&prefix));
+        self.removed.push(prefix);
+    }
+}
+
+/// How a namespace's clock stands: in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeptClock {
+    /// Ahead of real time while it flows.
+    pub(crate) offset: i64,
+    /// Where it stands still.
+    pub(crate) frozen_at: Option<i64>,
+    /// What it showed.
+    pub(crate) now: i64,
+}
+
+impl KeptClock {
+    fn encode(&self) -> Vec<u8> {
+        let frozen = [u8::from(self.frozen_at.is_some())];
+        let numbers = [self.offset, self.frozen_at.unwrap_or(0), self.now].map(i64::to_be_bytes);
+        [&frozen[..], numbers.as_flattened()].concat()
+    }
+
+    fn decode(row: &[u8]) -> Option<Self> {
+        let (&is_frozen, numbers) = row.split_first()?;
+        let (numbers, []) = numbers.as_chunks() else {
+            return None;
+        };
+        let [offset, frozen_at, now] = numbers else {
+            return None;
+        };
+        Some(Self {
+            offset: i64::from_be_bytes(*offset),
+            frozen_at: (is_frozen != 0).then(|| i64::from_be_bytes(*frozen_at)),
+            now: i64::from_be_bytes(*now),
+        })
+    }
+}

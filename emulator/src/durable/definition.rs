@@ -1,0 +1,194 @@
+//! What an entity is, as a row: its properties and rules in the words of a configuration file, and what is kept about it beside its
+//! messages.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use servicebus_broker::filter::Rule;
+use servicebus_broker::{
+    Entity, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp,
+};
+
+use crate::auth::{Claim, Claims};
+use crate::config::{Config, declared_rules, properties_json, read_properties};
+use crate::namespace::{AdminMetadata, AuthorizationRule, EntityMetadata};
+
+/// What is kept of an entity beside its messages.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) kind: EntityKind,
+    pub(crate) path: EntityPath,
+    pub(crate) description: EntityDescription,
+    /// Of a topic, the rules of each of its subscriptions.
+    pub(crate) rules: Vec<(EntityPath, Vec<Rule>)>,
+    pub(crate) metadata: EntityMetadata,
+}
+
+const KINDS: [(&str, EntityKind); 3] = [
+    ("queue", EntityKind::Queue),
+    ("topic", EntityKind::Topic),
+    ("subscription", EntityKind::Subscription),
+];
+
+/// As it stands in a row.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    kind: String,
+    path: String,
+    properties: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    subscriptions: Vec<Subscription>,
+    /// When it was created and changed, and last used before that.
+    times: (i64, i64, Option<i64>),
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    targets: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<KeyPair>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Subscription {
+    path: String,
+    /// As a file declares them.
+    rules: Vec<Value>,
+    /// When each was created.
+    created: Vec<i64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeyPair {
+    name: String,
+    claims: Vec<String>,
+    keys: (String, String),
+    times: (Option<Box<str>>, Option<Box<str>>),
+}
+
+impl Definition {
+    /// The row of an entity.
+    pub(crate) fn row(entity: &Entity, metadata: &EntityMetadata) -> Vec<u8> {
+        let kind = KINDS.iter().find(|(_, kind)| *kind == entity.kind());
+        let subscriptions = entity.subscriptions();
+        let (created_at, changed_at, used_before) = metadata.times();
+        let given = metadata.admin_metadata();
+        let targets = given.targets.into_iter();
+        let row = Row {
+            kind: kind.map_or("", |(word, _)| word).to_owned(),
+            path: entity.path().to_string(),
+            properties: properties_json(entity.kind(), entity.description()),
+            subscriptions: (subscriptions.iter())
+                .map(|path| Subscription::of(entity, path))
+                .collect(),
+            times: (
+                created_at.as_millis(),
+                changed_at.as_millis(),
+                used_before.map(Timestamp::as_millis),
+            ),
+            targets: targets
+                .map(|(name, text)| (name.to_owned(), text))
+                .collect(),
+            keys: given.authorization_rules.iter().map(KeyPair::of).collect(),
+        };
+        // Maps with other keys than texts cannot be written as JSON; there are none.
+        serde_json::to_vec(&row).unwrap_or_default()
+    }
+
+    /// What [`Definition::row`] wrote; what is wrong with it otherwise.
+    pub(crate) fn read(row: &[u8], tier: Tier) -> Result<Self, String> {
+        let row: Row = serde_json::from_slice(row).map_err(|error| error.to_string())?;
+        let path = path_of(&row.path)?;
+        let about = |what: String| format!("{path}: {what}");
+        let kind = KINDS.iter().find(|(word, _)| *word == row.kind);
+        let &(_, kind) = kind.ok_or_else(|| about(format!("the kind {:?}", row.kind)))?;
+        let text = row.properties.to_string();
+        let description = read_properties(&text, kind, &path, None, tier);
+        let description = description.map_err(|error| about(error.to_string()))?;
+        let rules = row.subscriptions.into_iter().map(Subscription::read);
+        let rules = rules.collect::<Result<Vec<_>, _>>().map_err(about)?;
+        let known = |name: &str| Property::of(kind).find(|property| property.name == name);
+        let targets = row.targets.into_iter();
+        let targets = targets.filter_map(|(name, text)| Some((known(&name)?.name, text)));
+        let (created_at, changed_at, used_before) = row.times;
+        let at = Timestamp::from_millis;
+        let mut metadata =
+            EntityMetadata::of_times(at(created_at), at(changed_at), used_before.map(at));
+        metadata.set_admin_metadata(AdminMetadata {
+            targets: targets.collect(),
+            authorization_rules: row.keys.into_iter().map(KeyPair::read).collect(),
+        });
+        Ok(Self {
+            kind,
+            path,
+            description,
+            rules,
+            metadata,
+        })
+    }
+}
+
+impl Subscription {
+    fn of(topic: &Entity, path: &EntityPath) -> Self {
+        let rules: Vec<_> = topic.rules_of(path).collect();
+        let created = rules.iter().map(|rule| rule.created_at.as_millis());
+        Self {
+            path: path.to_string(),
+            created: created.collect(),
+            rules: declared_rules(rules.iter().map(|rule| &***rule)),
+        }
+    }
+
+    fn read(self) -> Result<(EntityPath, Vec<Rule>), String> {
+        let path = path_of(&self.path)?;
+        if self.rules.is_empty() {
+            return Ok((path, Vec::new()));
+        }
+        let subscription = json!({"Name": "s", "Rules": self.rules});
+        let topic = json!({"Name": "t", "Subscriptions": [subscription]});
+        let namespace = json!({"Name": "n", "Topics": [topic]});
+        let text = json!({"UserConfig": {"Namespaces": [namespace]}}).to_string();
+        let config = Config::parse(&text).map_err(|error| error.to_string())?;
+        let topics = config.namespaces.into_iter().flat_map(|own| own.topics);
+        let rules = topics
+            .flat_map(|own| own.subscriptions)
+            .flat_map(|own| own.rules);
+        let created = self.created.into_iter().map(Timestamp::from_millis);
+        let rules = rules
+            .zip(created)
+            .map(|(rule, created_at)| Rule { created_at, ..rule });
+        Ok((path, rules.collect()))
+    }
+}
+
+impl KeyPair {
+    fn of(rule: &AuthorizationRule) -> Self {
+        let held = Claim::ALL
+            .into_iter()
+            .filter(|claim| rule.claims.contains(*claim));
+        Self {
+            name: rule.key_name.clone(),
+            claims: held.map(|claim| claim.name().to_owned()).collect(),
+            keys: (rule.primary_key.clone(), rule.secondary_key.clone()),
+            times: (rule.created_time.clone(), rule.modified_time.clone()),
+        }
+    }
+
+    fn read(self) -> AuthorizationRule {
+        let held = Claim::ALL.into_iter();
+        let held = held.filter(|claim| self.claims.iter().any(|name| name == claim.name()));
+        let (primary_key, secondary_key) = self.keys;
+        let (created_time, modified_time) = self.times;
+        AuthorizationRule {
+            key_name: self.name,
+            claims: held.collect::<Claims>(),
+            primary_key,
+            secondary_key,
+            created_time,
+            modified_time,
+        }
+    }
+}
+
+fn path_of(text: &str) -> Result<EntityPath, String> {
+    EntityPath::of_address(text).ok_or_else(|| format!("the name {text:?}"))
+}

@@ -1,0 +1,298 @@
+//! The store as a file of a directory: an embedded database, on a file that is synchronised or not.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, StorageBackend,
+    TableDefinition, TableError,
+};
+use servicebus_broker::BodyId;
+
+use super::{Batch, Disk, EachRow, LoadError, Sync, Table};
+use crate::options::DataError;
+
+/// The rows of a directory.
+const FILE: &str = "store.redb";
+/// What says that a directory has a store, and of which version.
+const MARK: &str = "FORMAT";
+/// What stands in the mark, before the number of the version.
+const MARK_TEXT: &str = "servicebus-emulator data ";
+/// The version of the rows: of their keys, and of what they tell.
+const VERSION: u32 = 1;
+/// Pages of the file that are kept in memory.
+const CACHE: usize = 32 << 20;
+
+type Own = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+const ROWS: Own = TableDefinition::new("rows");
+const BODIES: Own = TableDefinition::new("bodies");
+
+struct RowFile(Database);
+
+/// Opens the store of a directory, which is made if it is not there.
+pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathBuf), DataError> {
+    let cannot_use = |source| DataError::Directory {
+        directory: directory.to_owned(),
+        source,
+    };
+    fs::create_dir_all(directory).map_err(cannot_use)?;
+    let path = directory.join(FILE);
+    let is_new = check_mark(directory, &path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(cannot_use)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(DataError::InUse(directory.to_owned())),
+        Err(TryLockError::Error(source)) => return Err(cannot_use(source)),
+    }
+    let damaged = |reason: String| DataError::Damaged {
+        file: path.clone(),
+        reason,
+    };
+    let opened = Builder::new()
+        .set_cache_size(CACHE)
+        .set_check_integrity_on_open(!is_new)
+        .create_with_backend(Backend { file, sync });
+    let database = opened.map_err(|error| {
+        if let DatabaseError::Storage(redb::StorageError::Io(source)) = error {
+            return cannot_use(source);
+        }
+        damaged(error.to_string())
+    })?;
+    let disk = RowFile(database);
+    disk.make_tables().map_err(damaged)?;
+    if is_new {
+        write_mark(directory, sync).map_err(cannot_use)?;
+    }
+    Ok((Box::new(disk), path))
+}
+
+/// Whether there is no store yet; a store that is of no use is refused.
+fn check_mark(directory: &Path, file: &Path) -> Result<bool, DataError> {
+    let mark = directory.join(MARK);
+    let text = match fs::read_to_string(&mark) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(source) => {
+            return Err(DataError::Directory {
+                directory: directory.to_owned(),
+                source,
+            });
+        }
+    };
+    let version = text.strip_prefix(MARK_TEXT);
+    let version = version.and_then(|version| version.trim().parse::<u32>().ok());
+    match version {
+        Some(VERSION) if file.exists() => Ok(false),
+        Some(VERSION) => Err(DataError::Missing(file.to_owned())),
+        Some(version) => Err(DataError::Version {
+            directory: directory.to_owned(),
+            version,
+            known: VERSION,
+        }),
+        None => Err(DataError::Damaged {
+            file: mark,
+            reason: "it does not say which version the data has".into(),
+        }),
+    }
+}
+
+/// Says that there is a store, once it is there.
+fn write_mark(directory: &Path, sync: Sync) -> io::Result<()> {
+    let draft: PathBuf = directory.join("FORMAT.new");
+    let mut file = File::create(&draft)?;
+    writeln!(file, "{MARK_TEXT}{VERSION}")?;
+    if sync == Sync::Always {
+        file.sync_all()?;
+    }
+    fs::rename(&draft, directory.join(MARK))?;
+    #[cfg(unix)]
+    if sync == Sync::Always {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+impl RowFile {
+    fn make_tables(&self) -> Result<(), String> {
+        let made = || {
+            let transaction = self.0.begin_write()?;
+            transaction.open_table(ROWS)?;
+            transaction.open_table(BODIES)?;
+            transaction.commit()?;
+            Ok::<_, redb::Error>(())
+        };
+        made().map_err(|error| error.to_string())
+    }
+
+    fn write_all(&self, batch: Batch) -> Result<(), redb::Error> {
+        let transaction = self.0.begin_write()?;
+        let mut rows = transaction.open_table(ROWS)?;
+        for prefix in batch.removed {
+            let end = end_of(&prefix);
+            rows.retain_in(&prefix[..]..&end[..], |_, _| false)?;
+        }
+        for (key, row) in batch.rows {
+            match row {
+                Some(row) => drop(rows.insert(&key[..], &row[..])?),
+                None => drop(rows.remove(&key[..])?),
+            }
+        }
+        drop(rows);
+        let mut bodies = transaction.open_table(BODIES)?;
+        for (body, bytes) in batch.bodies {
+            let key = body.0.get().to_be_bytes();
+            match bytes {
+                Some(bytes) => drop(bodies.insert(&key[..], &bytes[..])?),
+                None => drop(bodies.remove(&key[..])?),
+            }
+        }
+        drop(bodies);
+        transaction.commit()?;
+        Ok(())
+    }
+
+    fn table(
+        &self,
+        table: Own,
+    ) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>, LoadError> {
+        let transaction = self.0.begin_read().map_err(told)?;
+        transaction
+            .open_table(table)
+            .map_err(|error: TableError| told(error))
+    }
+}
+
+impl Disk for RowFile {
+    fn write(&mut self, batch: Batch) -> Result<(), String> {
+        self.write_all(batch).map_err(|error| error.to_string())
+    }
+
+    fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
+        let table = self.table(match table {
+            Table::Rows => ROWS,
+            Table::Bodies => BODIES,
+        })?;
+        for row in table.range(prefix..).map_err(told)? {
+            let (key, value) = row.map_err(told)?;
+            if !key.value().starts_with(prefix) {
+                break;
+            }
+            each(key.value(), value.value())?;
+        }
+        Ok(())
+    }
+
+    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
+        let key = body.0.get().to_be_bytes();
+        let found = self.table(BODIES)?.get(&key[..]).map_err(told)?;
+        Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
+    }
+
+    fn bodies(&self) -> Result<(u64, u64), LoadError> {
+        use redb::ReadableTableMetadata as _;
+        let table = self.table(BODIES)?;
+        let last = table.last().map_err(told)?;
+        let last = last.and_then(|(key, _)| key.value().try_into().ok());
+        Ok((
+            table.len().map_err(told)?,
+            last.map_or(0, u64::from_be_bytes),
+        ))
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> LoadError {
+    LoadError::Disk(error.to_string())
+}
+
+/// The first key behind all that begin with `prefix`, which does not end with the greatest byte for ever.
+fn end_of(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
+}
+
+/// A file, of which the disk is told to write only where that was asked for.
+#[derive(Debug)]
+struct Backend {
+    file: File,
+    sync: Sync,
+}
+
+impl StorageBackend for Backend {
+    fn len(&self) -> Result<u64, io::Error> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        read_exact_at(&self.file, out, offset)
+    }
+
+    fn set_len(&self, length: u64) -> Result<(), io::Error> {
+        self.file.set_len(length)
+    }
+
+    fn sync_data(&self) -> Result<(), io::Error> {
+        match self.sync {
+            Sync::Always => self.file.sync_data(),
+            Sync::Process => Ok(()),
+        }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        write_all_at(&self.file, data, offset)
+    }
+}
+
+#[cfg(unix)]
+use std::os::unix::fs::FileExt as _;
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(out, offset)
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(data, offset)
+}
+
+#[cfg(windows)]
+use std::os::windows::fs::FileExt as _;
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !out.is_empty() {
+        match file.seek_read(out, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                out = &mut out[read..];
+                offset += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+    while !data.is_empty() {
+        let written = file.seek_write(data, offset)?;
+        data = &data[written..];
+        offset += written as u64;
+    }
+    Ok(())
+}

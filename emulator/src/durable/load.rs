@@ -1,0 +1,199 @@
+//! What the rows of a store say when an emulator starts: its namespaces, and their entities.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, Timestamp};
+use thiserror::Error;
+
+use super::{Definition, KeptClock, NamespaceStore, Store, Table};
+use crate::config::NamespaceConfig;
+
+/// What the keys of rows begin with: of a namespace, its number follows.
+pub(super) const NAMESPACE: u8 = b'n';
+/// Behind that, one of these. Of an entity its number follows, and then its definition or a [`RowKey`], before which it stands.
+pub(super) const CLOCK: u8 = b'c';
+pub(super) const DECLARATION: u8 = b'd';
+pub(super) const ENTITY: u8 = b'e';
+pub(super) const DEFINITION: u8 = b'!';
+
+/// Why what is kept cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum LoadError {
+    /// A row is not what was written.
+    #[error("a row is damaged: {0}")]
+    Damaged(String),
+    /// The disk does not give it out.
+    #[error("{0}")]
+    Disk(String),
+}
+
+impl From<DamagedRow> for LoadError {
+    fn from(error: DamagedRow) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// What is kept of one namespace.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) clock: Option<KeptClock>,
+    pub(crate) entities: Vec<LoadedEntity>,
+}
+
+/// A namespace that is kept.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(super) number: u32,
+    pub(crate) name: String,
+    /// A configuration that declares it, without entities.
+    pub(crate) text: String,
+}
+
+/// An entity as its rows have it, before it goes on.
+#[derive(Debug)]
+pub(crate) struct LoadedEntity {
+    pub(crate) entity: Entity,
+    pub(crate) definition: Definition,
+}
+
+/// The number of bytes by their key.
+pub(super) fn body_of_key(key: &[u8]) -> Result<BodyId, LoadError> {
+    let number = key.try_into().map(u64::from_be_bytes).ok();
+    let number = number.and_then(NonZeroU64::new);
+    number
+        .map(BodyId)
+        .ok_or_else(|| LoadError::Damaged("the number of a message's bytes".into()))
+}
+
+impl Store {
+    /// The namespaces that are kept.
+    pub(crate) fn declared(&self) -> Result<Vec<Declared>, LoadError> {
+        let mut all = Vec::new();
+        let read = self.with_disk(|disk| {
+            disk.read(Table::Rows, &[NAMESPACE], &mut |key, row| {
+                let rest = key.get(1..).and_then(|key| key.split_first_chunk());
+                if let Some((number, &[DECLARATION])) = rest {
+                    let number = u32::from_be_bytes(*number);
+                    all.push(Declared::read(number, row).ok_or(DamagedRow)?);
+                }
+                Ok(())
+            })
+        });
+        read.unwrap_or(Ok(())).map(|()| all)
+    }
+
+    /// Removes bytes to which no row refers: what a panic left of an entity that was deleted.
+    pub(crate) fn remove_orphans(&self) -> Result<(), LoadError> {
+        let pending = &mut *self.pending.lock();
+        let read = self.with_disk(|disk| {
+            let (bodies, _) = disk.bodies()?;
+            if bodies == pending.counts.len() {
+                return Ok(());
+            }
+            disk.read(Table::Bodies, &[], &mut |key, _| {
+                let body = body_of_key(key)?;
+                if !pending.counts.is_used(body) {
+                    pending.batch.bodies.insert(body, None);
+                }
+                Ok(())
+            })
+        });
+        read.unwrap_or(Ok(()))
+    }
+}
+
+impl NamespaceStore {
+    /// The store of which this is a part.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// What is kept of this namespace, whose entities are made as `config` says.
+    pub(crate) fn load(
+        &self,
+        config: &NamespaceConfig,
+        now: Timestamp,
+    ) -> Result<Loaded, LoadError> {
+        let mut loaded = Loaded {
+            clock: None,
+            entities: Vec::new(),
+        };
+        let prefix = self.key();
+        let mut bodies = Vec::new();
+        let read = self.store.with_disk(|disk| {
+            disk.read(Table::Rows, &prefix, &mut |key, row| {
+                let (&tag, rest) = key[prefix.len()..].split_first().ok_or(DamagedRow)?;
+                match tag {
+                    CLOCK => loaded.clock = Some(KeptClock::decode(row).ok_or(DamagedRow)?),
+                    ENTITY => {
+                        let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;
+                        let id = EntityId(u32::from_be_bytes(*id));
+                        if key == [DEFINITION] {
+                            loaded
+                                .entities
+                                .push(LoadedEntity::read(id, row, config, now)?);
+                            return Ok(());
+                        }
+                        let last = loaded.entities.last_mut();
+                        let last = last.filter(|last| last.entity.id() == id);
+                        let entity = &mut last.ok_or(DamagedRow)?.entity;
+                        let key = RowKey::decode(key)?;
+                        let mut payload = Bytes::new();
+                        if let RowKey::Message(..) = key {
+                            let body = Entity::body_of(row)?;
+                            bodies.push(body);
+                            payload = disk.body(body)?.ok_or(DamagedRow)?;
+                        }
+                        entity.restore(&key, row, payload)?;
+                    }
+                    _ => {}
+                }
+                Ok(())
+            })
+        });
+        read.unwrap_or(Ok(()))?;
+        let mut pending = self.store.pending.lock();
+        bodies
+            .into_iter()
+            .for_each(|body| pending.counts.count(body));
+        drop(pending);
+        Ok(loaded)
+    }
+}
+
+impl Declared {
+    fn read(number: u32, row: &[u8]) -> Option<Self> {
+        let text = String::from_utf8(row.to_vec()).ok()?;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        let name = value.pointer("/UserConfig/Namespaces/0/Name")?.as_str()?;
+        Some(Self {
+            number,
+            name: name.to_owned(),
+            text,
+        })
+    }
+}
+
+impl LoadedEntity {
+    fn read(
+        id: EntityId,
+        row: &[u8],
+        config: &NamespaceConfig,
+        now: Timestamp,
+    ) -> Result<Self, LoadError> {
+        let tier = config.settings.tier;
+        let definition = Definition::read(row, tier).map_err(LoadError::Damaged)?;
+        let entity = Entity::new(
+            definition.kind,
+            id,
+            definition.path.clone(),
+            definition.description.clone(),
+            &config.settings,
+            now,
+        );
+        Ok(Self { entity, definition })
+    }
+}

@@ -1,0 +1,252 @@
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use servicebus_broker::{
+    Context, Entity, EntityDescription, EntityPath, LockToken, Message, Outcome, ReceiveMode,
+    ReceiverId, SubQueue,
+};
+
+use super::*;
+use crate::clock::tests::put_by_hand;
+use crate::config::NamespaceConfig;
+use crate::failures::Failures;
+use crate::namespace::{Ids, Namespace};
+
+/// Rows in memory, which outlive their store.
+#[derive(Debug, Default)]
+struct Kept {
+    rows: BTreeMap<Vec<u8>, Bytes>,
+    bodies: BTreeMap<Vec<u8>, Bytes>,
+}
+
+/// A disk that writes when it is let to.
+struct Memory {
+    kept: Arc<Mutex<Kept>>,
+    gate: Arc<Gate>,
+}
+
+/// Whether a disk can write.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Open,
+    Closed,
+    Broken(&'static str),
+}
+
+impl Gate {
+    fn set(&self, state: State) {
+        *self.state.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+impl Disk for Memory {
+    fn write(&mut self, batch: Batch) -> Result<(), String> {
+        let mut state = self.gate.state.lock();
+        while *state == State::Closed {
+            self.gate.changed.wait(&mut state);
+        }
+        if let State::Broken(reason) = *state {
+            return Err(reason.into());
+        }
+        let kept = &mut *self.kept.lock();
+        for prefix in batch.removed {
+            kept.rows.retain(|key, _| !key.starts_with(&prefix));
+        }
+        let bodies = batch.bodies.into_iter();
+        let bodies = bodies.map(|(body, bytes)| (body.0.get().to_be_bytes().to_vec(), bytes));
+        put(&mut kept.rows, batch.rows);
+        put(&mut kept.bodies, bodies);
+        Ok(())
+    }
+
+    fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
+        // What is done with a row may ask for bytes.
+        let rows = match table {
+            Table::Rows => self.kept.lock().rows.clone(),
+            Table::Bodies => self.kept.lock().bodies.clone(),
+        };
+        let mut rows = rows.iter().filter(|(key, _)| key.starts_with(prefix));
+        rows.try_for_each(|(key, row)| each(key, row))
+    }
+
+    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
+        let key = body.0.get().to_be_bytes();
+        Ok(self.kept.lock().bodies.get(&key[..]).cloned())
+    }
+
+    fn bodies(&self) -> Result<(u64, u64), LoadError> {
+        let kept = self.kept.lock();
+        let last = kept.bodies.last_key_value();
+        let last = last.map_or(0, |(key, _)| {
+            u64::from_be_bytes(key[..].try_into().expect("8"))
+        });
+        Ok((kept.bodies.len() as u64, last))
+    }
+}
+
+fn put(
+    all: &mut BTreeMap<Vec<u8>, Bytes>,
+    rows: impl IntoIterator<Item = (Vec<u8>, Option<Bytes>)>,
+) {
+    for (key, row) in rows {
+        match row {
+            Some(row) => drop(all.insert(key, row)),
+            None => drop(all.remove(&key)),
+        }
+    }
+}
+
+/// A process: a namespace with the queues `a`, which forwards to `b` where it is told to, and its store.
+struct Process {
+    store: Arc<Store>,
+    namespace: Namespace,
+    gate: Arc<Gate>,
+    failures: Failures,
+}
+
+/// It ends at once: what was not written is lost.
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.gate.set(State::Broken("the process has ended"));
+        self.store.close();
+    }
+}
+
+impl Process {
+    fn start(kept: &Arc<Mutex<Kept>>) -> Self {
+        let gate = Arc::<Gate>::default();
+        let disk = Memory {
+            kept: Arc::clone(kept),
+            gate: Arc::clone(&gate),
+        };
+        let store = Store::begin(Box::new(disk), "rows".into()).expect("it can be read");
+        let b = (path("b"), EntityDescription::default());
+        let a = EntityDescription {
+            forward_to: Some(path("b")),
+            ..EntityDescription::default()
+        };
+        let config = NamespaceConfig {
+            queues: vec![(path("a"), a), b],
+            ..NamespaceConfig::new("one")
+        };
+        let (_, real) = put_by_hand();
+        let failures = Failures::default();
+        let own = (store.namespace("one"), false);
+        let namespace = Namespace::kept(config, real, Some(1), false, failures.clone(), own);
+        let namespace = namespace.expect("it is whole");
+        store.remove_orphans().expect("it can be read");
+        store.start(failures.clone()).expect("a thread can be made");
+        Self {
+            store,
+            namespace,
+            gate,
+            failures,
+        }
+    }
+
+    fn at<T>(&self, name: &str, work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T) -> T {
+        let entity = self.namespace.entity(&path(name)).expect("it is there");
+        self.namespace.operate_as_broker(&entity, work)
+    }
+
+    fn send(&self, name: &str) {
+        let body: &[u8] = &[0x00, 0x53, 0x75, 0xa0, 0x01, b'x'];
+        let message = Message::parse(body.to_vec().into(), &mut Ids::new(Some(1), 1));
+        let message = message.expect("it is legal");
+        let sent = self.at(name, |entity, cx| entity.send(cx, message));
+        sent.expect("there is room");
+    }
+
+    /// Takes the first message of a queue under a lock.
+    fn lock(&self, name: &str) -> LockToken {
+        let (id, mut taken) = (ReceiverId(1 << 32), Vec::new());
+        self.at(name, |entity, cx| {
+            entity.attach_receiver(SubQueue::Active, id, ReceiveMode::PeekLock);
+            entity.set_credit(cx, SubQueue::Active, id, 1);
+            entity.acquire(cx, SubQueue::Active, id, 1, usize::MAX, &mut taken);
+        });
+        taken.first().expect("there is one").token
+    }
+
+    fn active(&self, name: &str) -> usize {
+        self.at(name, |entity, _| entity.counts(SubQueue::Active).active)
+    }
+
+    async fn written(&self) {
+        self.store.written().await.expect("it can be written");
+    }
+}
+
+fn path(name: &str) -> EntityPath {
+    EntityPath::of_address(name).expect("it is legal")
+}
+
+#[tokio::test]
+async fn what_is_forwarded_is_written_with_what_it_was_sent_by() {
+    let kept = Arc::default();
+    let process = Process::start(&kept);
+    process.written().await;
+    process.gate.set(State::Closed);
+    process.send("a");
+    let unwritten = process.store.written();
+    let waited = tokio::time::timeout(std::time::Duration::ZERO, unwritten).await;
+    waited.expect_err("nothing is true before it is written");
+    drop(process);
+    // The other process finds nothing of it, neither here nor there.
+    let process = Process::start(&kept);
+    assert_eq!((process.active("a"), process.active("b")), (0, 0));
+    process.send("a");
+    process.written().await;
+    drop(process);
+    let process = Process::start(&kept);
+    assert_eq!((process.active("a"), process.active("b")), (0, 1));
+    assert_eq!(kept.lock().bodies.len(), 1, "its bytes were written once");
+    let token = process.lock("b");
+    let done = process.at("b", |entity, cx| {
+        entity.settle(cx, SubQueue::Active, token, Outcome::Complete)
+    });
+    done.expect("the lock is held");
+    process.written().await;
+    assert!(kept.lock().bodies.is_empty());
+}
+
+#[tokio::test]
+async fn a_failed_write_is_told_and_nothing_is_written_from_then_on() {
+    let kept = Arc::default();
+    let process = Process::start(&kept);
+    process.written().await;
+    process.gate.set(State::Broken("no space"));
+    process.send("b");
+    let failed = process.store.written().await;
+    let failed = failed.expect_err("it is not written").to_string();
+    assert!(failed.contains("no space"), "{failed}");
+    assert_eq!(process.failures.all()[0].reason, failed);
+    process.send("b");
+    process.store.written().await.expect_err("and will not be");
+}
+
+#[tokio::test]
+async fn bytes_without_a_row_go_at_the_start() {
+    let kept = Arc::<Mutex<Kept>>::default();
+    let process = Process::start(&kept);
+    process.send("b");
+    process.written().await;
+    drop(process);
+    let orphan = 77u64.to_be_bytes().to_vec();
+    kept.lock()
+        .bodies
+        .insert(orphan, Bytes::from_static(b"left"));
+    let process = Process::start(&kept);
+    process.send("b");
+    process.written().await;
+    assert_eq!(kept.lock().bodies.len(), 2);
+    assert!(kept.lock().bodies.keys().all(|key| key[7] != 77));
+}

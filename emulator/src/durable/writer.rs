@@ -1,0 +1,105 @@
+//! The thread that writes: everything that has come meanwhile, as one transaction.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{Batch, Disk, Store, WriteFailed};
+use crate::failures::{Failure, Failures, told};
+
+/// How long what nobody waits for may wait: when an entity was last used, and what its namespace's clock shows.
+const LEISURE: Duration = Duration::from_secs(1);
+
+/// Who writes, before it does and while it does.
+pub(super) enum Writer {
+    Waiting(Box<dyn Disk>),
+    Writing(JoinHandle<()>),
+}
+
+impl Writer {
+    pub(super) fn new(disk: Box<dyn Disk>) -> Self {
+        Self::Waiting(disk)
+    }
+
+    pub(super) fn join(self) {
+        match self {
+            // A thread that has panicked has told of it.
+            Self::Writing(thread) => drop(thread.join()),
+            Self::Waiting(_) => {}
+        }
+    }
+}
+
+impl Store {
+    /// Looks into the disk before anything is written.
+    pub(super) fn with_disk<T>(&self, look: impl FnOnce(&dyn Disk) -> T) -> Option<T> {
+        match self.writer.lock().as_ref()? {
+            Writer::Waiting(disk) => Some(look(disk.as_ref())),
+            Writer::Writing(_) => None,
+        }
+    }
+
+    /// Begins to write; from now on nothing is read any more.
+    pub(crate) fn start(self: &Arc<Self>, failures: Failures) -> std::io::Result<()> {
+        let mut writer = self.writer.lock();
+        *writer = match writer.take() {
+            Some(Writer::Waiting(disk)) => {
+                let store = Arc::downgrade(self);
+                let thread = thread::Builder::new().name("store".to_owned());
+                Some(Writer::Writing(
+                    thread.spawn(move || run(&store, disk, &failures))?,
+                ))
+            }
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// What is to be written next, with how many changes it makes that somebody may wait for; none when the store has closed.
+    fn next_batch(&self) -> Option<(Batch, u64)> {
+        let mut pending = self.pending.lock();
+        if !pending.is_awaited && !pending.is_closing {
+            self.wake.wait_for(&mut pending, LEISURE);
+        }
+        let is_closing = pending.is_closing;
+        if pending.batch.is_empty() {
+            return (!is_closing).then(Default::default);
+        }
+        drop(pending);
+        // Every operation has ended, and none begins: what there is now is whole.
+        let _between = self.units.write();
+        let mut pending = self.pending.lock();
+        let batch = mem::take(&mut pending.batch);
+        pending.is_awaited = false;
+        let said = self.said.load(Ordering::Acquire);
+        Some((batch, said))
+    }
+}
+
+fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
+    while let Some(store) = store.upgrade() {
+        let Some((batch, said)) = store.next_batch() else {
+            return;
+        };
+        if batch.is_empty() {
+            continue;
+        }
+        // The file may be other than it was written, and then a panic is what tells.
+        let done = catch_unwind(AssertUnwindSafe(|| disk.write(batch)));
+        let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
+        if let Err(reason) = done {
+            let failed = WriteFailed(reason.into());
+            failures.add(Failure {
+                namespace: None,
+                entity: None,
+                reason: failed.to_string(),
+            });
+            store.written.send_modify(|written| *written = Err(failed));
+            return;
+        }
+        store.written.send_modify(|written| *written = Ok(said));
+    }
+}

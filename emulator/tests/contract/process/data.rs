@@ -1,0 +1,295 @@
+//! A data directory: what was accepted is there after the process was killed, and a directory that cannot be used is told of.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_amqp::Value;
+use serde_json::{Value as Json, json};
+
+use crate::support::*;
+
+/// A directory that goes with its test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("data-{}-{number}", std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("it is text")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn start(&self) -> Process {
+        Process::start(&["--data", self.path()])
+    }
+
+    fn start_with(&self, config: &TemporaryFile) -> Process {
+        Process::start(&["--data", self.path(), "--config", config.path()])
+    }
+
+    /// What is said where the directory cannot be served.
+    fn refusal(&self, config: Option<&TemporaryFile>) -> String {
+        let mut arguments = [&FREE_PORTS[..], &["--data", self.path()]].concat();
+        if let Some(config) = config {
+            arguments.extend(["--config", config.path()]);
+        }
+        let output = run(&arguments, &[]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty(), "nothing is ready");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Ends a process as a power switch would, as far as a process can be ended so.
+fn kill(process: Process) {
+    process.signal("KILL");
+    assert_eq!(process.ended().code, None);
+}
+
+fn messages(process: &Process, entity: &str) -> Vec<(String, String, u64)> {
+    let listed = process
+        .http()
+        .get(&format!("~/messages?entity={entity}"))
+        .ok();
+    let all = listed["messages"].as_array().expect("a list").clone();
+    let told = |message: Json| {
+        let text = |name: &str| message[name].as_str().unwrap_or_default().to_owned();
+        let count = message["delivery_count"].as_u64().unwrap_or_default();
+        (text("message_id"), text("state"), count)
+    };
+    all.into_iter().map(told).collect()
+}
+
+fn as_told(all: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
+    let all = all.iter();
+    all.map(|&(id, state, count)| (id.to_owned(), state.to_owned(), count))
+        .collect()
+}
+
+#[test]
+fn messages_are_there_after_a_kill_and_what_was_locked_counts() {
+    let directory = Directory::new();
+    let process = directory.start();
+    let mut peer = process.client();
+    let sender = peer.sender("queue.1");
+    for id in ["locked", "deferred", "dead", "done", "left"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("queue.1");
+    let [_, later, dead, done] = [(); 4].map(|()| peer.receive_one(&receiver));
+    peer.settle(&later, deferred());
+    peer.settle(&dead, dead_lettered("bad", "it is"));
+    peer.settle(&done, accepted());
+    let node = peer.node("queue.1/$management");
+    let scheduled_for = Message::new("scheduled").scheduled_at(client_now() + 3_600_000);
+    peer.call(&node, "schedule-message", schedule(&[scheduled_for]));
+    kill(process);
+
+    let process = directory.start();
+    let expected = [
+        ("locked", "active", 1),
+        ("deferred", "deferred", 1),
+        ("left", "active", 0),
+        ("scheduled", "scheduled", 0),
+    ];
+    assert_eq!(messages(&process, "queue.1"), as_told(&expected));
+    let dead = messages(&process, "queue.1/$deadletterqueue");
+    assert_eq!(dead, as_told(&[("dead", "active", 0)]));
+    let mut peer = process.client();
+    let receiver = peer.receiver("queue.1");
+    let first = peer.receive_one(&receiver);
+    assert_eq!(first.id(), "locked");
+    assert_eq!(
+        first.message.annotation("x-opt-sequence-number"),
+        Value::Long(1)
+    );
+    peer.settle(&first, accepted());
+    let sender = peer.sender("queue.1");
+    peer.send(&sender, &Message::new("new"));
+    let listed = process.http().get("~/messages?entity=queue.1").ok();
+    let last = listed["messages"].as_array().and_then(|all| all.last());
+    let last = last.map(|last| &last["sequence_number"]);
+    assert_eq!(last, Some(&json!(7)), "no number is used twice");
+}
+
+#[test]
+fn a_stop_in_order_leaves_the_same() {
+    let directory = Directory::new();
+    let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
+    let mut peer = process.client();
+    peer.send_to("queue.1", &Message::new("a"));
+    process.signal("TERM");
+    assert_eq!(process.ended().code, Some(0));
+    let process = directory.start();
+    assert_eq!(
+        messages(&process, "queue.1"),
+        as_told(&[("a", "active", 0)])
+    );
+}
+
+#[test]
+fn topics_publish_by_the_rules_that_are_kept() {
+    let directory = Directory::new();
+    let high = rules(&[sql("high", "price > 10", "SET seen = 'yes'")]);
+    let all = properties(&json!({"RequiresSession": true}));
+    let file = TemporaryFile::new(&topic(&json!({}), &[("high", high), ("all", all)]));
+    let process = directory.start_with(&file);
+    let body = json!([{
+        "properties": {"message_id": "m", "group_id": "s"},
+        "application_properties": {"price": {"int": 20}},
+        "body": {"text": "x"},
+    }]);
+    let path = "~/messages?entity=t";
+    assert_eq!(process.http().post(path, &body).status, 201);
+    kill(process);
+
+    let process = directory.start_with(&file);
+    for subscription in ["high", "all"] {
+        let held = messages(&process, &format!("t/Subscriptions/{subscription}"));
+        assert_eq!(held, as_told(&[("m", "active", 0)]), "{subscription}");
+    }
+    assert_eq!(process.http().post(path, &body).status, 201);
+    let held = messages(&process, "t/Subscriptions/high");
+    assert_eq!(held.len(), 2);
+    let mut peer = process.client();
+    let link = peer.accept("t/Subscriptions/all", "s");
+    assert_eq!(peer.drain_ids(&link, 10), ["m", "m"]);
+}
+
+#[test]
+fn duplicates_sessions_and_the_clock_go_on() {
+    let directory = Directory::new();
+    let duplicates = r#""RequiresDuplicateDetection":true"#;
+    let with_sessions = r#""RequiresSession":true"#;
+    let file = TemporaryFile::new(&queues("", &[("d", duplicates), ("s", with_sessions)]));
+    let process = directory.start_with(&file);
+    let mut peer = process.client();
+    peer.send_to("d", &Message::new("once"));
+    send_all(&mut peer, "s", &[("a", "one")]);
+    let link = peer.accept("s", "one");
+    let node = peer.node("s/$management");
+    let state = [(text("session-state"), binary(b"kept"))];
+    let answer = peer.call(&node, "set-session-state", in_session("one", state));
+    assert_eq!(answer.status(), 200);
+    peer.detach(&link);
+    process.http().advance(3600.0);
+    kill(process);
+
+    let process = directory.start_with(&file);
+    let clock = process.http().get("~/clock").ok();
+    let ahead = clock["offset_seconds"].as_f64().expect("a number");
+    assert!(ahead >= 3600.0, "{clock}");
+    let mut peer = process.client();
+    peer.accept("s", "one");
+    let node = peer.node("s/$management");
+    let answer = peer.call(&node, "get-session-state", in_session("one", []));
+    assert_eq!(answer.field("session-state"), &binary(b"kept"));
+    // The window of ten minutes passed while the clock was moved.
+    peer.send_to("d", &Message::new("once"));
+    peer.send_to("d", &Message::new("once"));
+    assert_eq!(process.http().held("d"), (2, 0));
+    kill(process);
+    let process = directory.start_with(&file);
+    process.client().send_to("d", &Message::new("once"));
+    assert_eq!(process.http().held("d"), (2, 0), "it is known still");
+}
+
+#[test]
+fn entities_and_namespaces_that_were_made_stay_until_they_are_pruned() {
+    let directory = Directory::new();
+    let process = directory.start();
+    let http = process.http();
+    http.put_queue("made", &json!({"LockDuration": "PT2M"}));
+    let made = http.request("PUT", "/$emulator/v1/namespaces/second", Some(""));
+    assert_eq!(made.status, 201, "{made:?}");
+    let in_second = "/$emulator/v1/namespaces/second/queues/q";
+    http.request("PUT", in_second, Some("{}")).ok();
+    kill(process);
+
+    let process = directory.start();
+    let http = process.http();
+    let made = http.queue("GET", "made", None).ok();
+    assert_eq!(made["properties"]["LockDuration"], "PT2M", "{made}");
+    assert_eq!(http.get(in_second).status, 200);
+    kill(process);
+
+    let process = Process::start(&["--data", directory.path(), "--prune"]);
+    let http = process.http();
+    assert_eq!(http.queue("GET", "made", None).status, 404);
+    assert_eq!(http.get(in_second).status, 404);
+}
+
+#[test]
+fn what_is_declared_otherwise_changes_or_is_a_problem() {
+    let directory = Directory::new();
+    let with = |properties| TemporaryFile::new(&queues("", &[("q", properties)]));
+    let process = directory.start_with(&with(r#""MaxDeliveryCount":3"#));
+    process.client().send_to("q", &Message::new("a"));
+    kill(process);
+    let process = directory.start_with(&with(r#""MaxDeliveryCount":5"#));
+    let queue = process.http().queue("GET", "q", None).ok();
+    assert_eq!(queue["properties"]["MaxDeliveryCount"], 5, "{queue}");
+    assert_eq!(messages(&process, "q"), as_told(&[("a", "active", 0)]));
+    kill(process);
+    let text = directory.refusal(Some(&with(r#""RequiresSession":true"#)));
+    assert_contains(
+        &text,
+        r#"namespace "sbemulatorns": "q" is kept with other settings"#,
+    );
+    assert_contains(
+        &text,
+        "RequiresSession is true; allowed: false, as it was created",
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_served_is_told_of_in_a_sentence() {
+    let directory = Directory::new();
+    let process = directory.start();
+    assert_contains(&directory.refusal(None), "is used by another process");
+    process.client().send_to("queue.1", &Message::new("a"));
+    process.signal("TERM");
+    assert_eq!(process.ended().code, Some(0));
+
+    let mark = directory.file("FORMAT");
+    let written = fs::read_to_string(&mark).expect("it is there");
+    fs::write(&mark, "servicebus-emulator data 99\n").expect("it can be written");
+    assert_contains(
+        &directory.refusal(None),
+        "has the format 99 of a newer emulator",
+    );
+    fs::write(&mark, written).expect("it can be written");
+
+    let file = directory.file("store.redb");
+    let bytes = fs::read(&file).expect("it is there");
+    let at = bytes
+        .windows(7)
+        .position(|part| part == b"queue.1")
+        .expect("its name is there");
+    let mut flipped = bytes.clone();
+    flipped[at] ^= 1;
+    fs::write(&file, flipped).expect("it can be written");
+    assert_contains(&directory.refusal(None), "store.redb\" is damaged");
+    fs::write(&file, &bytes[..bytes.len() / 2]).expect("it can be written");
+    assert_contains(&directory.refusal(None), "store.redb\" is damaged");
+    fs::remove_file(&file).expect("it can be removed");
+    assert_contains(&directory.refusal(None), "store.redb\" is missing");
+
+    let below_a_file = Directory(mark.join("data"));
+    assert_contains(&below_a_file.refusal(None), "cannot use the data directory");
+}
