@@ -29,7 +29,7 @@ const DEADLINE: Duration = Duration::from_secs(240);
 const SOAK_DEADLINE: Duration = Duration::from_secs(1800);
 
 /// All cases, by the class that has them.
-const CASES: [(&str, &[&str]); 10] = [
+const CASES: [(&str, &[&str]); 13] = [
     (
         "acknowledge",
         &[
@@ -46,7 +46,15 @@ const CASES: [(&str, &[&str]); 10] = [
     ),
     (
         "browsers",
-        &["all", "empty", "many", "counts", "besideConsumer"],
+        &[
+            "all",
+            "empty",
+            "many",
+            "selector",
+            "properties",
+            "counts",
+            "besideConsumer",
+        ],
     ),
     (
         "connections",
@@ -65,6 +73,7 @@ const CASES: [(&str, &[&str]); 10] = [
             "refused",
         ],
     ),
+    ("delays", &["overtakes", "transacted", "published", "none"]),
     (
         "entities",
         &[
@@ -77,6 +86,7 @@ const CASES: [(&str, &[&str]); 10] = [
             "expiredAreDeadLettered",
             "locksEnd",
             "sessions",
+            "developmentString",
             "wrongPassword",
             "token",
         ],
@@ -128,6 +138,29 @@ const CASES: [(&str, &[&str]); 10] = [
             "priority",
             "stopped",
             "closedConsumer",
+        ],
+    ),
+    (
+        "rollbacks",
+        &["comesAgain", "movesAndRollsBack", "deadLetters"],
+    ),
+    (
+        "selectors",
+        &[
+            "comparisons",
+            "logic",
+            "ranges",
+            "patterns",
+            "nulls",
+            "arithmetic",
+            "headers",
+            "types",
+            "malformed",
+            "queue",
+            "queueSharedBySelectors",
+            "queueTransacted",
+            "durableSelector",
+            "changedSelector",
         ],
     ),
     (

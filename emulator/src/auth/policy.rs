@@ -233,9 +233,10 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// The user whose password is a JSON web token.
 const TOKEN_USER: &str = "$jwt";
 /// What Microsoft's library for JMS leaves behind the key of an emulator's connection string, whose rest it takes for it.
-const BEHIND_KEY: [&[u8]; 2] = [
+const BEHIND_KEY: [&[u8]; 3] = [
     b";UseDevelopmentEmulator=true;",
     b";UseDevelopmentEmulator=true",
+    b";",
 ];
 
 /// Judges an initial response, `authzid NUL authcid NUL passwd`: the name of the key and its rights.

@@ -12,7 +12,8 @@ use servicebus_amqp::{
     DeliveryNumber, DeliveryState, LinkId, LinkRole, Outcome, SessionId, Settlement, Transfer,
 };
 use servicebus_broker::{
-    Entity, EntityId, LockToken, Outcome as Settled, SubQueue, Tier, Transaction, TransactionId,
+    Entity, EntityId, LockToken, Outcome as Settled, PropertyChanges, SubQueue, Tier, Transaction,
+    TransactionId,
 };
 
 use super::commit::confirmed;
@@ -201,7 +202,8 @@ impl ClientConnection {
         }
     }
 
-    /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41).
+    /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41). It counts as
+    /// a delivery, by which clients of JMS know it for redelivered (JMS 2.0, 3.4.7), and poison is dead-lettered.
     fn release_settled(&mut self, deliveries: &[Delivery]) {
         let Some(namespace) = &self.client.namespace else {
             return;
@@ -209,8 +211,9 @@ impl ClientConnection {
         for delivery in deliveries {
             if let Delivery::Settled(entity, kind, token) = delivery {
                 namespace.operate(entity, &mut self.client.caller, |entity, cx| {
+                    let changes = PropertyChanges::default();
                     // A lock that has ended meanwhile is one less to give back.
-                    let _ = entity.settle(cx, *kind, *token, Settled::Release);
+                    let _ = entity.settle(cx, *kind, *token, Settled::Abandon { changes });
                 });
             }
         }

@@ -41,6 +41,26 @@ final class Browsers {
         Expect.equal(List.of(texts), browse(namespace, null));
     }
 
+    static void selector(Namespace namespace) throws JMSException {
+        JMSContext context = namespace.context();
+        for (int index = 0; index < 6; index++) {
+            context.createProducer().setProperty("number", index).send(namespace.orders(context), "text " + index);
+        }
+        Expect.equal(List.of("text 4", "text 5"), browse(namespace, "number > 3"));
+        Expect.equal(List.of(), browse(namespace, "number > 30"));
+    }
+
+    static void properties(Namespace namespace) throws JMSException {
+        JMSContext context = namespace.context();
+        context.createProducer().setProperty("number", 7).setJMSType("order").send(namespace.orders(context), "one");
+        try (QueueBrowser browser = context.createBrowser(namespace.orders(context), "JMSType = 'order'")) {
+            Message message = (Message) browser.getEnumeration().nextElement();
+            Expect.equal(7, message.getIntProperty("number"));
+            Expect.equal("one", message.getBody(String.class));
+        }
+        Expect.equal(List.of(), browse(namespace, "JMSType = 'invoice'"));
+    }
+
     /** Looking does not count as a delivery. */
     static void counts(Namespace namespace) throws JMSException {
         namespace.send("orders", "one");

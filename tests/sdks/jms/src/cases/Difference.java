@@ -20,7 +20,7 @@ enum Difference {
     SESSIONS("`JMSXGroupID` is the session of a message, and a queue that requires sessions is received from by session"),
     CLIENT_ID("Connections may share a client identifier: `sole-connection-for-container` is not offered"),
     SUBSCRIPTION_NAMES("Subscriptions are entities by the name of the subscription and the client, `sub$client$D`"),
-    HEADERS("Selectors know `JMSPriority` and `JMSDeliveryMode`, which Artemis takes for unknown over AMQP"),
+    HEADERS("Selectors know `JMSPriority`, `JMSDeliveryMode` and `JMSTimestamp`, which Artemis takes for unknown over AMQP"),
     NOT("`NOT price = 10` is `NOT (price = 10)`, as in SQL; Artemis reads `(NOT price) = 10`"),
     SCHEDULED("A delivery delay is a scheduled enqueue time");
 

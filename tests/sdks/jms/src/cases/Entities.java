@@ -128,6 +128,18 @@ final class Entities {
                 () -> context.createProducer().send(context.createQueue("carts"), "of no session"));
     }
 
+    static void developmentString(Namespace namespace) throws JMSException {
+        String key = Clients.part(namespace.environment.get("SERVICEBUS_CONNECTION_STRING"), "SharedAccessKey");
+        String name = Clients.part(namespace.environment.get("SERVICEBUS_CONNECTION_STRING"), "SharedAccessKeyName");
+        // What Microsoft's library makes of the rest of a connection string.
+        for (String rest : new String[] {"", ";", ";UseDevelopmentEmulator=true;"}) {
+            try (JMSContext context = namespace.factory().createContext(name, key + rest)) {
+                context.createProducer().send(namespace.orders(context), "one");
+            }
+        }
+        Expect.equal(3, namespace.count("orders", "active"));
+    }
+
     static void wrongPassword(Namespace namespace) {
         Expect.fails(JMSSecurityRuntimeException.class, () -> {
             try (JMSContext context = namespace.factory().createContext("RootManageSharedAccessKey", "wrong")) {

@@ -1,0 +1,52 @@
+package cases;
+
+import jakarta.jms.JMSConsumer;
+import jakarta.jms.JMSContext;
+import jakarta.jms.Message;
+import java.time.Duration;
+
+/** Delivery delays: JMS 2.0, 7.9. */
+final class Delays {
+    private static final long DELAY = 700;
+
+    private Delays() {
+    }
+
+    static void overtakes(Namespace namespace) throws Exception {
+        JMSContext context = namespace.context();
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.orders(context), "later");
+        context.createProducer().send(namespace.orders(context), "now");
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        Expect.texts(consumer, "now");
+        namespace.elapse(Duration.ofMillis(DELAY));
+        Expect.texts(consumer, "later");
+    }
+
+    static void transacted(Namespace namespace) throws Exception {
+        JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.orders(context), "gone");
+        context.rollback();
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.orders(context), "later");
+        context.commit();
+        JMSContext other = namespace.context();
+        JMSConsumer consumer = other.createConsumer(namespace.orders(other));
+        namespace.elapse(Duration.ofMillis(DELAY));
+        Expect.texts(consumer, "later");
+        Expect.nothing(consumer);
+    }
+
+    static void published(Namespace namespace) throws Exception {
+        JMSContext context = namespace.context();
+        JMSConsumer consumer = context.createConsumer(namespace.prices(context));
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.prices(context), "later");
+        Expect.nothing(consumer);
+        namespace.elapse(Duration.ofMillis(DELAY));
+        Expect.texts(consumer, "later");
+    }
+
+    /** Without a delay the time of delivery is that of sending. */
+    static void none(Namespace namespace) throws Exception {
+        Message message = namespace.roundTrip(context -> context.createTextMessage("now"));
+        Expect.equal(message.getJMSTimestamp(), message.getJMSDeliveryTime());
+    }
+}

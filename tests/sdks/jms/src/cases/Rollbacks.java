@@ -1,0 +1,65 @@
+package cases;
+
+import jakarta.jms.JMSConsumer;
+import jakarta.jms.JMSContext;
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
+import jakarta.jms.Queue;
+
+/** What comes again after a rollback: JMS 2.0, 6.2.7 and 6.2.9. */
+final class Rollbacks {
+    private Rollbacks() {
+    }
+
+    static void comesAgain(Namespace namespace) throws JMSException {
+        namespace.send("orders", "one", "two");
+        JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        Expect.texts(consumer, "one", "two");
+        context.rollback();
+        Message message = Expect.message(consumer);
+        Expect.equal("one", message.getBody(String.class));
+        Expect.equal(true, message.getJMSRedelivered());
+        Expect.equal(2, message.getIntProperty("JMSXDeliveryCount"));
+        Expect.texts(consumer, "two");
+        context.commit();
+        Expect.nothing(consumer);
+    }
+
+    static void movesAndRollsBack(Namespace namespace) throws JMSException {
+        namespace.send("orders", "one");
+        JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        Queue answers = namespace.queue(context, "answers");
+        for (int attempt = 1; attempt <= 3; attempt++) {
+            Message message = Expect.message(consumer);
+            Expect.equal(attempt, message.getIntProperty("JMSXDeliveryCount"));
+            context.createProducer().send(answers, "answer " + attempt);
+            if (attempt < 3) {
+                context.rollback();
+            }
+        }
+        context.commit();
+        namespace.expectLeft("answers", "answer 3");
+        Expect.nothing(consumer);
+    }
+
+    /** A poisonous message leaves the queue after ten deliveries, which both brokers allow. */
+    static void deadLetters(Namespace namespace) throws JMSException {
+        namespace.send("orders", "poison");
+        JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        for (int delivery = 1; delivery <= 10; delivery++) {
+            Expect.equal(delivery, Expect.message(consumer).getIntProperty("JMSXDeliveryCount"));
+            context.rollback();
+        }
+        Expect.nothing(consumer);
+        if (namespace.differs(Difference.DEAD_LETTER_QUEUE)) {
+            JMSContext other = namespace.context();
+            JMSConsumer dead = other.createConsumer(other.createQueue("orders/$DeadLetterQueue"));
+            Message message = Expect.message(dead);
+            Expect.equal("poison", message.getBody(String.class));
+            Expect.equal("MaxDeliveryCountExceeded", message.getStringProperty("DeadLetterReason"));
+        }
+    }
+}
