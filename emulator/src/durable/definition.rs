@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Entity, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp,
+    ClientAffinity, Entity, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp,
 };
 
 use crate::auth::{Claim, Claims};
@@ -46,6 +46,9 @@ struct Row {
     targets: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<KeyPair>,
+    /// The client of JMS that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<Client>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,6 +58,15 @@ struct Subscription {
     rules: Vec<Value>,
     /// When each was created.
     created: Vec<i64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Client {
+    id: Box<str>,
+    is_durable: bool,
+    is_shared: bool,
+    selector: Option<Box<str>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -89,6 +101,7 @@ impl Definition {
                 .map(|(name, text)| (name.to_owned(), text))
                 .collect(),
             keys: given.authorization_rules.iter().map(KeyPair::of).collect(),
+            client: entity.description().client.as_deref().map(Client::of),
         };
         // Maps with other keys than texts cannot be written as JSON; there are none.
         serde_json::to_vec(&row).unwrap_or_default()
@@ -103,7 +116,10 @@ impl Definition {
         let &(_, kind) = kind.ok_or_else(|| about(format!("the kind {:?}", row.kind)))?;
         let text = row.properties.to_string();
         let description = read_properties(&text, kind, &path, None, tier);
-        let description = description.map_err(|error| about(error.to_string()))?;
+        let description = EntityDescription {
+            client: row.client.map(|client| Box::new(client.read())),
+            ..description.map_err(|error| about(error.to_string()))?
+        };
         let rules = row.subscriptions.into_iter().map(Subscription::read);
         let rules = rules.collect::<Result<Vec<_>, _>>().map_err(about)?;
         let known = |name: &str| Property::of(kind).find(|property| property.name == name);
@@ -157,6 +173,26 @@ impl Subscription {
             .zip(created)
             .map(|(rule, created_at)| Rule { created_at, ..rule });
         Ok((path, rules.collect()))
+    }
+}
+
+impl Client {
+    fn of(client: &ClientAffinity) -> Self {
+        Self {
+            id: client.client_id.clone(),
+            is_durable: client.is_durable,
+            is_shared: client.is_shared,
+            selector: client.selector.clone(),
+        }
+    }
+
+    fn read(self) -> ClientAffinity {
+        ClientAffinity {
+            client_id: self.id,
+            is_durable: self.is_durable,
+            is_shared: self.is_shared,
+            selector: self.selector,
+        }
     }
 }
 

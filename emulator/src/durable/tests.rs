@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use servicebus_broker::{
-    Context, Entity, EntityDescription, EntityPath, LockToken, Message, Outcome, ReceiveMode,
-    ReceiverId, SubQueue,
+    ClientAffinity, Context, Entity, EntityDescription, EntityKind, EntityPath, LockToken, Message,
+    Outcome, ReceiveMode, ReceiverId, SubQueue,
 };
 
 use super::*;
@@ -249,4 +249,45 @@ async fn bytes_without_a_row_go_at_the_start() {
     process.written().await;
     assert_eq!(kept.lock().bodies.len(), 2);
     assert!(kept.lock().bodies.keys().all(|key| key[7] != 77));
+}
+
+/// A subscription of JMS stays what it is; what belonged to links has ended with them.
+#[tokio::test]
+async fn what_belonged_to_links_is_gone_at_the_next_start() {
+    let kept = Arc::<Mutex<Kept>>::default();
+    let process = Process::start(&kept);
+    let client = |is_durable| ClientAffinity {
+        client_id: "client".into(),
+        is_durable,
+        is_shared: true,
+        selector: Some("a = 1".into()),
+    };
+    let make = |kind, name: &str, client: Option<ClientAffinity>| {
+        let description = EntityDescription {
+            client: client.map(Box::new),
+            ..EntityDescription::default()
+        };
+        let made = process
+            .namespace
+            .create(kind, &path(name), description, Vec::new());
+        made.expect("it was not there");
+    };
+    let temporary = "temporary-queue-0123456789abcdef0123456789abcdef";
+    make(EntityKind::Topic, "t", None);
+    make(EntityKind::Queue, temporary, None);
+    make(EntityKind::Queue, "temporary-queue-1", None);
+    let durable = "t/subscriptions/s$client$D";
+    let volatile = "t/subscriptions/s$client$ND";
+    make(EntityKind::Subscription, durable, Some(client(true)));
+    make(EntityKind::Subscription, volatile, Some(client(false)));
+    process.written().await;
+    drop(process);
+    let process = Process::start(&kept);
+    let is_there = |name| process.namespace.entity(&path(name)).is_some();
+    assert_eq!(
+        [temporary, volatile, "temporary-queue-1", durable].map(is_there),
+        [false, false, true, true]
+    );
+    let own = process.at(durable, |entity, _| entity.description().client.clone());
+    assert_eq!(own.as_deref(), Some(&client(true)));
 }

@@ -69,6 +69,7 @@ impl Namespace {
                 carrier.with_entity(path, Entity::recover);
             }
         });
+        self.delete_left_by_links(&paths);
         let declaration = self.config.without_entities().to_json().to_string();
         store.keep_declaration(declaration);
         self.follow_declaration(prunes)

@@ -18,6 +18,9 @@ use super::{AdministerError, Namespace, SharedEntity};
 use crate::lock_order::{Rank, take};
 use crate::nodes::{Condition, ServiceError};
 
+/// What the names of queues and topics begin with that are made for a link.
+const TEMPORARY: &str = "temporary";
+
 /// How many consumers of JMS each subscription has; none of those that have none.
 #[derive(Debug, Default)]
 pub(crate) struct JmsConsumers(Mutex<BTreeMap<EntityId, u32>>);
@@ -87,7 +90,7 @@ impl Namespace {
             EntityKind::Topic => "topic",
         };
         let name = format!(
-            "temporary-{kind_name}-{:016x}{:016x}",
+            "{TEMPORARY}-{kind_name}-{:016x}{:016x}",
             ids.next(),
             ids.next()
         );
@@ -280,6 +283,19 @@ impl Namespace {
         }
     }
 
+    /// Deletes what the links of an earlier process were given, which have ended with it.
+    pub(super) fn delete_left_by_links(&self, paths: &[EntityPath]) {
+        let _alone = self.administer();
+        for entity in paths.iter().filter_map(|path| self.entity(path)) {
+            let is_volatile = self
+                .client_of(&entity)
+                .is_some_and(|client| !client.is_durable);
+            if is_volatile || is_temporary(&entity.path) {
+                self.delete_if_there(&entity);
+            }
+        }
+    }
+
     fn delete_scoped(&self, entity: &SharedEntity) {
         let _alone = self.administer();
         self.delete_if_there(entity);
@@ -291,6 +307,16 @@ impl Namespace {
             self.delete(&entity.path);
         }
     }
+}
+
+/// Whether it is a name that [`Namespace::create_temporary`] gives.
+fn is_temporary(path: &EntityPath) -> bool {
+    let mut parts = path.as_str().splitn(3, '-');
+    let is_number =
+        |part: &str| part.len() == 32 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.next() == Some(TEMPORARY)
+        && matches!(parts.next(), Some("queue" | "topic"))
+        && parts.next().is_some_and(is_number)
 }
 
 impl SubscriptionRequest<'_> {
