@@ -15,7 +15,11 @@ pub(crate) struct History {
     since: BTreeMap<Arc<str>, Timestamp>,
     order: BTreeSet<(Timestamp, Arc<str>)>,
     /// Ids about which something else is known than before, where that is kept beyond the process.
-    touched: Option<BTreeSet<Arc<str>>>,
+    #[expect(
+        clippy::box_collection,
+        reason = "few entities have any, and each pays for the place"
+    )]
+    touched: Option<Box<BTreeSet<Arc<str>>>>,
 }
 
 impl History {
@@ -84,13 +88,13 @@ impl History {
 
     /// Notes from now on about which ids something else is known.
     pub(crate) fn keep_changes(&mut self) {
-        self.touched = Some(BTreeSet::new());
+        self.touched = Some(Box::default());
     }
 
     /// What is known of the ids about which something else was known when this was last asked; none of those that are forgotten.
     pub(crate) fn take_changes(&mut self) -> Vec<(Arc<str>, Option<Timestamp>)> {
         let touched = self.touched.as_mut().map(std::mem::take);
-        let touched = touched.into_iter().flatten();
+        let touched = touched.into_iter().flat_map(|touched| *touched);
         let known = |id: Arc<str>| {
             let since = self.since.get(&id).copied();
             (id, since)

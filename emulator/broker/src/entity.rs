@@ -29,7 +29,7 @@ pub struct Entity {
     /// What could not be forwarded.
     transfer_dead_letters: MessageStore,
     /// Ids seen of late, where duplicates are dropped.
-    history: Option<History>,
+    history: Option<Box<History>>,
     /// When a client last did something here (semantics §5).
     used_at: Timestamp,
     /// Whether something due was left to the next call.
@@ -151,7 +151,7 @@ impl Entity {
             settings: *settings,
             active: store(SubQueue::Active),
             transfer_dead_letters: store(SubQueue::TransferDeadLetter),
-            history: History::of(&description),
+            history: History::of(&description).map(Box::new),
             description,
             role,
             used_at: now,
@@ -441,7 +441,9 @@ impl Entity {
     #[cfg(any(test, feature = "check"))]
     pub fn check_invariants(&self) {
         self.stores().for_each(MessageStore::check_invariants);
-        self.history.iter().for_each(History::check_invariants);
+        self.history
+            .iter()
+            .for_each(|history| history.check_invariants());
     }
 }
 
