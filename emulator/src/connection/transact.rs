@@ -2,7 +2,7 @@
 //!
 //! What succeeds is answered in transactional state, because Java compares the kinds of states. What is refused is
 //! answered as it would be without a transaction, because Java takes any transactional state for success; the
-//! transaction stays as it was.
+//! transaction stays as it was, and can be committed, but where the sender does not wait for outcomes.
 //!
 //! A settlement is answered unsettled, and settled when the transaction has been committed: until then the client may
 //! settle the delivery again (spec/observed.md 41).
@@ -36,7 +36,15 @@ impl ClientConnection {
                 let state = in_transaction(transaction, Wire::Accepted);
                 self.answer(now, link, delivery, state);
             }
-            Err(refusal) => self.refuse_transfer(link, delivery, settled, now, &refusal),
+            Err(refusal) => {
+                // Clients of JMS do not wait for the outcome.
+                if (settled || self.client.is_jms)
+                    && let Ok(open) = self.transactions.find(&transaction)
+                {
+                    open.is_refused = true;
+                }
+                self.refuse_transfer(link, delivery, settled, now, &refusal);
+            }
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Open {
     via: Option<Arc<SharedEntity>>,
     /// Deliveries that the client settled on its links, in order.
     deliveries: Vec<Delivery>,
+    /// Whether a message was refused whose sender does not learn of that but by the commit.
+    pub(crate) is_refused: bool,
 }
 
 /// A delivery that was settled in a transaction.
@@ -167,6 +169,7 @@ impl ClientConnection {
             entities: BTreeMap::new(),
             via: None,
             deliveries: Vec::new(),
+            is_refused: false,
         };
         self.transactions.0.insert(id, open);
         Ok(DeliveryState::Declared(Bytes::copy_from_slice(
@@ -179,9 +182,13 @@ impl ClientConnection {
         let Some(namespace) = &self.client.namespace else {
             return Ok(());
         };
-        if fail {
+        if fail || open.is_refused {
             self.roll_back(&open);
-            return Ok(());
+            let text = "The transaction cannot be committed, because a message that was sent in it was refused.";
+            return match fail {
+                true => Ok(()),
+                false => Err(ServiceError::new(Condition::TransactionRollback, text)),
+            };
         }
         let entities: Vec<Arc<SharedEntity>> = open.entities.into_values().collect();
         let committed = namespace.commit(&entities, &mut self.client.caller, open.transaction);

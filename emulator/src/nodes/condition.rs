@@ -375,7 +375,7 @@ mod tests {
 
     use Condition::*;
 
-    const TABLE: [(Condition, &str, i32, bool); 24] = [
+    const TABLE: [(Condition, &str, i32, bool); 25] = [
         (
             SessionNotFound,
             "com.microsoft:session-not-found",
@@ -442,6 +442,7 @@ mod tests {
             403,
             false,
         ),
+        (ResourceLocked, "amqp:resource-locked", 409, false),
         (TransactionRollback, "amqp:transaction:rollback", 400, false),
         (TransactionTimeout, "amqp:transaction:timeout", 408, false),
         (

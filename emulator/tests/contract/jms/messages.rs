@@ -85,6 +85,30 @@ fn a_rollback_gives_back_what_was_received_and_takes_back_what_was_sent() {
     assert_eq!(peer.drain_ids(&last, 10), ["2"]);
 }
 
+/// Clients of JMS send in transactions without waiting for outcomes.
+#[test]
+fn a_transaction_in_which_a_message_was_refused_is_not_committed() {
+    let bus = Bus::premium(&["q"]);
+    let mut peer = bus.jms("c");
+    let coordinator = peer.attached(&Attach::coordinator());
+    let sender = peer.attached(&Attach::producer("q", "queue"));
+    let transaction = peer.declare(&coordinator);
+    for number in 0..100 {
+        peer.enlist(&sender, &transaction, &number.to_string());
+    }
+    peer.send_in(&sender, &transaction, &Message::new("one too many"))
+        .expect_err("a transaction may hold 100 messages");
+    let refusal = peer
+        .commit(&coordinator, &transaction)
+        .expect_err("it is not whole");
+    assert_eq!(refusal.condition, "amqp:transaction:rollback");
+    assert_eq!(
+        refusal.words(),
+        "The transaction cannot be committed, because a message that was sent in it was refused."
+    );
+    assert_eq!(bus.http.counts("q")["active"], 0);
+}
+
 #[test]
 fn a_consumer_may_go_on_another_connection_where_the_first_was_cut() {
     let bus = Bus::premium(&[]);
