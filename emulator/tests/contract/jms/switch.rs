@@ -50,7 +50,8 @@ fn a_key_may_have_the_rest_of_a_connection_string_behind_it() {
         (b";UseDevelopmentEmulator=true;", 0),
         (b";UseDevelopmentEmulator=true", 0),
         (b";UseDevelopmentEmulator=false;", 1),
-        (b";", 1),
+        (b";", 0),
+        (b";;", 1),
     ] {
         let mut peer = Peer::connect(bus.amqp);
         let response = [KEY, ending].concat();
