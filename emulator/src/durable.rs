@@ -111,7 +111,7 @@ pub(crate) struct Store {
     wake: Condvar,
     /// Held by every operation, and by the writer while it takes what waits.
     units: RwLock<()>,
-    /// How many changes were said that somebody may wait for.
+    /// How many changes were said that a client may wait for.
     said: AtomicU64,
     /// How many of them are written, or why no more are.
     written: watch::Sender<Result<u64, WriteFailed>>,

@@ -1,4 +1,4 @@
-//! What an operation changed that outlives the process, as a value: rows of a store that somebody else writes.
+//! What an operation changed that outlives the process, as a value: rows of a store that the owner of the entity writes.
 //!
 //! An entity that is told to ([`crate::Entity::keep_changes`]) notes which messages, session states and ids of duplicate
 //! detection an operation touched; [`crate::Entity::take_changes`] makes rows of them, each the whole state of its subject, so

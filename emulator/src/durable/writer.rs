@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::{Batch, Disk, Store, WriteFailed};
 use crate::failures::{Failure, Failures, told};
 
-/// How long what nobody waits for may wait: when an entity was last used, and what its namespace's clock shows.
+/// How long rows may wait for which no client does: when an entity was last used, and what its namespace's clock shows.
 const LEISURE: Duration = Duration::from_secs(1);
 
-/// Who writes, before it does and while it does.
+/// What writes, before it does and while it does.
 pub(super) enum Writer {
     Waiting(Box<dyn Disk>),
     Writing(JoinHandle<()>),
@@ -58,7 +58,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is to be written next, with how many changes it makes that somebody may wait for; none when the store has closed.
+    /// What is to be written next, with how many changes it makes that clients may wait for; none when the store has closed.
     fn next_batch(&self) -> Option<(Batch, u64)> {
         let mut pending = self.pending.lock();
         if !pending.is_awaited && !pending.is_closing {

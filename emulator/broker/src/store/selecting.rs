@@ -146,7 +146,7 @@ impl MessageStore {
         if former != Some(&receiver) {
             return Some((receiver, offset));
         }
-        // Whose lock ended gets it again only where nobody else would have it (spec/observed.md 17).
+        // A receiver whose lock ended gets it again only where no other would have it (spec/observed.md 17).
         let others = waiting.into_iter().filter(|other| *other != receiver);
         let takes = |other: &ReceiverId| self.takes(*other, offset, ids);
         let other = { others }.find(takes);
