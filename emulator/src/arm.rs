@@ -25,7 +25,8 @@ use axum::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use ring::error::Unspecified;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use servicebus_arm_template::{member, object};
 
 use crate::access::Peer;
 use crate::namespace::Namespace;
@@ -178,27 +179,4 @@ impl IntoResponse for Refusal {
 fn is_local(shared: &Shared, head: &Parts) -> bool {
     let peer = head.extensions.get().map(|&Peer(address)| address);
     peer.is_some_and(|peer| shared.access.trusts(peer))
-}
-
-/// A member of an object, whatever the case of its name.
-pub(crate) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    let members = object.as_object()?;
-    members.get(name).or_else(|| {
-        let mut members = members.iter();
-        Some(members.find(|(own, _)| own.eq_ignore_ascii_case(name))?.1)
-    })
-}
-
-/// An object of these members. Beside `json!`, which inserts each where it stands, it is little code where many are made.
-pub(crate) fn object<const N: usize>(mut members: [(&str, Value); N]) -> Value {
-    of_members(&mut members)
-}
-
-#[inline(never)]
-fn of_members(members: &mut [(&str, Value)]) -> Value {
-    let mut object = Map::new();
-    for (name, value) in members {
-        object.insert((*name).to_owned(), value.take());
-    }
-    Value::Object(object)
 }

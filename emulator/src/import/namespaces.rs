@@ -5,10 +5,9 @@ use servicebus_broker::{
     Audience, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp, check_name,
 };
 
-use super::Report;
-use super::functions::text;
-use super::resources::Resource;
-use crate::arm::{member, object, properties, rule};
+use servicebus_arm_template::{Report, Resource, member, object, text};
+
+use crate::arm::{properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
 use crate::config::{NAMESPACE_NAMES, is_namespace_name, property_json, rule_json};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 use crate::config::Config;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::expression::{self, Expression};
-use super::functions::{self, is_true, text, unique};
-use crate::arm::{member, object};
+use crate::expression::{self, Expression};
+use crate::functions::{self, is_true, text, unique};
+use crate::{member, object};
 
 /// How deep parameters, variables and expressions may refer to one another; what goes round has no end.
 const MAX_DEPTH: usize = 100;

@@ -136,7 +136,7 @@ fn number(value: &Value) -> i64 {
 
 /// A value as a text: a text as it is, all else as JSON.
 #[inline(never)]
-pub(crate) fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(true) => "True".to_owned(),

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Report;
-use super::functions::{is_true, text};
-use super::scope::Scope;
-use crate::arm::member;
+use crate::functions::{is_true, text};
+use crate::scope::Scope;
+use crate::{Report, member};
 
 /// The provider whose resources are evaluated, in lower case.
 const PROVIDER: &str = "microsoft.servicebus/";
@@ -20,15 +19,17 @@ const MAX_NESTING: usize = 16;
 
 /// A resource with its expressions evaluated.
 #[derive(Debug)]
-pub(crate) struct Resource {
+pub struct Resource {
     /// Where it stands in the template.
-    pub(crate) path: String,
+    pub path: String,
     /// Its type in lower case, without the provider: `namespaces/queues`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its names, one for each part of the type.
-    pub(crate) names: Vec<String>,
-    pub(crate) properties: Value,
-    pub(crate) sku: Value,
+    pub names: Vec<String>,
+    /// Its `properties`, or null.
+    pub properties: Value,
+    /// Its `sku`, or null.
+    pub sku: Value,
 }
 
 /// What stands above a nested resource.
