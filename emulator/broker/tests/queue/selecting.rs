@@ -56,7 +56,7 @@ fn what_was_given_back_is_looked_at_again() {
         bus.release(delivery).unwrap();
     }
     assert_eq!(ids(&bus.take(second)), ["1"]);
-    // Nobody else is there who would have it.
+    // No other receiver is there that would have it.
     let again = bus.selecting("n = 2");
     bus.credit(again, 1);
     let delivery = bus.receive_one(again);

@@ -164,7 +164,7 @@ impl Store {
             .expect("the message is there")
     }
 
-    /// Nobody who received from it is there any more.
+    /// All receivers that there were have gone.
     pub(crate) fn restart(&mut self) {
         self.receivers.clear();
         self.selecting.clear();
