@@ -139,6 +139,15 @@ impl fmt::Display for EntityPath {
 
 impl Ord for EntityPath {
     fn cmp(&self, other: &Self) -> Ordering {
+        if self.0 == other.0 {
+            return Ordering::Equal;
+        }
+        if self.0.is_ascii() && other.0.is_ascii() {
+            let (own, other) = (self.0.bytes(), other.0.bytes());
+            return own
+                .map(|byte| byte.to_ascii_lowercase())
+                .cmp(other.map(|byte| byte.to_ascii_lowercase()));
+        }
         let fold = |c: char| c.to_lowercase();
         self.0
             .chars()

@@ -27,7 +27,7 @@ impl Frame {
     /// That of a namespace.
     pub(crate) fn of(namespace: &Namespace) -> Self {
         Self {
-            ahead: namespace.clock.read().ahead,
+            ahead: namespace.clock.ahead(),
         }
     }
 

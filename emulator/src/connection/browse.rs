@@ -232,7 +232,7 @@ impl ClientConnection {
         if let (View::Copies(from, _), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
             *from = SequenceNumber(seen[last].broker_properties.sequence_number.0 + 1);
         }
-        let ahead = namespace.clock.read().ahead;
+        let ahead = namespace.clock.ahead();
         let settled = browser.settled;
         let nothing_more = is_end && active.len() <= credit;
         let drained = nothing_more && std::mem::take(&mut browser.drain);

@@ -217,7 +217,7 @@ impl ClientConnection {
         };
         let scheduled = parts.iter().any(|message| message.scheduled_at().is_some());
         if let Some(namespace) = self.client.namespace.as_ref().filter(|_| scheduled) {
-            let ahead = namespace.clock.read().ahead;
+            let ahead = namespace.clock.ahead();
             parts.iter_mut().for_each(|message| message.enter(ahead));
         }
         match size > limit && scheduled {

@@ -171,7 +171,7 @@ impl ClientConnection {
         else {
             return;
         };
-        let ahead = namespace.clock.read().ahead;
+        let ahead = namespace.clock.ahead();
         let mut taken = std::mem::take(&mut self.outbound.taken);
         for delivery in taken.drain(..) {
             self.outbound.scratch.clear();

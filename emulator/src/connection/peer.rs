@@ -122,7 +122,7 @@ impl ClientConnection {
             Some(BroadcastEvent::Dismissed) => self.follow_dismissal(),
             Some(BroadcastEvent::Crashed) => self.vanish(),
         }
-        self.follow_tokens();
+        self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);
         self.release_parked(now, &mut work);
         // Once more after each event that the engine waited for: behind a SASL init more may stand already.
@@ -339,7 +339,7 @@ impl ClientConnection {
         let timeouts = [
             self.engine.next_timeout(),
             self.outcomes.due(),
-            self.client.proof.due(&self.client.shared.real),
+            self.client.proof.due(),
             self.links.due(),
             self.idle.due(),
             self.next_real(),

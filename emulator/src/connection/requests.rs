@@ -127,7 +127,7 @@ impl ClientConnection {
         let entity =
             entity.ok_or_else(|| ServiceError::not_found(&self.client.host, path.as_str()))?;
         entity.check_whole(&self.client.host)?;
-        let ahead = namespace.clock.read().ahead;
+        let ahead = namespace.clock.ahead();
         if is_about_rules(request) {
             return self.perform_on_rules((&entity, kind), request, ahead);
         }

@@ -94,7 +94,7 @@ impl ClientConnection {
     /// The end of a session's lock in the client's time (decision D20).
     fn ticks(&self, accepted: &AcceptedSession) -> i64 {
         let namespace = self.client.namespace.as_ref();
-        let ahead = namespace.map_or(0, |namespace| namespace.clock.read().ahead);
+        let ahead = namespace.map_or(0, |namespace| namespace.clock.ahead());
         let until = accepted.locked_until.as_millis().saturating_sub(ahead);
         until
             .saturating_mul(TICKS_PER_MILLISECOND)

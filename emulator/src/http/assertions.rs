@@ -142,7 +142,7 @@ impl Looking {
                 return Ok(messages);
             };
             from = SequenceNumber(last.sequence_number.0 + 1);
-            let ahead = self.namespace.clock.read().ahead;
+            let ahead = self.namespace.clock.ahead();
             messages.extend(page.iter().map(|message| seen::message(message, ahead)));
             yield_now().await;
         }
@@ -156,7 +156,7 @@ impl Looking {
         // They are not taken away while a client can ask for them.
         let _permit = self.timelines.acquire().await;
         let (timeline, messages) = timeline::of_entity(&self.namespace, found, messages).await;
-        let ahead = self.namespace.clock.read().ahead;
+        let ahead = self.namespace.clock.ahead();
         let seen = |recorded: Vec<_>| {
             let seen = recorded.iter().map(|message| seen::message(message, ahead));
             seen.collect()

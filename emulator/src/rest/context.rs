@@ -161,7 +161,7 @@ impl RequestContext {
 impl Place {
     /// How far the namespace's clock is ahead of the client's, in milliseconds.
     pub(crate) fn ahead(&self) -> i64 {
-        self.namespace.clock.read().ahead
+        self.namespace.clock.ahead()
     }
 }
 

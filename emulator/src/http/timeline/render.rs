@@ -247,7 +247,7 @@ impl Rendering {
     /// A message in base64, as a receiver would get it now.
     fn encoded(&self, index: usize) -> Option<String> {
         let (broker_properties, message) = self.shown.as_ref()?.messages.get(index)?;
-        let ahead = self.namespace.clock.read().ahead;
+        let ahead = self.namespace.clock.ahead();
         let mut encoded = Vec::new();
         if let Ok(tail) = message.encode(broker_properties, ahead, &mut encoded) {
             encoded.extend_from_slice(&tail);
