@@ -16,6 +16,7 @@ export class Refused extends Error {
 /** The emulator that has sent the page. */
 export class Live {
   recorded = false;
+  #pages = new Pages();
 
   /** Asks the control API. @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
   async ask(method, path, { query = {}, body, signal } = {}) {
@@ -34,16 +35,108 @@ export class Live {
   }
 
   /**
-   * Follows the changes of a namespace until it is told to stop.
+   * Follows the changes of a namespace until it is told to stop: by a stream, or by asking again and again where other pages of
+   * this browser have had their streams for longer.
    * @param {string} namespace @param {(frame: any) => void} tell @param {(open: boolean) => void} state
    */
   follow(namespace, tell, state) {
-    const events = new EventSource(`v1/namespaces/${encodeURIComponent(namespace)}/changes`);
-    events.onmessage = (event) => tell(JSON.parse(event.data));
-    events.onopen = () => state(true);
-    events.onerror = () => state(false);
-    return () => events.close();
+    const path = `v1/namespaces/${encodeURIComponent(namespace)}/changes`;
+    const ended = new AbortController();
+    /** @type {number | undefined} */
+    let position;
+    const heard = (/** @type {any} */ frame) => {
+      position = frame.position;
+      state(true);
+      tell(frame);
+    };
+    const stream = async () => {
+      const place = this.#pages.claim();
+      const events = new EventSource(path);
+      events.onmessage = (event) => heard(JSON.parse(event.data));
+      events.onopen = () => state(true);
+      const end = new Promise((resolve) => {
+        events.onerror = () => {
+          state(false);
+          if (events.readyState === EventSource.CLOSED) resolve(null);
+        };
+        ended.signal.addEventListener("abort", resolve);
+        this.#pages.mayStream(place).then((may) => may || resolve(null));
+      });
+      await end;
+      events.close();
+      this.#pages.release(place);
+    };
+    const run = async () => {
+      for (let first = true; !ended.signal.aborted; first = false) {
+        if (first || await this.#pages.mayStream()) await stream();
+        if (ended.signal.aborted) return;
+        await look(path, position, ended.signal).then(heard, () => ended.signal.aborted || state(false));
+        await new Promise((resolve) => setTimeout(resolve, ROUND));
+      }
+    };
+    run();
+    return () => ended.abort();
   }
+}
+
+/** Streams that the pages of a browser have: it opens six connections to a host, of which some are left for all other requests. */
+const STREAMS = 3;
+/** How long pages may take to say that they have one, in milliseconds. */
+const ANSWERS = 200;
+/** How long a page without a stream waits before it asks again, in milliseconds. */
+const ROUND = 500;
+
+/** The pages of this browser, which tell each other who has a stream. A claim is a number; the lowest is the oldest. */
+class Pages {
+  #channel = new BroadcastChannel("streams");
+  #claims = new Set();
+  /** Older streams of other pages, by the claim for which they were asked. @type {Map<number, number>} */
+  #older = new Map();
+
+  constructor() {
+    this.#channel.onmessage = ({ data: { asks, answers } }) => {
+      if (this.#older.has(answers)) this.#older.set(answers, Number(this.#older.get(answers)) + 1);
+      for (const own of this.#claims) if (own < asks) this.#channel.postMessage({ answers: asks });
+    };
+  }
+
+  claim(place = Date.now() + Math.random()) {
+    this.#claims.add(place);
+    return place;
+  }
+
+  /** @param {number} place */
+  release(place) {
+    this.#claims.delete(place);
+  }
+
+  /** Whether the one of this claim is among those that may have a stream; without one, whether one more may. */
+  async mayStream(place = Date.now() + Math.random()) {
+    this.#older.set(place, 0);
+    this.#channel.postMessage({ asks: place });
+    await new Promise((resolve) => setTimeout(resolve, ANSWERS));
+    const older = Number(this.#older.get(place));
+    this.#older.delete(place);
+    return older < STREAMS;
+  }
+}
+
+/** The first event of a stream, which is closed then: how things are now. @param {string} path @param {number | undefined} position @param {AbortSignal} signal */
+async function look(path, position, signal) {
+  const headers = position === undefined ? undefined : { "last-event-id": String(position) };
+  const response = await fetch(path, { headers, signal });
+  if (!response.ok || !response.body) throw new Refused(response.status, "no changes are told");
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let done = false; !done && !text.includes("\n\n");) {
+    const part = await reader.read();
+    done = part.done;
+    text += part.value ?? "";
+  }
+  reader.cancel();
+  const [, json] = /^data: (.*)$/m.exec(text) ?? [];
+  if (!json) throw new Refused(response.status, "the stream has ended");
+  return JSON.parse(json);
 }
 
 /** @param {string} text @param {number} status */

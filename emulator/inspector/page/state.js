@@ -75,7 +75,7 @@ document.addEventListener("visibilitychange", () => {
   visible.value = !document.hidden;
 });
 
-/** A browser opens six streams to a host: a page that is not seen lets its own go. */
+/** A page that is not seen follows nothing. */
 function follow() {
   const shown = namespace.value;
   if (!shown || !visible.value) return;

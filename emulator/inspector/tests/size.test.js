@@ -14,6 +14,8 @@ const HEAP = 20 * 1024 * 1024;
 /** How high a row is, in pixels. */
 const ROW = 28;
 const TABS = 10;
+/** Pages side by side. */
+const SEEN = 8;
 /** Between two frames while the list is dragged, in milliseconds. */
 const FRAME = 33;
 /** Time until rows stand there, in times of that until an empty list does. */
@@ -181,3 +183,24 @@ journey("Ten tabs stay alive", topology("orders"), async (first, shop) => {
   });
   await row(first, "o-17").waitFor({ timeout: 2000 });
 });
+
+journey("Eight pages that are all seen stay alive, and one without a stream gets that of a page that is closed", topology("orders"), async (first, shop) => {
+  const pages = [first];
+  await at(first, shop, "orders");
+  // A browser opens six connections to a host: were each a stream, the seventh page would get no file.
+  while (pages.length < SEEN) {
+    const page = await first.context().newPage();
+    await page.goto(`${all.bus.page}#/${shop.name}/orders`);
+    await page.getByText("There are no messages here.").waitFor();
+    pages.push(page);
+  }
+  await shop.send("orders", { id: "o-1" });
+  for (const page of pages) await row(page, "o-1").waitFor({ timeout: 5000 });
+  const last = pages.at(-1);
+  await last.waitForRequest((request) => request.url().endsWith("/changes") && request.resourceType() === "fetch");
+  const stream = last.waitForRequest((request) => request.url().endsWith("/changes") && request.resourceType() === "eventsource");
+  for (const page of pages.slice(1, -1)) await page.close();
+  await stream;
+  await shop.send("orders", { id: "o-2" });
+  await row(last, "o-2").waitFor({ timeout: 1000 });
+}, { timeout: 120000 });
