@@ -14,6 +14,8 @@ import { paged } from "./paging.js";
 import { ask, namespace, version } from "./state.js";
 import { Story } from "./story.js";
 
+/** The longest duration that there is, as settings have it. */
+const NO_END = "P10675199DT2H48M5.4775807S";
 const STATES = ["active", "locked", "deferred", "scheduled", "transfer"];
 
 export function Entity() {
@@ -167,7 +169,7 @@ function Settings({ row }) {
   const path = base ? `/${base}/${row.path.split("/").map(encodeURIComponent).join("/")}` : "";
   const { data } = useAnswer(path);
   if (!data) return html`<p class="empty">…</p>`;
-  const rows = Object.entries(data.properties ?? {}).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : String(value)]);
+  const rows = Object.entries(data.properties ?? {}).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value === NO_END ? "for ever" : String(value)]);
   return html`
     <${Facts} rows=${rows} />
     ${data.rules && html`<h2>Filters of the rules</h2>

@@ -90,6 +90,11 @@ function sentence(event) {
   ].filter(Boolean).join(", ");
 }
 
+/** A text whose long words, such as `MaxDeliveryCountExceeded`, may be broken before their capitals. @param {string} text */
+function foldable(text) {
+  return text.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, index) => (index ? [html`<wbr />`, part] : [part]));
+}
+
 /** @param {{events: any[]}} props */
 export function Table({ events }) {
   return html`
@@ -101,7 +106,7 @@ export function Table({ events }) {
           <tr key=${event.position ?? index}>
             <td>${index + 1}</td>
             <td title=${instant(event.at)}>${offset(event.offset)}</td>
-            <td>${sentence(event)}</td>
+            <td>${foldable(sentence(event))}</td>
             <td>${event.entity ? html`<${EntityLink} address=${event.entity} />` : ""}</td>
             <td>${event.sequence_number !== null && event.entity ? html`<${MessageLink} event=${event} />` : (event.message_id ?? "")}</td>
             <td>${event.client ?? "broker"}</td>
