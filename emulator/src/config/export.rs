@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use servicebus_broker::EntityKind;
 use servicebus_broker::filter::{Filter, Rule};
 
+use super::document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 use super::words::{self, word};
 use super::{
     Address, Arm, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
@@ -48,9 +49,18 @@ fn subscription(subscription: &SubscriptionConfig) -> Value {
         // A file that declares none means the one that selects everything.
         rules.push(json!({"Name": DEFAULT_RULE, "Properties": {"FilterType": "False"}}));
     }
+    let mut properties = properties_json(EntityKind::Subscription, &subscription.description);
+    if let Some(client) = &subscription.description.client {
+        properties[IS_CLIENT_AFFINE] = true.into();
+        properties[CLIENT_AFFINE_PROPERTIES] = json!({
+            "ClientId": client.client_id,
+            "IsDurable": client.is_durable,
+            "IsShared": client.is_shared,
+        });
+    }
     json!({
         "Name": subscription.name,
-        "Properties": properties_json(EntityKind::Subscription, &subscription.description),
+        "Properties": properties,
         "Rules": rules,
     })
 }

@@ -1,11 +1,15 @@
 //! The shape of what a namespace holds: queues, and topics with their subscriptions.
 
 use jsonc_parser::ast::Value as Json;
-use servicebus_broker::EntityKind;
 use servicebus_broker::filter::{Correlation, Encoded, Parameters, Value};
+use servicebus_broker::{ClientAffinity, EntityKind};
 
 use crate::config::properties::Properties;
 use crate::config::reader::{Located, Object, Place, Report, wrong_type};
+
+/// Properties of subscriptions that clients of JMS 2.0 make for themselves, by the names of the administration API.
+pub(crate) const IS_CLIENT_AFFINE: &str = "IsClientAffine";
+pub(crate) const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
 
 /// One element of `Queues`.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct TopicBlock {
 pub(crate) struct SubscriptionBlock {
     pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
+    /// Whose it is, if it belongs to a client of JMS 2.0.
+    pub(crate) client: Option<Located<ClientAffinity>>,
     pub(crate) rules: Vec<RuleBlock>,
 }
 
@@ -59,21 +65,48 @@ impl TopicBlock {
 impl SubscriptionBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
-        let properties = properties(&mut object, EntityKind::Subscription);
+        let mut written = object.object("Properties");
+        let client = written.as_mut().and_then(client);
+        let properties = properties_of(written, EntityKind::Subscription);
         let rules = object.nullable_objects("Rules").map(|rules| rules.value);
         object.finish();
         let rules = rules.unwrap_or_default().into_iter();
         Self {
             name,
             properties,
+            client,
             rules: rules.map(RuleBlock::read).collect(),
         }
     }
 }
 
 fn properties(object: &mut Object<'_, '_>, kind: EntityKind) -> Properties {
-    let written = object.object("Properties");
+    properties_of(object.object("Properties"), kind)
+}
+
+fn properties_of(written: Option<Object<'_, '_>>, kind: EntityKind) -> Properties {
     written.map_or_else(Properties::default, |own| Properties::read(own, kind))
+}
+
+/// Whose a subscription is, among its properties. Its selector is not written: the rules have it as a filter.
+fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
+    let is_affine = properties.boolean(IS_CLIENT_AFFINE);
+    let is_affine = is_affine.is_some_and(|flag| flag.value);
+    let written = match is_affine {
+        true => properties.required_object(CLIENT_AFFINE_PROPERTIES),
+        false => properties.object(CLIENT_AFFINE_PROPERTIES),
+    };
+    let mut own = written?;
+    let client_id = own.string("ClientId");
+    let mut flag = |key| own.boolean(key).map(|flag| flag.value);
+    let value = ClientAffinity {
+        is_durable: flag("IsDurable").unwrap_or(true),
+        is_shared: flag("IsShared").unwrap_or_default(),
+        client_id: client_id.map_or_else(Box::default, |id| id.value.into()),
+        selector: None,
+    };
+    let place = own.finish();
+    is_affine.then_some(Located { place, value })
 }
 
 /// The key of a value that JSON has no type for, in hexadecimal digits as AMQP encodes it.

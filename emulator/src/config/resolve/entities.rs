@@ -5,12 +5,14 @@
 use std::collections::BTreeSet;
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier};
+use servicebus_broker::{
+    ClientAffinity, EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier,
+};
 
 use super::{check_small_name, report_repeated};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
-use crate::config::reader::{Place, Places, Report};
+use crate::config::reader::{Located, Place, Places, Report};
 use crate::config::resolve;
 use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
@@ -110,13 +112,15 @@ fn subscription(
     let SubscriptionBlock {
         name,
         properties,
+        client,
         rules,
     } = block;
     if let Some(name) = &name {
         check_small_name(report, name);
     }
     let base = EntityDescription::of_tier(tier);
-    let description = properties.apply(report, EntityKind::Subscription, base, tier);
+    let mut description = properties.apply(report, EntityKind::Subscription, base, tier);
+    description.client = client.and_then(|client| client_in(report, client, tier));
     forwarders.push(Forwarder {
         path: None,
         description: description.clone(),
@@ -128,6 +132,24 @@ fn subscription(
         description,
         rules,
     })
+}
+
+/// The client that a subscription belongs to, where the tier knows such clients.
+fn client_in(
+    report: &Report<'_>,
+    client: Located<ClientAffinity>,
+    tier: Tier,
+) -> Option<Box<ClientAffinity>> {
+    if tier != Tier::Premium {
+        let message = "a subscription of a client of JMS 2.0 is not allowed".to_owned();
+        report.problem(
+            &client.place,
+            message,
+            Some("in the premium tier".to_owned()),
+        );
+        return None;
+    }
+    Some(Box::new(client.value))
 }
 
 /// Reports a topic with more subscriptions or filters than it may have (semantics §1).

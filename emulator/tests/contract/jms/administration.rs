@@ -1,5 +1,7 @@
 //! The administration API tells whose a subscription of JMS is.
 
+use serde_json::json;
+
 use crate::support::*;
 
 const PATH: &str = "/t/Subscriptions/a$c$D?api-version=2021-05";
@@ -47,4 +49,33 @@ fn one_may_be_made_for_a_client_that_only_listens() {
         &subscription("<IsClientAffine>true</IsClientAffine>"),
     );
     assert_contains(refusal.refusal(400), "IsClientAffine");
+}
+
+#[test]
+fn an_export_says_whose_it_is_and_declares_the_same_again() {
+    let bus = Bus::premium(&[]);
+    let mut peer = bus.jms("c");
+    let own = Attach::subscriber("a", "t", true, &["shared"]).selecting("n > 1");
+    peer.attached(&own);
+    let exported = bus.http.get("~/topology").ok();
+    let declared = &exported["UserConfig"]["Namespaces"][0]["Topics"][0]["Subscriptions"][0];
+    assert_eq!(declared["Properties"]["IsClientAffine"], true);
+    assert_eq!(
+        declared["Properties"]["ClientAffineProperties"],
+        json!({"ClientId": "c", "IsDurable": true, "IsShared": true})
+    );
+
+    let started = Bus::configured(&exported.to_string());
+    assert_eq!(started.http.get("~/topology").ok(), exported);
+    let shown = |bus: &Bus| bus.http.get("~/subscriptions/t/Subscriptions/a$c$D").ok();
+    assert_eq!(shown(&started), shown(&bus));
+    // The client that it was exported from finds it as it was.
+    let sent = Message::new("kept").application("n", long(2));
+    started.client().send_to("t", &sent);
+    let mut again = started.jms("c");
+    let receiver = again.attached(&own);
+    assert_eq!(again.receive_one(&receiver).id(), "kept");
+    let unshared = Attach::subscriber("a", "t", true, &[]);
+    let refusal = started.jms("c").refused(&unshared);
+    assert_eq!(refusal.condition, "amqp:not-allowed");
 }
