@@ -1,9 +1,11 @@
-//! Clients of JMS 2.0: they ask over temporary queues, consume a topic with others, and pass over what a selector does not
-//! match. Whatever ends their links, nothing that was made for these stays; what the judge knows of, they leave alone.
+//! Clients of JMS 2.0: they ask over temporary queues, consume a topic with others, pass over what a selector does not match,
+//! and roll back. Whatever ends their links, nothing that was made for these stays; what the judge knows of, they leave alone.
 
 use std::time::Duration;
 
-use fe2o3_amqp::types::definitions::Fields;
+use fe2o3_amqp::link::receiver::CreditMode;
+use fe2o3_amqp::transaction::{TransactionDischarge as _, TransactionRetirement as _};
+use fe2o3_amqp::types::definitions::{Fields, ReceiverSettleMode, SenderSettleMode};
 use fe2o3_amqp::types::messaging::{
     AmqpValue, ApplicationProperties, Body, DeleteOnClose, Message, Outcome, Properties, Source,
     Target,
@@ -52,6 +54,9 @@ impl Worker {
         }
         let selector = selects.then_some("number <> 1 AND number BETWEEN 0 AND 5");
         let mut receiver = self.client().selecting(&address, selector).await?;
+        if self.random.random_bool(0.3) {
+            self.roll_back_one(&mut receiver).await?;
+        }
         let expected = (0..how_many).filter(|number| !selects || *number != 1 && *number <= 5);
         let flow = receiver.set_credit(100);
         within("flow", flow).await?;
@@ -76,6 +81,15 @@ impl Worker {
             _ => within("detach", creator.close()).await?,
         }
         Ok(())
+    }
+
+    /// Receives the first in a transaction and rolls that back, after which it is the first again.
+    async fn roll_back_one(&mut self, receiver: &mut Receiver) -> Exchange<()> {
+        let transaction = self.client().declare().await?;
+        within("flow", receiver.set_credit(1)).await?;
+        let delivery = within("receive", receiver.recv::<Body<Value>>()).await?;
+        within("settle", transaction.accept(receiver, &delivery)).await?;
+        within("rollback", transaction.rollback()).await
     }
 
     /// Consumes a topic for a while, together with others of its kind.
@@ -130,8 +144,16 @@ impl Client {
             ),
             None => source,
         };
-        self.receiver_from(source.build(), Fields::new(), true)
-            .await
+        let name = self.link_name();
+        // It settles with its disposition, as qpid-jms does.
+        let attaching = Receiver::builder()
+            .name(name)
+            .source(source.build())
+            .sender_settle_mode(SenderSettleMode::Unsettled)
+            .receiver_settle_mode(ReceiverSettleMode::First)
+            .credit_mode(CreditMode::Manual)
+            .attach(self.session());
+        within("attach", Box::pin(attaching)).await
     }
 
     async fn watching(&mut self) -> Exchange<Receiver> {

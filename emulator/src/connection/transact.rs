@@ -2,7 +2,7 @@
 //!
 //! What succeeds is answered in transactional state, because Java compares the kinds of states. What is refused is
 //! answered as it would be without a transaction, because Java takes any transactional state for success; the
-//! transaction stays as it was, and can be committed, but where the sender does not wait for outcomes.
+//! transaction stays as it was, and can be committed, but where the client does not wait for outcomes.
 //!
 //! A settlement is answered unsettled, and settled when the transaction has been committed: until then the client may
 //! settle the delivery again (spec/observed.md 41).
@@ -41,7 +41,7 @@ impl ClientConnection {
                 if (settled || self.client.is_jms)
                     && let Ok(open) = self.transactions.find(&transaction)
                 {
-                    open.is_refused = true;
+                    open.refuse(&refusal);
                 }
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
@@ -99,6 +99,11 @@ impl ClientConnection {
                 self.confirm_unsettled(link, delivery, state);
             }
             Err(refusal) => {
+                // A client that has forgotten the delivery learns it by the commit, and gets it back like all others.
+                if settled && let Ok(open) = self.transactions.find(&transaction) {
+                    open.note(&entity, kind, &settlement);
+                    open.refuse(&refusal);
+                }
                 self.client.attempt =
                     attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
                 let error = self.client.refuse(&refusal, Some((&entity, kind)));

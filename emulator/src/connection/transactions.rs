@@ -44,8 +44,8 @@ pub(crate) struct Open {
     via: Option<Arc<SharedEntity>>,
     /// Deliveries that the client settled on its links, in order.
     deliveries: Vec<Delivery>,
-    /// Whether a message was refused whose sender does not learn of that but by the commit.
-    pub(crate) is_refused: bool,
+    /// Why something in it was refused of which the client does not learn but by the commit.
+    refusal: Option<ServiceError>,
 }
 
 /// A delivery that was settled in a transaction.
@@ -99,6 +99,11 @@ impl Open {
             let outcome = confirmed(settlement.outcome.clone());
             Delivery::Unsettled(settlement.link, settlement.delivery, outcome)
         });
+    }
+
+    /// Notes that something was refused whose client does not wait for the outcome.
+    pub(crate) fn refuse(&mut self, refusal: &ServiceError) {
+        self.refusal.get_or_insert_with(|| refusal.clone());
     }
 
     /// Whether a link of this AMQP session can send to any entity, by way of another one.
@@ -169,7 +174,7 @@ impl ClientConnection {
             entities: BTreeMap::new(),
             via: None,
             deliveries: Vec::new(),
-            is_refused: false,
+            refusal: None,
         };
         self.transactions.0.insert(id, open);
         Ok(DeliveryState::Declared(Bytes::copy_from_slice(
@@ -182,13 +187,10 @@ impl ClientConnection {
         let Some(namespace) = &self.client.namespace else {
             return Ok(());
         };
-        if fail || open.is_refused {
+        if fail || open.refusal.is_some() {
             self.roll_back(&open);
-            let text = "The transaction cannot be committed, because a message that was sent in it was refused.";
-            return match fail {
-                true => Ok(()),
-                false => Err(ServiceError::new(Condition::TransactionRollback, text)),
-            };
+            let why = open.refusal.filter(|_| !fail);
+            return why.map_or(Ok(()), |why| Err(not_whole(&why)));
         }
         let entities: Vec<Arc<SharedEntity>> = open.entities.into_values().collect();
         let committed = namespace.commit(&entities, &mut self.client.caller, open.transaction);
@@ -329,6 +331,16 @@ impl ClientConnection {
             | Link::Detached(_) => None,
         })
     }
+}
+
+/// By the condition of what was refused: Qpid JMS takes a commit that is refused by another for rolled back, and one that is by
+/// `amqp:transaction:rollback` for one of which it is not known.
+fn not_whole(why: &ServiceError) -> ServiceError {
+    let text = format!(
+        "The transaction cannot be committed, because a message that was sent or settled in it was refused: {}",
+        why.text
+    );
+    ServiceError::new(why.condition, text)
 }
 
 /// In the words of the service (semantics §20.2).

@@ -101,12 +101,49 @@ fn a_transaction_in_which_a_message_was_refused_is_not_committed() {
     let refusal = peer
         .commit(&coordinator, &transaction)
         .expect_err("it is not whole");
-    assert_eq!(refusal.condition, "amqp:transaction:rollback");
-    assert_eq!(
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+    assert_contains(
         refusal.words(),
-        "The transaction cannot be committed, because a message that was sent in it was refused."
+        "a message that was sent or settled in it was refused: ",
     );
     assert_eq!(bus.http.counts("q")["active"], 0);
+}
+
+/// They forget a delivery with its disposition: where that is refused, here because a transaction has one queue or topic
+/// (semantics §12), only the commit can tell it.
+#[test]
+fn a_transaction_of_two_queues_is_not_committed_and_gives_back_what_was_received_from_both() {
+    let bus = Bus::premium(&["q", "r"]);
+    let mut peer = bus.jms("c");
+    let coordinator = peer.attached(&Attach::coordinator());
+    let receivers = ["q", "r"].map(|queue| {
+        bus.client().send_to(queue, &Message::new(queue));
+        peer.attached(&Attach::consumer(queue))
+    });
+    for round in 0..4 {
+        let transaction = peer.declare(&coordinator);
+        for receiver in &receivers {
+            let delivery = peer.receive_one(receiver);
+            assert_eq!(delivery.message.header(4), uint(round));
+            let state = in_transaction(&transaction, accepted());
+            peer.dispose(delivery.channel, delivery.id, delivery.id, true, state);
+        }
+        if round % 2 == 0 {
+            peer.roll_back(&coordinator, &transaction);
+            continue;
+        }
+        let refusal = peer
+            .commit(&coordinator, &transaction)
+            .expect_err("it has two queues");
+        assert_eq!(refusal.condition, "amqp:not-allowed");
+        assert_contains(
+            refusal.words(),
+            "Local transactions cannot span multiple top-level entities",
+        );
+    }
+    for queue in ["q", "r"] {
+        assert_eq!(bus.http.held(queue), (1, 0));
+    }
 }
 
 #[test]

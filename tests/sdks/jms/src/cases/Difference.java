@@ -22,6 +22,8 @@ enum Difference {
     SUBSCRIPTION_NAMES("Subscriptions are entities by the name of the subscription and the client, `sub$client$D`"),
     HEADERS("Selectors know `JMSPriority`, `JMSDeliveryMode` and `JMSTimestamp`, which Artemis takes for unknown over AMQP"),
     NOT("`NOT price = 10` is `NOT (price = 10)`, as in SQL; Artemis reads `(NOT price) = 10`"),
+    ONE_ENTITY("A transaction receives from one queue, or from the subscriptions of one topic: one that has received from another"
+            + " too is not committed, and all comes again"),
     SCHEDULED("A delivery delay is a scheduled enqueue time");
 
     final String text;

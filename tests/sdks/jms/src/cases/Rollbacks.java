@@ -5,6 +5,7 @@ import jakarta.jms.JMSContext;
 import jakarta.jms.JMSException;
 import jakarta.jms.Message;
 import jakarta.jms.Queue;
+import jakarta.jms.TransactionRolledBackRuntimeException;
 
 /** What comes again after a rollback: JMS 2.0, 6.2.7 and 6.2.9. */
 final class Rollbacks {
@@ -42,6 +43,36 @@ final class Rollbacks {
         context.commit();
         namespace.expectLeft("answers", "answer 3");
         Expect.nothing(consumer);
+    }
+
+    /** Of several consumers of one session each has its messages again at once, as often as it takes. */
+    static void twoQueues(Namespace namespace) throws JMSException {
+        JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
+        JMSConsumer orders = context.createConsumer(namespace.orders(context));
+        JMSConsumer answers = context.createConsumer(namespace.queue(context, "answers"));
+        for (int round = 0; round < 50; round++) {
+            namespace.send("orders", "order " + round);
+            namespace.send("answers", "answer " + round);
+            for (int attempt = 1; attempt <= 3; attempt++) {
+                expect(orders, "order " + round, attempt);
+                expect(answers, "answer " + round, attempt);
+                if (attempt < 3) {
+                    context.rollback();
+                } else if (namespace.differs(Difference.ONE_ENTITY)) {
+                    Expect.fails(TransactionRolledBackRuntimeException.class, context::commit);
+                    expect(orders, "order " + round, 4);
+                    context.commit();
+                    expect(answers, "answer " + round, 4);
+                }
+            }
+            context.commit();
+        }
+    }
+
+    private static void expect(JMSConsumer consumer, String text, int delivery) throws JMSException {
+        Message message = Expect.message(consumer);
+        Expect.equal(text, message.getBody(String.class));
+        Expect.equal(delivery, message.getIntProperty("JMSXDeliveryCount"));
     }
 
     /** A poisonous message leaves the queue after ten deliveries, which both brokers allow. */
