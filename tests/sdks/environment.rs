@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::frameworks::environments::{Framework, make_framework, make_go_cloud};
+use crate::frameworks::environments::{Framework, make_framework, make_go_cloud, make_shop};
 
 /// An installer that takes longer is stuck.
 const INSTALL_DEADLINE: Duration = Duration::from_secs(900);
@@ -127,6 +127,9 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
                 Language::JavaScript.name().into()
             }
             Language::Jms | Language::JmsJavax => "jms".into(),
+            Language::Framework(Framework::Shop) => Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("examples")
+                .join("spring"),
             Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
             | Language::Az
@@ -298,6 +301,7 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         Language::Framework(java @ (Framework::Spring | Framework::Camel)) => {
             make_framework(java, directory).await
         }
+        Language::Framework(Framework::Shop) => make_shop(directory).await,
     }
 }
 

@@ -4,6 +4,10 @@
 //! control: what passes there passes here, or the case asserts what Service Bus documents in its place
 //! (`Difference.java`, which is the table of `jms/README.md`).
 
+mod cases;
+#[cfg(feature = "matrices")]
+mod shop;
+
 use std::env;
 use std::fs;
 #[cfg(feature = "matrices")]
@@ -16,209 +20,24 @@ use std::time::Duration;
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
+use self::cases::{FULL, all};
 #[cfg(feature = "matrices")]
 use crate::driver::run_within;
 use crate::driver::{Sdk, TURNS};
 use crate::environment::{self, Language};
 use crate::interpreter::{self, Environment};
 
+/// As many queues and topics as a namespace may have.
+const MOST: usize = 10_000;
 /// Longer than the interpreter's own deadline.
 const DEADLINE: Duration = Duration::from_secs(240);
 /// For 100,000 messages on a machine that has other work.
 #[cfg(feature = "matrices")]
-const SOAK_DEADLINE: Duration = Duration::from_secs(1800);
-
-/// All cases, by the class that has them.
-const CASES: [(&str, &[&str]); 13] = [
-    (
-        "acknowledge",
-        &[
-            "auto",
-            "duplicatesOk",
-            "client",
-            "clientContext",
-            "notAcknowledged",
-            "recovered",
-            "individual",
-            "listenerThrows",
-            "consumerClosedBefore",
-        ],
-    ),
-    (
-        "browsers",
-        &[
-            "all",
-            "empty",
-            "many",
-            "selector",
-            "properties",
-            "counts",
-            "besideConsumer",
-        ],
-    ),
-    (
-        "connections",
-        &[
-            "metaData",
-            "clientIdAfterUse",
-            "clientIdTwice",
-            "closesTwice",
-            "many",
-            "manySessions",
-            "reportsItsLoss",
-            "recovers",
-            "recoversListeners",
-            "recoversTransactions",
-            "recoversSubscriptions",
-            "refused",
-        ],
-    ),
-    ("delays", &["overtakes", "transacted", "published", "none"]),
-    (
-        "entities",
-        &[
-            "createsQueue",
-            "createsTopic",
-            "refusesNames",
-            "namesOfSubscriptions",
-            "temporaryQueuesGo",
-            "temporaryQueuesComeBack",
-            "expiredAreDeadLettered",
-            "locksEnd",
-            "sessions",
-            "developmentString",
-            "wrongPassword",
-            "token",
-        ],
-    ),
-    (
-        "messages",
-        &[
-            "text",
-            "bytes",
-            "map",
-            "object",
-            "stream",
-            "empty",
-            "bodyOfAnotherKind",
-            "properties",
-            "headers",
-            "notPersistent",
-            "deliveryCount",
-            "correlationBytes",
-            "applicationMessageId",
-            "group",
-            "large",
-            "withoutIdAndTimestamp",
-            "forwarded",
-        ],
-    ),
-    (
-        "outcomes",
-        &[
-            "accepted",
-            "rejected",
-            "released",
-            "modified",
-            "undeliverable",
-        ],
-    ),
-    (
-        "queues",
-        &[
-            "order",
-            "classic",
-            "anonymousProducer",
-            "timesOut",
-            "noWait",
-            "listener",
-            "competing",
-            "asynchronousSend",
-            "expires",
-            "priority",
-            "stopped",
-            "closedConsumer",
-        ],
-    ),
-    (
-        "rollbacks",
-        &["comesAgain", "movesAndRollsBack", "deadLetters"],
-    ),
-    (
-        "selectors",
-        &[
-            "comparisons",
-            "logic",
-            "ranges",
-            "patterns",
-            "nulls",
-            "arithmetic",
-            "headers",
-            "types",
-            "malformed",
-            "queue",
-            "queueSharedBySelectors",
-            "queueTransacted",
-            "durableSelector",
-            "changedSelector",
-        ],
-    ),
-    (
-        "temporary",
-        &[
-            "replies",
-            "topic",
-            "differ",
-            "ofAnotherConnection",
-            "deleted",
-            "deletedWhileInUse",
-            "goesWithItsConnection",
-            "transacted",
-            "browsed",
-        ],
-    ),
-    (
-        "topics",
-        &[
-            "each",
-            "fromNowOn",
-            "withoutSubscribers",
-            "durable",
-            "durableByAnotherClient",
-            "durableClassic",
-            "changedTopic",
-            "durableTwice",
-            "durableWithoutClient",
-            "sharedDurable",
-            "sharedDurableWithoutClient",
-            "sharedVolatile",
-            "sharedVolatileWithoutClient",
-            "unsubscribes",
-            "unsubscribesWhileActive",
-            "unsubscribesNothing",
-            "noLocal",
-            "transacted",
-        ],
-    ),
-    (
-        "transacted",
-        &[
-            "commitsSends",
-            "rollsBackSends",
-            "commitsReceipts",
-            "rollsBackForOthers",
-            "movesAtOnce",
-            "endsWithItsConnection",
-            "classic",
-            "notTransacted",
-            "largeRollback",
-        ],
-    ),
-];
+const MEASURE_DEADLINE: Duration = Duration::from_secs(1800);
 
 /// Those of what Artemis does not have.
 #[cfg(feature = "matrices")]
-const OF_SERVICE_BUS: [&str; 2] = ["entities", "outcomes"];
+const OF_SERVICE_BUS: [&str; 3] = ["entities", "outcomes", "refusals"];
 
 /// What Qpid JMS does with any namespace, in whatever tier.
 #[cfg(feature = "matrices")]
@@ -227,6 +46,10 @@ const PLAIN: [&str; 4] = ["messages", "queues", "acknowledge", "transacted"];
 /// Messages and cuts of the soak: as many as a machine for tests does in seconds, and those of `SERVICEBUS_JMS_SOAK`.
 #[cfg(feature = "matrices")]
 const SOAK: &str = "2000,10";
+
+/// Messages and rounds of the comparison of speeds: enough to see that it runs, and those of `SERVICEBUS_JMS_SPEED`.
+#[cfg(feature = "matrices")]
+const SPEED: &str = "200,1";
 
 /// What runs the cases, and against what.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -324,22 +147,36 @@ async fn microsoft_for_javax_over_tls() {
 #[cfg(feature = "matrices")]
 #[tokio::test]
 async fn soak() {
-    let Some(environment) = environment::ready(Language::Jms).await else {
-        return;
-    };
     let size = env::var("SERVICEBUS_JMS_SOAK").unwrap_or_else(|_| SOAK.to_owned());
-    let (messages, cuts) = size.split_once(',').expect("messages,cuts");
-    let servicebus = start(Tier::Premium).await;
-    let mut command = program(&environment, "cases.Soak");
+    let (messages, _) = size.split_once(',').expect("messages,cuts");
+    let done = format!("{messages} messages moved once each");
+    let printed = measure("cases.Soak", &["-XX:TieredStopAtLevel=1"], &size).await;
+    assert!(printed.is_none_or(|printed| printed.contains(&done)));
+}
+
+/// What a session does in a second, with the emulator and with Artemis.
+#[cfg(feature = "matrices")]
+#[tokio::test]
+async fn speed() {
+    let size = env::var("SERVICEBUS_JMS_SPEED").unwrap_or_else(|_| SPEED.to_owned());
+    let printed = measure("cases.Speed", &[], &size).await;
+    assert!(printed.is_none_or(|printed| printed.matches("\n| receive").count() == 3));
+}
+
+/// Runs a program on a namespace of its own, prints what it printed, and returns that.
+#[cfg(feature = "matrices")]
+async fn measure(class: &str, options: &[&str], size: &str) -> Option<String> {
+    let environment = environment::ready(Language::Jms).await?;
+    let servicebus = start(topology(Tier::Premium)).await;
+    let mut command = program(&environment, class, options);
     command
-        .args([messages, cuts])
+        .args(size.split(','))
         .env("SERVICEBUS_JMS_CLIENT", Client::Qpid.name())
         .envs(of(&servicebus, false));
-    let printed = run_within(SOAK_DEADLINE, command.into(), "the soak of JMS").await;
-    let done = format!("{messages} messages moved once each");
-    assert!(printed.contains(&done), "{printed}");
+    let printed = run_within(MEASURE_DEADLINE, command.into(), class).await;
     // A standard output that is closed is no reason to fail.
     let _ = write!(io::stdout(), "{printed}");
+    Some(printed)
 }
 
 #[test]
@@ -382,15 +219,6 @@ fn the_table_has_every_difference() {
     assert_eq!(table.matches("\n| `").count(), differences);
 }
 
-/// All cases by their names, such as `topics.durable`.
-fn all() -> Vec<String> {
-    let named = |(topic, cases): &(&str, &[&str])| {
-        let names: Vec<_> = cases.iter().map(|case| format!("{topic}.{case}")).collect();
-        names
-    };
-    CASES.iter().flat_map(named).collect()
-}
-
 /// Runs cases side by side; fails with the names of those that failed.
 async fn run_all<T: AsRef<str>>(client: Client, cases: &[T]) {
     let Some(environment) = environment::ready(client.language()).await else {
@@ -425,10 +253,15 @@ async fn run_all<T: AsRef<str>>(client: Client, cases: &[T]) {
 async fn run(client: Client, environment: &Path, case: String) -> Option<(String, String)> {
     let _turn = TURNS.acquire().await.expect("it is never closed");
     let mut variables = Environment::from([("SERVICEBUS_JMS_CLIENT", client.name().to_owned())]);
-    let servicebus = match client {
+    let topology = match client {
         Client::Control => None,
-        Client::Plain => Some(start(Tier::Standard).await),
-        Client::Qpid | Client::Microsoft | Client::Javax => Some(start(Tier::Premium).await),
+        Client::Plain => Some(topology(Tier::Standard)),
+        Client::Qpid | Client::Microsoft | Client::Javax => Some(topology(Tier::Premium)),
+    };
+    let servicebus = match topology {
+        Some(topology) if case.ends_with(FULL) => Some(start(filled(topology)).await),
+        Some(topology) => Some(start(topology).await),
+        None => None,
     };
     if let Some(servicebus) = &servicebus {
         variables.extend(of(servicebus, client.is_secured()));
@@ -444,8 +277,14 @@ async fn run(client: Client, environment: &Path, case: String) -> Option<(String
     }
 }
 
-async fn start(tier: Tier) -> ServiceBus {
-    let topology = Topology::new()
+async fn start(topology: Topology) -> ServiceBus {
+    let starting = ServiceBus::builder().topology(topology).tls(true).start();
+    starting.await
+}
+
+/// Eight queues and topics.
+fn topology(tier: Tier) -> Topology {
+    Topology::new()
         .tier(tier)
         .queue(Queue::new("orders"))
         .queue(Queue::new("answers"))
@@ -454,9 +293,13 @@ async fn start(tier: Tier) -> ServiceBus {
         .queue(Queue::new("in").max_delivery_count(2000))
         .queue(Queue::new("out"))
         .topic(Topic::new("prices"))
-        .topic(Topic::new("sums"));
-    let starting = ServiceBus::builder().topology(topology).tls(true).start();
-    starting.await
+        .topic(Topic::new("sums"))
+}
+
+/// The same with all others that there is room for.
+fn filled(topology: Topology) -> Topology {
+    let others = (8..MOST).map(|number| Queue::new(format!("other-{number}")));
+    others.fold(topology, Topology::queue)
 }
 
 /// What a case is told of its namespace.
@@ -487,25 +330,22 @@ fn of(servicebus: &ServiceBus, is_secured: bool) -> Environment {
     ])
 }
 
-/// The program of the cases.
+/// The program of the cases. As many as have turns at once are light.
 pub(crate) fn command(environment: &Path) -> Command {
-    program(environment, "cases.Main")
+    program(environment, "cases.Main", &["-XX:TieredStopAtLevel=1"])
 }
 
-/// A program by its main class. Its memory is bounded: as many cases as have turns at once are light.
-fn program(environment: &Path, class: &str) -> Command {
+/// A program by its main class. Its memory is bounded.
+fn program(environment: &Path, class: &str, options: &[&str]) -> Command {
     let path = env::join_paths([
         environment.join("classes"),
         environment.join("libraries").join("*"),
     ]);
     let mut command = Command::new("java");
     command
-        .args([
-            "-Xmx768m",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-        ])
+        .args(["-Xmx768m", "-XX:+UseSerialGC"])
+        .args(options)
+        .arg("-cp")
         .arg(path.expect("target/sdks has no separators of paths in its name"))
         .arg(class);
     command

@@ -19,6 +19,12 @@ pub(crate) enum Framework {
     Spring,
     /// Apache Camel: the same.
     Camel,
+    /// The application of `examples/spring`: the same.
+    #[cfg_attr(
+        not(feature = "matrices"),
+        expect(dead_code, reason = "only the matrices run it")
+    )]
+    Shop,
 }
 
 impl Framework {
@@ -28,6 +34,7 @@ impl Framework {
             Self::GoCloud => "gocloud",
             Self::Spring => "spring",
             Self::Camel => "camel",
+            Self::Shop => "java-shop",
         }
     }
 
@@ -35,7 +42,7 @@ impl Framework {
         match self {
             Self::Celery => "`python3` (3.10 or newer, with its venv module)",
             Self::GoCloud => "`go` (1.26 or newer)",
-            Self::Spring | Self::Camel => "a JDK (17 or newer) and `mvn`",
+            Self::Spring | Self::Camel | Self::Shop => "a JDK (17 or newer) and `mvn`",
         }
     }
 
@@ -44,7 +51,7 @@ impl Framework {
         scripts(Language::Framework(self)).join(match self {
             Self::Celery => "requirements.txt",
             Self::GoCloud => "go.sum",
-            Self::Spring | Self::Camel => "pom.xml",
+            Self::Spring | Self::Camel | Self::Shop => "pom.xml",
         })
     }
 
@@ -55,6 +62,7 @@ impl Framework {
             Self::Celery => Vec::new(),
             Self::GoCloud => vec![directory.join("go.mod"), directory.join("azuresb.go")],
             Self::Spring | Self::Camel => files_below(&directory.join("src")),
+            Self::Shop => files_below(&directory.join("src").join("main")),
         }
     }
 }
@@ -106,15 +114,43 @@ pub(crate) async fn make_framework(framework: Framework, directory: &Path) -> Re
     let language = Language::Framework(framework);
     let mut made_in = OsString::from("-Dmade.in=");
     made_in.push(directory);
-    let mut build = Command::new(if cfg!(windows) { "mvn.cmd" } else { "mvn" });
-    build
-        .args(["--batch-mode", "--quiet"])
-        .arg(made_in)
-        .args([
-            "resources:resources",
-            "compiler:compile",
-            "dependency:copy-dependencies",
-        ])
-        .current_dir(scripts(language));
+    let mut build = maven();
+    build.arg(made_in).current_dir(scripts(language));
     install(language, &mut build).await
+}
+
+/// The same of the example, in a copy of it, since it is an application like any, which Maven builds where it stands.
+pub(crate) async fn make_shop(directory: &Path) -> Result<(), String> {
+    let language = Language::Framework(Framework::Shop);
+    let from = scripts(language);
+    let files = Framework::Shop.sources().into_iter();
+    for file in files.chain([Framework::Shop.pins()]) {
+        let copy = directory.join(file.strip_prefix(&from).expect("it is below"));
+        let parent = copy.parent().expect("it is in a directory");
+        fs::create_dir_all(parent).expect("a directory can be made");
+        fs::copy(&file, copy).expect("the sources can be copied");
+    }
+    let mut libraries = OsString::from("-DoutputDirectory=");
+    libraries.push(directory.join("lib"));
+    let mut build = maven();
+    build
+        .args(["-DskipTests", "-DincludeScope=runtime"])
+        .arg(libraries)
+        .current_dir(directory);
+    install(language, &mut build).await?;
+    let classes = directory.join("target").join("classes");
+    fs::rename(classes, directory.join("classes")).map_err(|error| error.to_string())
+}
+
+/// Compiles, and puts the libraries beside.
+fn maven() -> Command {
+    let mut maven = Command::new(if cfg!(windows) { "mvn.cmd" } else { "mvn" });
+    maven.args([
+        "--batch-mode",
+        "--quiet",
+        "resources:resources",
+        "compiler:compile",
+        "dependency:copy-dependencies",
+    ]);
+    maven
 }

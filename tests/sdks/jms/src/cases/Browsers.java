@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.List;
+import java.util.Map;
 
 /** Browsers of queues: JMS 2.0, 4.1.6 and 8.4. */
 final class Browsers {
@@ -81,6 +82,24 @@ final class Browsers {
             namespace.expectLeft("orders", "one", "two");
         }
         Expect.equal(List.of(), browse(namespace, null));
+    }
+
+    /** One that has begun and never goes on holds nothing up. */
+    static void abandoned(Namespace namespace) throws JMSException {
+        var texts = new String[200];
+        for (int index = 0; index < texts.length; index++) {
+            texts[index] = "text " + index;
+        }
+        namespace.send("orders", texts);
+        JMSContext context = namespace.closing(
+                namespace.factory(Map.of("jms.prefetchPolicy.queueBrowserPrefetch", "10")).createContext());
+        QueueBrowser browser = context.createBrowser(namespace.orders(context));
+        var first = (Message) browser.getEnumeration().nextElement();
+        Expect.equal("text 0", first.getBody(String.class));
+        namespace.expectLeft("orders", texts);
+        namespace.send("orders", "later");
+        Expect.equal(List.of("later"), browse(namespace, null));
+        browser.close();
     }
 
     private static List<String> browse(Namespace namespace, String selector) throws JMSException {

@@ -7,7 +7,7 @@ import java.time.Duration;
 
 /** Delivery delays: JMS 2.0, 7.9. */
 final class Delays {
-    private static final long DELAY = 700;
+    private static final long DELAY = 2000;
 
     private Delays() {
     }
@@ -42,6 +42,20 @@ final class Delays {
         Expect.nothing(consumer);
         namespace.elapse(Duration.ofMillis(DELAY));
         Expect.texts(consumer, "later");
+    }
+
+    /** What the sender was told is what the receivers read. */
+    static void timeOfDelivery(Namespace namespace) throws Exception {
+        JMSContext context = namespace.context();
+        JMSConsumer subscriber = context.createConsumer(namespace.prices(context));
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        Message published = context.createTextMessage("published");
+        Message sent = context.createTextMessage("sent");
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.prices(context), published);
+        context.createProducer().setDeliveryDelay(DELAY).send(namespace.orders(context), sent);
+        Expect.equal(sent.getJMSTimestamp() + DELAY, sent.getJMSDeliveryTime());
+        Expect.equal(published.getJMSDeliveryTime(), Expect.message(subscriber).getJMSDeliveryTime());
+        Expect.equal(sent.getJMSDeliveryTime(), Expect.message(consumer).getJMSDeliveryTime());
     }
 
     /** Without a delay the time of delivery is that of sending. */

@@ -175,7 +175,7 @@ final class Namespace implements AutoCloseable {
 
     /** Asks the emulator. */
     Map<String, Object> control(String method, String path, Map<String, ?> body) {
-        URI uri = URI.create(environment.get("SERVICEBUS_CONTROL_URL") + "/" + path);
+        URI uri = URI.create(environment.get("SERVICEBUS_CONTROL_URL") + "/" + path).normalize();
         try {
             var connection = (HttpURLConnection) uri.toURL().openConnection();
             // A connection that is kept may end, as idle, just when the next request goes out by it.

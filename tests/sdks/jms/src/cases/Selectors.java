@@ -87,7 +87,7 @@ final class Selectors {
 
     static void malformed(Namespace namespace) {
         JMSContext context = namespace.context();
-        for (String selector : new String[] {"price >", "AND", "fruit LIKE 3", "price = = 1"}) {
+        for (String selector : new String[] {"price >", "AND", "fruit LIKE 3", "price = = 1", "nowhere(price) = 1"}) {
             Expect.fails(InvalidSelectorRuntimeException.class,
                     () -> context.createConsumer(namespace.prices(context), selector));
         }
