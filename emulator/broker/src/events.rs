@@ -70,7 +70,9 @@ impl Events {
 
     fn copy_text(&mut self, from: &Self, text: Text) -> Text {
         let start = self.origin + self.text.len() as u64;
-        self.text.extend(from.bytes(text));
+        for part in from.parts(text) {
+            self.text.extend(part);
+        }
         Text { start, ..text }
     }
 
@@ -86,22 +88,27 @@ impl Events {
 
     /// The words behind a [`Text`] of one of these events.
     pub fn read(&self, text: Text) -> String {
-        let bytes: Vec<u8> = self.bytes(text).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        String::from_utf8_lossy(&self.parts(text).concat()).into_owned()
     }
 
-    fn bytes(&self, text: Text) -> impl Iterator<Item = &u8> {
+    /// A text in the two parts of the buffer in which it may stand.
+    fn parts(&self, text: Text) -> [&[u8]; 2] {
         let length = text.length as usize;
         // The empty text of an event has no place of its own: it may begin before what is still held.
         let start = match length {
             0 => 0,
             _ => (text.start - self.origin) as usize,
         };
-        self.text.range(start..start + length)
+        let (front, back) = self.text.as_slices();
+        let (end, middle) = (start + length, front.len());
+        [
+            &front[start.min(middle)..end.min(middle)],
+            &back[start.saturating_sub(middle)..end.saturating_sub(middle)],
+        ]
     }
 
     /// Moves everything from `batch` to the end; `batch` is empty afterwards and keeps its memory.
-    pub(crate) fn absorb(&mut self, batch: &mut Self) {
+    pub fn absorb(&mut self, batch: &mut Self) {
         let shift = (self.origin + self.text.len() as u64).wrapping_sub(batch.origin);
         let (front, back) = batch.text.as_slices();
         self.text.extend(front);

@@ -162,7 +162,7 @@ pub(crate) async fn end(
             }
         });
     };
-    let outcome = run::outcome(&control, &open, result);
+    let outcome = run::outcome(&control, &open, result).await;
     run::remove_namespace(&control.shared, &open.namespace).await;
     runs.progress.take(open.coming, outcome);
     Ok(StatusCode::NO_CONTENT)

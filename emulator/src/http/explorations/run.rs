@@ -103,7 +103,7 @@ pub(crate) async fn begin(
 }
 
 /// What came of a run, of which the namespace is still there.
-pub(crate) fn outcome(control: &Control, open: &OpenRun, result: RunResult) -> Outcome {
+pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult) -> Outcome {
     let failure = (!result.passed).then(|| Failure {
         message: shortened(
             result
@@ -124,7 +124,7 @@ pub(crate) fn outcome(control: &Control, open: &OpenRun, result: RunResult) -> O
     outcome.is_reached = faults.all().iter().all(|fault| fault.hits > 0);
     outcome.operations = faults.operations(0, MAX_OPERATIONS).operations;
     if outcome.failure.is_some() {
-        outcome.timelines = timelines(&namespace, &open.coming.plan);
+        outcome.timelines = timelines(&namespace, &open.coming.plan).await;
     }
     outcome
 }
@@ -183,13 +183,13 @@ fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
 }
 
 /// What happened to the messages whose operations had faults.
-fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
+async fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
     let mut timelines = Vec::new();
     for (site, _) in &plan.faults {
         let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
             continue;
         };
-        let Some(timeline) = timeline::of_message(namespace, entity, id) else {
+        let Some(timeline) = timeline::of_message(namespace, entity, id).await else {
             continue;
         };
         let mut text = format!("timeline of {id} in {entity} (virtual time)");

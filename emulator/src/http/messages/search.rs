@@ -139,9 +139,11 @@ pub(crate) async fn scan(
     };
     let (mut scanned, mut searched, mut at_once) = (0, 0, 0);
     loop {
-        let messages: Vec<_> = namespace.read(entity, |entity| {
-            let messages = entity.inspect(kind, place.from, place.newest_first, 0);
-            messages.take(chunk).collect()
+        // It grows while nothing is locked.
+        let mut messages = Vec::with_capacity(chunk);
+        namespace.read(entity, |entity| {
+            let found = entity.inspect(kind, place.from, place.newest_first, 0);
+            messages.extend(found.take(chunk));
         });
         let is_last = messages.len() < chunk;
         for message in messages {

@@ -27,6 +27,8 @@ use crate::namespace::{Namespace, Place, RecordedMessages};
 
 /// Bytes of a piece, beyond which no event or message is added to it.
 const PIECE: usize = 64 * 1024;
+/// Events that are passed over before other tasks have their turn.
+const PASSED: usize = 4096;
 
 /// An answer of which a part has been rendered.
 pub(crate) struct Rendering {
@@ -131,11 +133,11 @@ impl Rendering {
     }
 
     /// The same of a part of the events.
-    pub(crate) fn in_page(mut self, page: Option<Page>) -> Self {
-        self.page = page.map(|page| match page.is_newest {
-            true => self.newest(page),
-            false => page,
-        });
+    pub(crate) async fn in_page(mut self, page: Option<Page>) -> Self {
+        self.page = match page {
+            Some(page) if page.is_newest => Some(self.newest(page).await),
+            page => page,
+        };
         self
     }
 
@@ -145,9 +147,12 @@ impl Rendering {
     }
 
     /// The page of the newest events: a walk to the end finds where it begins.
-    fn newest(&mut self, mut page: Page) -> Page {
+    async fn newest(&mut self, mut page: Page) -> Page {
         let mut told = VecDeque::new();
         while let Some(is_told) = self.pass() {
+            if self.read.is_multiple_of(PASSED) {
+                yield_now().await;
+            }
             let position = self.positions.get(self.read - 1).copied();
             let position = position.filter(|_| is_told).unwrap_or_default();
             if position > page.after && position < page.before {
