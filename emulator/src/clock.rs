@@ -145,13 +145,26 @@ impl RealClock {
     #[inline]
     pub(crate) fn now(&self) -> Timestamp {
         let elapsed = self.elapsed().as_millis() as i64;
+        Timestamp::from_millis(self.origin(elapsed).saturating_add(elapsed))
+    }
+
+    /// Nanoseconds since the Unix epoch.
+    #[cfg(feature = "otlp")]
+    fn nanoseconds(&self) -> u64 {
+        let elapsed = self.elapsed();
+        let origin = self.origin(elapsed.as_millis() as i64);
+        let since = Duration::from_millis(origin.unsigned_abs()).saturating_add(elapsed);
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// When the clock was started as it looks after so many milliseconds, in milliseconds since the Unix epoch.
+    fn origin(&self, elapsed: i64) -> i64 {
         let origin = self.origin.load(Ordering::Relaxed);
         let shown = self.wall.now().saturating_sub(elapsed);
-        let origin = match shown >= origin.saturating_add(JUMP) {
+        match shown >= origin.saturating_add(JUMP) {
             true => self.origin.fetch_max(shown, Ordering::Relaxed).max(shown),
             false => origin,
-        };
-        Timestamp::from_millis(origin.saturating_add(elapsed))
+        }
     }
 
     /// Seconds since the Unix epoch, in which tokens speak.
@@ -203,6 +216,12 @@ impl NamespaceClock {
     #[inline]
     pub(crate) fn read(&self) -> Reading {
         self.reading(&self.state())
+    }
+
+    /// Real time, in nanoseconds since the Unix epoch.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn real_nanoseconds(&self) -> u64 {
+        self.real.nanoseconds()
     }
 
     /// Stops time; does nothing when it stands already.

@@ -25,6 +25,7 @@ use crate::places::Places;
 use crate::server;
 use crate::shared::{ConnectionOptions, Shared};
 use crate::tls::{Tls, TlsError};
+use crate::traces::Traces;
 
 /// The names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
@@ -131,9 +132,11 @@ impl Emulator {
         idle::wait(self.shared.connections(), time)
     }
 
-    /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.
+    /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed; as long again
+    /// for a collector that takes the last spans.
     pub async fn stop(self) {
         self.shared.listeners.stop().await;
+        self.shared.namespaces.traces.stop().await;
         if let Some(store) = self.shared.namespaces.store.clone() {
             // Writing blocks its thread.
             let _ = tokio::task::spawn_blocking(move || store.close()).await;
@@ -187,12 +190,17 @@ fn share(
     let place = Place::new(&options.host, endpoints);
     let prunes = options.data.as_ref().is_some_and(|data| data.prune);
     let store = options.data.as_ref().map(open).transpose()?;
+    #[cfg(feature = "otlp")]
+    let traces = Traces::start(options.traces);
+    #[cfg(not(feature = "otlp"))]
+    let traces = Traces::default();
     let namespaces = Namespaces::new(
         real.clone(),
         options.seed,
         options.record_messages,
         place,
         (store, prunes),
+        traces,
     );
     let activity = options.activity;
     Ok(Shared::new(

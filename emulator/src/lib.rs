@@ -36,6 +36,11 @@ mod shared;
 mod simulation;
 mod timers;
 mod tls;
+#[cfg(feature = "otlp")]
+mod traces;
+#[cfg(not(feature = "otlp"))]
+#[path = "traces/left_out.rs"]
+mod traces;
 mod watchdog;
 
 pub mod auth;
@@ -62,3 +67,5 @@ pub use options::{
 };
 pub use servicebus_broker as broker;
 pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};
+#[cfg(feature = "otlp")]
+pub use traces::TraceOptions;

@@ -10,7 +10,7 @@ use servicebus_emulator::cli::{
     Command, HealthOptions, RunOptions, print_env, run_check, run_client_settings, run_health,
     run_import,
 };
-use servicebus_emulator::{Config, Emulator, Options, StartError};
+use servicebus_emulator::{Config, Emulator, Options, StartError, TraceOptions};
 use tokio::io::AsyncReadExt as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -116,6 +116,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         process_memory: options.process_memory,
         access: options.access,
         data: options.data,
+        traces: traces(),
         ..Options::default()
     });
     let emulator = started
@@ -134,6 +135,14 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     emulator.stop().await;
     // Reading standard input blocks a thread that cannot be cancelled; returning would wait for it.
     std::process::exit(0);
+}
+
+/// Where the environment sends spans. What it says is often meant for other programs beside this one, and stops nothing here.
+fn traces() -> Option<TraceOptions> {
+    TraceOptions::from_environment().unwrap_or_else(|reason| {
+        tracing::warn!("no spans are exported: {reason}");
+        None
+    })
 }
 
 fn exit_code(error: &StartError) -> u8 {

@@ -22,6 +22,7 @@ use crate::faults::{Faults, MatchContext, MatchedFaults, Sleeper};
 use crate::lock_order::{Ordered, Rank, take};
 use crate::options::DataError;
 use crate::router::{ConnectionId, Router};
+use crate::traces::FollowedMessages;
 
 mod administer;
 mod auto;
@@ -67,6 +68,7 @@ pub(crate) struct Namespace {
     timeline: Mutex<Timeline>,
     pub(crate) refusals: Refusals,
     pub(crate) recorded_messages: RecordedMessages,
+    pub(crate) followed_messages: FollowedMessages,
     clients: Mutex<Clients>,
     /// The parties that crashed, until they are taken.
     crashes: Mutex<Vec<Arc<str>>>,
@@ -214,6 +216,7 @@ impl Namespace {
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             refusals: Refusals::default(),
             recorded_messages: RecordedMessages::new(records_messages),
+            followed_messages: FollowedMessages::default(),
             clients: Mutex::default(),
             crashes: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),

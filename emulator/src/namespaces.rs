@@ -27,6 +27,7 @@ use crate::failures::Failures;
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
 use crate::options::{AMQP_PORT, Endpoints};
+use crate::traces::Traces;
 
 pub(crate) use create::{CreateError, Permit};
 pub use servicebus_control_api::NamespaceInfo;
@@ -47,6 +48,7 @@ pub(crate) struct Namespaces {
     pub(crate) store: Option<Arc<Store>>,
     /// Whether what is kept and not declared is removed.
     pub(crate) prunes: bool,
+    pub(crate) traces: Traces,
 }
 
 /// Those that are served, and who has what chooses one.
@@ -82,6 +84,7 @@ impl Namespaces {
         records_messages: bool,
         place: Place,
         (store, prunes): (Option<Arc<Store>>, bool),
+        traces: Traces,
     ) -> Self {
         Self {
             served: RwLock::default(),
@@ -93,6 +96,7 @@ impl Namespaces {
             failures: Failures::default(),
             store,
             prunes,
+            traces,
         }
     }
 

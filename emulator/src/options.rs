@@ -15,6 +15,8 @@ use crate::clock::WallClock;
 use crate::config::{Config, ConfigError};
 use crate::durable::Sync;
 use crate::tls::{TlsError, TlsOptions};
+#[cfg(feature = "otlp")]
+use crate::traces::TraceOptions;
 
 /// The port of AMQP; connection strings leave it out.
 pub const AMQP_PORT: u16 = 5672;
@@ -83,6 +85,9 @@ pub struct Options {
     pub connections: usize,
     /// Where what namespaces hold outlives the process; none for memory alone, where nothing is kept.
     pub data: Option<DataOptions>,
+    /// Where spans of messages are sent; none unless set. There with the feature `otlp`.
+    #[cfg(feature = "otlp")]
+    pub traces: Option<TraceOptions>,
 }
 
 /// A directory in which what namespaces hold outlives the process.
@@ -130,6 +135,8 @@ impl Default for Options {
             process_memory: PROCESS_MEMORY,
             connections: CONNECTIONS,
             data: None,
+            #[cfg(feature = "otlp")]
+            traces: None,
         }
     }
 }

@@ -235,30 +235,30 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> impl IntoResponse
     }
     let open = *shared.connections().borrow() as u64;
     let opened = shared.connections_opened();
-    for (name, help, value) in [
+    let mut process = vec![
         (
-            "connections_opened_total",
+            "servicebus_connections_opened_total",
             "Connections of any protocol that were opened.",
             opened,
         ),
         (
-            "connections_closed_total",
+            "servicebus_connections_closed_total",
             "Connections of any protocol that were closed.",
             opened.saturating_sub(open),
         ),
-    ] {
-        let name = format!("servicebus_{name}");
-        head(&name, "counter", help, &mut out);
-        line(&name, "", value, &mut out);
+        (
+            "servicebus_entities_omitted",
+            "Entities beyond the first 1,000, which are not told on their own.",
+            omitted,
+        ),
+    ];
+    process.extend(shared.namespaces.traces.metrics());
+    for (name, help, value) in process {
+        let is_counter = name.ends_with("_total");
+        let kind = if is_counter { "counter" } else { "gauge" };
+        head(name, kind, help, &mut out);
+        line(name, "", value, &mut out);
     }
-    let name = "servicebus_entities_omitted";
-    head(
-        name,
-        "gauge",
-        "Entities beyond the first 1,000, which are not told on their own.",
-        &mut out,
-    );
-    line(name, "", omitted, &mut out);
     ([(CONTENT_TYPE, TEXT)], out)
 }
 

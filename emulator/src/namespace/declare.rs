@@ -45,6 +45,7 @@ impl Namespace {
         self.timeline().clear();
         self.refusals.clear();
         self.recorded_messages.clear();
+        self.followed_messages.clear();
         for entity in self.entities() {
             entity.sends.forget();
         }

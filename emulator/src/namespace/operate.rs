@@ -157,6 +157,8 @@ impl Namespace {
         self.keep(shared, entity);
         if !caller.events.is_empty() {
             self.recorded_messages.keep(entity, &caller.events);
+            self.followed_messages
+                .note(entity, &caller.events, &self.clock);
             self.timeline().absorb(&mut caller.events);
         }
         self.index(entity)
@@ -227,6 +229,8 @@ impl Namespace {
             for (shared, entity) in shared.iter().zip(&mut locked) {
                 self.keep(shared, entity);
                 self.recorded_messages.keep(entity, &caller.events);
+                self.followed_messages
+                    .note(entity, &caller.events, &self.clock);
             }
             self.timeline().absorb(&mut caller.events);
             result

@@ -147,7 +147,7 @@ impl Creation<'_> {
         }
         let (real, failures) = (real.clone(), failures.clone());
         let store = self.namespaces.store.as_ref();
-        let made = match store.map(|store| store.namespace(&config.name)) {
+        let mut made = match store.map(|store| store.namespace(&config.name)) {
             None => Namespace::new(config, real, *seed, *records_messages, failures.clone()),
             Some(store) => {
                 let failures = failures.clone();
@@ -155,6 +155,7 @@ impl Creation<'_> {
                 Namespace::kept(config, real, *seed, *records_messages, failures, kept)?
             }
         };
+        made.followed_messages = self.namespaces.traces.of_namespace(made.name());
         let namespace = Arc::new(made);
         let mut timers = JoinSet::new();
         let task = timers::run(Arc::clone(&namespace));

@@ -70,6 +70,7 @@ mod process {
     mod health;
     mod ready;
     mod stop;
+    mod traces;
 }
 /// The REST data plane, request by request (Microsoft's "Service Bus runtime REST").
 mod rest {

@@ -212,7 +212,11 @@ fn wait_for_end(child: &mut Child) -> Option<i32> {
 
 fn command(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(BINARY);
-    let ours = |name: &str| name.starts_with("SERVICEBUS_") || name.starts_with("EMULATOR_");
+    let ours = |name: &str| {
+        ["SERVICEBUS_", "EMULATOR_", "OTEL_"]
+            .iter()
+            .any(|own| name.starts_with(own))
+    };
     for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
     }

@@ -1,0 +1,328 @@
+//! Spans that have ended wait in a queue, and one task sends them in batches, a connection each.
+//!
+//! What the queue has no room for is dropped and counted, as is a batch that the collector does not take. The log has a line
+//! when that begins, and one when it ends.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::parent::Sampler;
+use super::{Metric, TraceOptions, protobuf};
+
+/// Spans that wait.
+const QUEUED: usize = 2048;
+/// Spans in a request.
+const BATCH: usize = 512;
+/// Messages that are followed at a time, in all namespaces.
+const OPEN: usize = 100_000;
+/// Pauses after attempts that may succeed later.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// How long the end of the emulator waits for what is left.
+const END: Duration = Duration::from_secs(2);
+/// Bytes of an answer within which its first line ends.
+const ANSWER: usize = 1024;
+
+/// A span that has ended. Times are nanoseconds since the Unix epoch.
+#[derive(Debug)]
+pub(super) struct Span {
+    pub(super) trace: u128,
+    pub(super) id: u64,
+    /// Zero where there is none.
+    pub(super) parent: u64,
+    pub(super) name: String,
+    pub(super) begun: u64,
+    pub(super) ended: u64,
+    /// Why it ended badly, if it did.
+    pub(super) error: Option<String>,
+    pub(super) attributes: Vec<(&'static str, Attribute)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Attribute {
+    Text(String),
+    Number(i64),
+}
+
+/// The queue, and the task at its end.
+#[derive(Debug)]
+pub(super) struct Exporter {
+    pub(super) sampler: Sampler,
+    queue: mpsc::Sender<Span>,
+    counters: Arc<Counters>,
+    /// Becomes true when the emulator stops.
+    stopping: watch::Sender<bool>,
+    task: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    open: AtomicUsize,
+    not_followed: AtomicU64,
+    exported: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// What sends.
+struct Sender {
+    options: TraceOptions,
+    /// The head of every request but for the length of its body.
+    head: String,
+    queue: mpsc::Receiver<Span>,
+    counters: Arc<Counters>,
+    stopping: watch::Receiver<bool>,
+    /// Whether the last batch was dropped.
+    fails: bool,
+}
+
+impl Exporter {
+    pub(super) fn start(options: TraceOptions) -> Self {
+        let (queue, receiver) = mpsc::channel(QUEUED);
+        let (stopping, stops) = watch::channel(false);
+        let counters = Arc::new(Counters::default());
+        let sampler = options.sampler;
+        let sender = Sender {
+            head: head(&options),
+            options,
+            queue: receiver,
+            counters: Arc::clone(&counters),
+            stopping: stops,
+            fails: false,
+        };
+        let mut task = JoinSet::new();
+        task.spawn(sender.run());
+        Self {
+            sampler,
+            queue,
+            counters,
+            stopping,
+            task: Mutex::new(task),
+        }
+    }
+
+    /// Hands over a span; it is dropped where too many wait.
+    pub(super) fn add(&self, span: Span) {
+        if self.queue.try_send(span).is_err() {
+            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether one more message can be followed; counts it.
+    pub(super) fn opens(&self) -> bool {
+        let open = self.counters.open.fetch_add(1, Ordering::Relaxed);
+        if open < OPEN {
+            return true;
+        }
+        self.close(1);
+        self.counters.not_followed.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    /// So many messages are followed no more.
+    pub(super) fn close(&self, count: usize) {
+        self.counters.open.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        let Counters {
+            open,
+            not_followed,
+            exported,
+            dropped,
+        } = &*self.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        vec![
+            (
+                "servicebus_traced_messages",
+                "Messages whose spans have not ended.",
+                open.load(Ordering::Relaxed) as u64,
+            ),
+            (
+                "servicebus_untraced_messages_total",
+                "Messages without spans, because there were 100,000 with such already.",
+                read(not_followed),
+            ),
+            (
+                "servicebus_spans_exported_total",
+                "Spans that the collector took.",
+                read(exported),
+            ),
+            (
+                "servicebus_spans_dropped_total",
+                "Spans for which there was no room, or that the collector did not take.",
+                read(dropped),
+            ),
+        ]
+    }
+
+    /// Sends what waits, and ends.
+    pub(super) async fn stop(&self) {
+        self.stopping.send_replace(true);
+        let mut task = std::mem::take(&mut *self.task.lock());
+        // What is not done by then is aborted.
+        let _ = timeout(END, task.join_next()).await;
+    }
+}
+
+impl Sender {
+    async fn run(mut self) {
+        let mut batch = Vec::new();
+        while !*self.stopping.borrow() {
+            let stopping = self.stopping.clone();
+            tokio::select! {
+                biased;
+                () = stopped(stopping) => {}
+                () = self.gather(&mut batch) => self.export(&mut batch).await,
+            }
+        }
+        loop {
+            while let (true, Ok(span)) = (batch.len() < BATCH, self.queue.try_recv()) {
+                batch.push(span);
+            }
+            if batch.is_empty() {
+                return;
+            }
+            self.export(&mut batch).await;
+        }
+    }
+
+    /// Waits for a span, and for others as long as one may wait.
+    async fn gather(&mut self, batch: &mut Vec<Span>) {
+        if batch.is_empty() && self.queue.recv_many(batch, BATCH).await == 0 {
+            // No one can hand in spans any more: the emulator was dropped.
+            return std::future::pending().await;
+        }
+        let end = Instant::now() + self.options.delay;
+        while batch.len() < BATCH {
+            let room = BATCH - batch.len();
+            if !matches!(
+                timeout_at(end, self.queue.recv_many(batch, room)).await,
+                Ok(1..)
+            ) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a batch, again where that may help, and counts what became of it.
+    async fn export(&mut self, batch: &mut Vec<Span>) {
+        let count = batch.len() as u64;
+        let body = protobuf::request(&self.options.resource, batch);
+        batch.clear();
+        match self.try_to_send(&body).await {
+            Ok(()) => {
+                self.counters.exported.fetch_add(count, Ordering::Relaxed);
+                if std::mem::take(&mut self.fails) {
+                    tracing::warn!(
+                        "the collector at {} takes spans again",
+                        self.options.endpoint
+                    );
+                }
+            }
+            Err(reason) => {
+                self.counters.dropped.fetch_add(count, Ordering::Relaxed);
+                if !std::mem::replace(&mut self.fails, true) {
+                    let endpoint = &self.options.endpoint;
+                    tracing::warn!("spans are dropped until {endpoint} takes them: {reason}");
+                }
+            }
+        }
+    }
+
+    /// While the collector fails each batch has one attempt, so that the queue goes on.
+    async fn try_to_send(&mut self, body: &[u8]) -> Result<(), String> {
+        let pauses = if self.fails { &[][..] } else { &PAUSES[..] };
+        let mut pauses = pauses.iter();
+        loop {
+            let posted = timeout(self.options.timeout, self.post(body)).await;
+            let (reason, may_help) = match posted {
+                Ok(Ok(200..=299)) => return Ok(()),
+                Ok(Ok(status)) => (
+                    format!("it answers {status}"),
+                    matches!(status, 429 | 502 | 503 | 504),
+                ),
+                Ok(Err(error)) => (error.to_string(), true),
+                Err(_) => ("it does not answer in time".to_owned(), true),
+            };
+            match pauses.next() {
+                Some(&pause) if may_help && !*self.stopping.borrow() => {
+                    let _ = timeout(pause, stopped(self.stopping.clone())).await;
+                }
+                _ => return Err(reason),
+            }
+        }
+    }
+
+    /// One request on a connection of its own; the status of its answer.
+    async fn post(&self, body: &[u8]) -> io::Result<u16> {
+        let endpoint = &self.options.endpoint;
+        let mut stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await?;
+        let head = format!("{}content-length: {}\r\n\r\n", self.head, body.len());
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body).await?;
+        let mut answer = Vec::with_capacity(ANSWER);
+        while !answer.contains(&b'\n') && answer.len() < ANSWER {
+            if stream.read_buf(&mut answer).await? == 0 {
+                break;
+            }
+        }
+        status(&answer).ok_or_else(|| io::Error::other("what answers speaks no HTTP"))
+    }
+}
+
+/// Resolves when the emulator stops.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // Where no one can say it any more, it has stopped.
+    let _ = stopping.wait_for(|stops| *stops).await;
+}
+
+fn head(options: &TraceOptions) -> String {
+    let endpoint = &options.endpoint;
+    let mut head = format!(
+        "POST {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/x-protobuf\r\nuser-agent: \
+         servicebus-emulator/{}\r\n",
+        endpoint.path,
+        endpoint.authority,
+        env!("CARGO_PKG_VERSION")
+    );
+    for (name, value) in &options.headers {
+        // They were read from text.
+        let value = value.to_str().unwrap_or_default();
+        head.extend([name.as_str(), ": ", value, "\r\n"]);
+    }
+    head
+}
+
+fn status(answer: &[u8]) -> Option<u16> {
+    let rest = answer.strip_prefix(b"HTTP/1.")?;
+    let digits = rest.get(2..5)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_read_of_http_alone() {
+        assert_eq!(status(b"HTTP/1.1 503 Service Unavailable\r\n"), Some(503));
+        assert_eq!(status(b"HTTP/1.0 200\n"), Some(200));
+        for wrong in [
+            &b""[..],
+            b"HTTP/1.1",
+            b"HTTP/1.1 2",
+            b"\0\0\x06\x04",
+            b"HTTP/1.1 abc",
+        ] {
+            assert_eq!(status(wrong), None);
+        }
+    }
+}
