@@ -7,10 +7,13 @@
 //!
 //! Where the rows are written is behind [`Disk`]: a file, or memory in tests.
 
+mod bodies;
 mod definition;
 #[cfg(feature = "durable")]
 mod file;
 mod load;
+#[cfg(feature = "durable")]
+mod shrink;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -26,6 +29,8 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::lock_order::{Ordered, Rank, take};
+pub(crate) use bodies::{Bodies, Missing, Snapshot};
+use bodies::{Fresh, FreshMessages};
 pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
 pub(crate) use file::open;
@@ -54,6 +59,14 @@ pub(crate) trait Disk: Send {
 
     /// How many messages' bytes there are, and the last number of any.
     fn bodies(&self) -> Result<(u64, u64), LoadError>;
+
+    /// What gives them out while it is written.
+    fn reader(&self) -> Box<dyn Bodies>;
+
+    /// Gives room back that nothing is in, as long as nothing else is to be done.
+    fn shrink(&mut self, _is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Which rows.
@@ -72,6 +85,8 @@ pub(crate) struct Batch {
     pub(crate) removed: Vec<Vec<u8>>,
     pub(crate) rows: Rows,
     pub(crate) bodies: BTreeMap<BodyId, Option<Bytes>>,
+    /// The messages that have these bytes in memory.
+    fresh: Vec<Fresh>,
 }
 
 /// How safe what a client was told is.
@@ -116,6 +131,9 @@ pub(crate) struct Store {
     /// How many of them are written, or why no more are.
     written: watch::Sender<Result<u64, WriteFailed>>,
     bodies: AtomicU64,
+    bodies_on_disk: Box<dyn Bodies>,
+    /// Locked by itself.
+    fresh: Mutex<FreshMessages>,
     writer: Mutex<Option<Writer>>,
     /// Which namespaces are kept and not served yet, by their names in lower case, and the last number that was given to one.
     numbers: Mutex<(BTreeMap<String, u32>, u32)>,
@@ -163,6 +181,8 @@ impl Store {
             said: AtomicU64::new(0),
             written: watch::Sender::new(Ok(0)),
             bodies: AtomicU64::new(last),
+            bodies_on_disk: disk.reader(),
+            fresh: Mutex::default(),
             writer: Mutex::new(None),
             numbers: Mutex::default(),
             place,
@@ -272,8 +292,20 @@ impl NamespaceStore {
                 let Pending { batch, counts, .. } = pending;
                 counts.follow(&mut changes, |change| match change {
                     BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
+                    // The removal waits here, because an operation is written as a whole.
+                    BodyChange::Stay(body) => drop(batch.bodies.remove(&body)),
                     BodyChange::Remove(body) => drop(batch.bodies.insert(body, None)),
                 });
+                let fresh = changes.gained.into_iter().filter_map(|gained| {
+                    Some(Fresh {
+                        namespace: self.number,
+                        entity: id,
+                        place: gained.place,
+                        body: gained.body,
+                        length: gained.bytes?.len() as u64,
+                    })
+                });
+                batch.fresh.extend(fresh);
                 batch.rows.insert(clock.0, Some(clock.1.into()));
                 if changes.deleted {
                     batch.remove(self.entity_key(id));

@@ -36,6 +36,7 @@ pub fn manage(
     if is_about_rules(&request) {
         return None;
     }
+    let mut shown = None;
     let performed = Management {
         request: &request,
         entity,
@@ -48,8 +49,11 @@ pub fn manage(
         browses: false,
         destination: None,
         transaction: None,
+        store: None,
+        shown: &mut shown,
     }
     .perform();
+    let performed = performed.and_then(|done| shown.map_or(Ok(done), ShownMessages::reply));
     Some(encoded(performed, &request))
 }
 

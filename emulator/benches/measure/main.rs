@@ -19,10 +19,12 @@ mod sender;
 
 mod admin;
 mod peeker;
+mod rabbitmq;
 mod raw;
 mod secured_echo;
 
 mod depth;
+mod durable;
 mod latency;
 mod memory;
 mod startup;
@@ -59,12 +61,13 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 19] = [
+const SECTIONS: [Section; 20] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
     ("startup", "Start and size", startup::measure),
     ("memory", "Memory", memory::measure),
+    ("durable", "A data directory, 1 KiB", durable::measure),
     (
         "depth",
         "A queue of 1,000,000 against one of 1,000",

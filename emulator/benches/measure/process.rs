@@ -24,7 +24,7 @@ const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 
 /// Locks that outlast every measurement, and nothing that expires by itself.
 const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [
-    {"Name": "bench", "Properties": {"LockDuration": "PT5M"}},
+    {"Name": "bench", "Properties": {"LockDuration": "PT5M", "MaxSizeInMegabytes": 81920}},
     {"Name": "sessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}
 ]}]}}"#;
 
@@ -62,7 +62,12 @@ struct Process(Child);
 impl Emulator {
     /// Starts one on free ports.
     pub(crate) fn start() -> io::Result<Self> {
-        Self::start_with(&["--host", "127.0.0.1", "--amqp-port", "0"])
+        Self::start_local(&[])
+    }
+
+    /// The same with these arguments.
+    pub(crate) fn start_local(arguments: &[&str]) -> io::Result<Self> {
+        Self::start_with(&[&["--host", "127.0.0.1", "--amqp-port", "0"], arguments].concat())
     }
 
     /// Starts one on a loopback address of its own and the port of AMQP, for the Rust SDK, which knows no other.

@@ -3,7 +3,8 @@
 //! An entity that is told to ([`crate::Entity::keep_changes`]) notes which messages, session states and ids of duplicate
 //! detection an operation touched; [`crate::Entity::take_changes`] makes rows of them, each the whole state of its subject, so
 //! that the last row of a subject is all there is to know about it. The bytes that were sent stand apart from the row of their
-//! message, under a number that goes along when the message moves or is copied: they are written once.
+//! message, under a number that goes along when the message moves or is copied: they are written once. Once they are written
+//! those of the body need not stay in memory ([`crate::Entity::leave_out_body`]); the row has what the broker itself reads.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -25,7 +26,7 @@ pub struct Changes {
     /// Rows as they are now, by their keys; none where the row is gone. Each key stands here once.
     pub rows: Vec<(RowKey, Option<Vec<u8>>)>,
     /// Bytes that one row more refers to.
-    pub gained: Vec<(BodyId, Bytes)>,
+    pub gained: Vec<Gained>,
     /// Bytes that one row less refers to.
     pub lost: Vec<BodyId>,
     /// Whether its description, or the rules of a topic, may be others.
@@ -35,6 +36,17 @@ pub struct Changes {
     /// Whether a client may be told something that is true only with these rows; false where all that changed is when the entity
     /// was last used.
     pub is_awaited: bool,
+}
+
+/// A row more that refers to the bytes of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gained {
+    /// Their number.
+    pub body: BodyId,
+    /// The bytes; none where they are not in memory, because they were written before.
+    pub bytes: Option<Bytes>,
+    /// Where the message stands.
+    pub place: (SubQueue, u64),
 }
 
 /// What a row of an entity is about.
@@ -111,6 +123,8 @@ pub struct BodyCounts(BTreeMap<BodyId, u32>);
 pub enum BodyChange {
     /// They are to be written.
     Write(BodyId, Bytes),
+    /// They are written, and stay, although they were to be removed with the same operation.
+    Stay(BodyId),
     /// No row refers to them any more.
     Remove(BodyId),
 }
@@ -138,11 +152,14 @@ impl BodyCounts {
 
     /// Counts what an operation changed; says in which order bytes are to be written and removed for that.
     pub fn follow(&mut self, changes: &mut Changes, mut change: impl FnMut(BodyChange)) {
-        for (body, bytes) in changes.gained.drain(..) {
-            let count = self.0.entry(body).or_default();
+        for Gained { body, bytes, .. } in &changes.gained {
+            let count = self.0.entry(*body).or_default();
             *count += 1;
             if *count == 1 {
-                change(BodyChange::Write(body, bytes));
+                change(match bytes {
+                    Some(bytes) => BodyChange::Write(*body, bytes.clone()),
+                    None => BodyChange::Stay(*body),
+                });
             }
         }
         for body in changes.lost.drain(..) {

@@ -29,7 +29,7 @@ mod store;
 mod time;
 mod timeline;
 
-pub use changes::{BodyChange, BodyCounts, BodyId, Changes, DamagedRow, RowKey};
+pub use changes::{BodyChange, BodyCounts, BodyId, Changes, DamagedRow, Gained, RowKey};
 pub use context::{Context, Effect, Effects};
 pub use description::{ClientAffinity, EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};

@@ -7,6 +7,7 @@ mod annotations;
 mod application;
 mod edit;
 mod encode;
+mod left_out;
 mod limits;
 mod properties;
 mod sections;
@@ -26,6 +27,7 @@ use crate::ids::IdSource;
 use crate::time::Timestamp;
 use edit::Overlay;
 pub(crate) use edit::Replaced;
+pub(crate) use left_out::Beginning;
 use sections::Sections;
 
 /// Largest payload that is copied when a message is accepted, the largest frame of a connection: a slice of a read block
@@ -36,6 +38,7 @@ const COPY_LIMIT: usize = 64 * 1024;
 /// One message as it was sent, with what the broker had to add to it.
 #[derive(Debug, Clone)]
 pub struct Message {
+    /// Without the body where that is [left out](Self::missing).
     payload: Bytes,
     sections: Sections,
     /// What stands in for parts of the payload.
@@ -111,7 +114,8 @@ impl Message {
         properties::group_id(self.properties())
     }
 
-    /// The sections that its sender's content is in, with the footer behind them.
+    /// The sections that its sender's content is in, with the footer behind them; nothing where they are
+    /// [missing](Self::missing).
     pub fn content(&self) -> Bytes {
         let (_, end) = self.sections.application_range();
         self.payload.slice(end..)

@@ -15,6 +15,7 @@ use servicebus_broker::{
 use super::account::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
+use crate::durable::Missing;
 use crate::namespace::SharedEntity;
 use crate::nodes::{Condition, ServiceError, SessionRequest};
 
@@ -209,10 +210,13 @@ impl ClientConnection {
             return false;
         };
         let credit = self.engine.credit(link) as usize;
-        let seen = match &browser.view {
+        let mut missing = Missing::default();
+        let mut seen = match &browser.view {
             View::Copies(from, _) if credit > 0 => {
                 namespace.operate(&browser.entity, &mut self.client.caller, |entity, cx| {
-                    entity.peek(cx, browser.kind, *from, LOOK, None)
+                    let seen = entity.peek(cx, browser.kind, *from, LOOK, None);
+                    missing = Missing::of(namespace.store(), seen.iter().map(|seen| &seen.message));
+                    seen
                 })
             }
             View::Copies(..) | View::Session { .. } | View::Ended { .. } => Vec::new(),
@@ -222,11 +226,12 @@ impl ClientConnection {
         let active = |(_, seen): &(usize, &Peeked)| {
             seen.broker_properties.state == ACTIVE && browser.selects(seen, ids)
         };
-        let active: Vec<_> = seen.iter().enumerate().filter(active).collect();
+        let active = seen.iter().enumerate().filter(active);
+        let active: Vec<usize> = active.map(|(at, _)| at).collect();
         // What there is no credit for is looked at again.
         let shown = &active[..active.len().min(credit)];
         let looked_at = match active.len() > credit {
-            true => shown.last().map_or(0, |(at, _)| at + 1),
+            true => shown.last().map_or(0, |at| at + 1),
             false => seen.len(),
         };
         if let (View::Copies(from, _), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
@@ -236,8 +241,11 @@ impl ClientConnection {
         let settled = browser.settled;
         let nothing_more = is_end && active.len() <= credit;
         let drained = nothing_more && std::mem::take(&mut browser.drain);
-        for (_, seen) in shown {
-            self.show(link, seen, ahead, settled);
+        let places = seen.iter_mut().enumerate();
+        let whole = places.filter(|(at, _)| shown.binary_search(at).is_ok());
+        missing.fill(whole.map(|(_, seen)| &mut seen.message));
+        for &at in shown {
+            self.show(link, &seen[at], ahead, settled);
         }
         if drained {
             self.engine.drained(link);

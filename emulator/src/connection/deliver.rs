@@ -6,6 +6,7 @@ use servicebus_broker::{Delivery, ReceiverId};
 use super::account::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
+use crate::durable::Missing;
 
 /// Messages taken under one lock.
 const TAKE: u32 = 64;
@@ -152,10 +153,13 @@ impl ClientConnection {
         let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
         let mut taken = std::mem::take(&mut self.outbound.taken);
+        let mut missing = Missing::default();
         let more = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
+            missing = namespace.missing_of(&taken);
             entity.reserved(kind, receiver_id) > 0
         });
+        missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         self.outbound.taken = taken;
         self.write_taken(link);
         more

@@ -16,8 +16,8 @@ use super::transact::in_transaction;
 use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{
-    Condition, Management, Reply, Request, ServiceError, change_refusal, enumerate_rules,
-    is_about_rules, is_batch_delete, no_namespace, rule_change, spelling,
+    Condition, Management, Reply, Request, ServiceError, ShownMessages, change_refusal,
+    enumerate_rules, is_about_rules, is_batch_delete, no_namespace, rule_change, spelling,
 };
 
 /// Replies that may wait for credit on one link, and their bytes.
@@ -140,6 +140,7 @@ impl ClientConnection {
             Some(id) => Some(self.transactions.find(id)?),
             None => None,
         };
+        let mut shown = None;
         let reply = namespace.try_operate(&entity, &mut self.client.caller, |entity, cx| {
             Management {
                 request,
@@ -153,6 +154,8 @@ impl ClientConnection {
                 browses,
                 destination: requests.destination.as_ref(),
                 transaction: open.as_mut().map(|open| &mut open.transaction),
+                store: namespace.store(),
+                shown: &mut shown,
             }
             .perform()
         });
@@ -165,6 +168,7 @@ impl ClientConnection {
                 broken.to_string(),
             ))
         });
+        let reply = reply.and_then(|done| shown.map_or(Ok(done), ShownMessages::reply));
         // It may have gone meanwhile, or by this very request.
         reply.map_err(|refusal| match entity.is_deleted() {
             true => ServiceError::not_found(host, path.as_str()),

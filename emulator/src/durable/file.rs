@@ -3,17 +3,22 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, StorageBackend,
+    Builder, Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, StorageBackend,
     TableDefinition, TableError,
 };
 use servicebus_broker::BodyId;
 
-use super::{Batch, Disk, EachRow, LoadError, Sync, Table};
+use super::shrink::{self, Waste};
+use super::{Batch, Bodies, Disk, EachRow, LoadError, Snapshot, Sync, Table};
 use crate::options::DataError;
 
+/// The rows of a directory as they are copied.
+const COPY: &str = "store.new";
 /// The rows of a directory.
 const FILE: &str = "store.redb";
 /// What says that a directory has a store, and of which version.
@@ -25,12 +30,28 @@ const VERSION: u32 = 1;
 /// Pages of the file that are kept in memory.
 const CACHE: usize = 32 << 20;
 
-type Own = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type Own = TableDefinition<'static, &'static [u8], &'static [u8]>;
+type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
-const ROWS: Own = TableDefinition::new("rows");
-const BODIES: Own = TableDefinition::new("bodies");
+pub(super) const ROWS: Own = TableDefinition::new("rows");
+pub(super) const BODIES: Own = TableDefinition::new("bodies");
 
-struct RowFile(Database);
+struct RowFile {
+    database: Arc<Database>,
+    /// The same, for those who read while it is written: who has it keeps no directory.
+    current: Arc<Mutex<Weak<Database>>>,
+    directory: PathBuf,
+    sync: Sync,
+    waste: Waste,
+}
+
+struct BodyReader(Arc<Mutex<Weak<Database>>>);
+
+/// What there was at one instant; nothing can be read of it when its database is closed.
+struct Seen {
+    transaction: ReadTransaction,
+    _database: Arc<Database>,
+}
 
 /// Opens the store of a directory, which is made if it is not there.
 pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathBuf), DataError> {
@@ -41,13 +62,7 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
     fs::create_dir_all(directory).map_err(cannot_use)?;
     let path = directory.join(FILE);
     let is_new = check_mark(directory, &path)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(cannot_use)?;
+    let file = open_file(&path).map_err(cannot_use)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(DataError::InUse(directory.to_owned())),
@@ -57,18 +72,27 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
         file: path.clone(),
         reason,
     };
-    let opened = Builder::new()
-        .set_cache_size(CACHE)
-        .set_check_integrity_on_open(!is_new)
-        .create_with_backend(Backend { file, sync });
-    let database = opened.map_err(|error| {
-        if let DatabaseError::Storage(redb::StorageError::Io(source)) = error {
+    shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
+    let length = file.metadata().map_err(cannot_use)?.len();
+    let opened = open_in(Backend { file, sync }, is_new);
+    let opened = opened.and_then(|database| {
+        let waste = Waste::of(&database, length)?;
+        Ok((database, waste))
+    });
+    let (database, waste) = opened.map_err(|error| {
+        if let redb::Error::Io(source) = error {
             return cannot_use(source);
         }
         damaged(error.to_string())
     })?;
-    let disk = RowFile(database);
-    disk.make_tables().map_err(damaged)?;
+    let database = Arc::new(database);
+    let disk = RowFile {
+        current: Arc::new(Mutex::new(Arc::downgrade(&database))),
+        database,
+        directory: directory.to_owned(),
+        sync,
+        waste,
+    };
     if is_new {
         write_mark(directory, sync).map_err(cannot_use)?;
     }
@@ -114,49 +138,99 @@ fn write_mark(directory: &Path, sync: Sync) -> io::Result<()> {
         file.sync_all()?;
     }
     fs::rename(&draft, directory.join(MARK))?;
-    #[cfg(unix)]
-    if sync == Sync::Always {
+    sync_directory(directory, sync)
+}
+
+/// Has what a directory contains outlive a loss of power.
+fn sync_directory(directory: &Path, sync: Sync) -> io::Result<()> {
+    if cfg!(unix) && sync == Sync::Always {
         File::open(directory)?.sync_all()?;
     }
     Ok(())
 }
 
-impl RowFile {
-    fn make_tables(&self) -> Result<(), String> {
-        let made = || {
-            let transaction = self.0.begin_write()?;
-            transaction.open_table(ROWS)?;
-            transaction.open_table(BODIES)?;
-            transaction.commit()?;
-            Ok::<_, redb::Error>(())
-        };
-        made().map_err(|error| error.to_string())
-    }
+fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+}
 
-    fn write_all(&self, batch: Batch) -> Result<(), redb::Error> {
-        let transaction = self.0.begin_write()?;
+/// The database in a file, which is made there where there is none; one that is not new is checked.
+fn open_in(backend: Backend, is_new: bool) -> Result<Database, redb::Error> {
+    let database = Builder::new()
+        .set_cache_size(CACHE)
+        .set_check_integrity_on_open(!is_new)
+        .create_with_backend(backend)?;
+    let transaction = database.begin_write()?;
+    transaction.open_table(ROWS)?;
+    transaction.open_table(BODIES)?;
+    transaction.commit()?;
+    Ok(database)
+}
+
+impl RowFile {
+    fn write_all(&mut self, batch: Batch) -> Result<(), redb::Error> {
+        let waste = &mut self.waste;
+        let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         for prefix in batch.removed {
             let end = end_of(&prefix);
-            rows.retain_in(&prefix[..]..&end[..], |_, _| false)?;
+            rows.retain_in(&prefix[..]..&end[..], |key, row| {
+                waste.add(key.len() + row.len());
+                false
+            })?;
         }
         for (key, row) in batch.rows {
-            match row {
-                Some(row) => drop(rows.insert(&key[..], &row[..])?),
-                None => drop(rows.remove(&key[..])?),
-            }
+            put(&mut rows, &key, row.as_deref(), waste)?;
         }
         drop(rows);
         let mut bodies = transaction.open_table(BODIES)?;
         for (body, bytes) in batch.bodies {
             let key = body.0.get().to_be_bytes();
-            match bytes {
-                Some(bytes) => drop(bodies.insert(&key[..], &bytes[..])?),
-                None => drop(bodies.remove(&key[..])?),
-            }
+            put(&mut bodies, &key, bytes.as_deref(), waste)?;
         }
         drop(bodies);
         transaction.commit()?;
+        Ok(())
+    }
+
+    /// Copies everything to a file that takes the place of this one; nothing where that was not wanted to its end.
+    fn replace(
+        &mut self,
+        copy: &Path,
+        length: u64,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<(), redb::Error> {
+        let file = open_file(copy)?;
+        // As long as it is a copy nothing depends on it.
+        let sync = Sync::Process;
+        let database = open_in(
+            Backend {
+                file: file.try_clone()?,
+                sync,
+            },
+            true,
+        )?;
+        if !shrink::copy(&self.database, &database, length / 4 * 3, is_wanted)? {
+            drop(database);
+            shrink::remove(copy)?;
+            return Ok(());
+        }
+        drop(database);
+        if self.sync == Sync::Always {
+            file.sync_all()?;
+        }
+        file.lock()?;
+        let sync = self.sync;
+        let database = Arc::new(open_in(Backend { file, sync }, true)?);
+        fs::rename(copy, self.directory.join(FILE))?;
+        // From now on a write to the old file would be lost.
+        *self.current.lock() = Arc::downgrade(&database);
+        self.database = database;
+        sync_directory(&self.directory, sync)?;
         Ok(())
     }
 
@@ -164,7 +238,7 @@ impl RowFile {
         &self,
         table: Own,
     ) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>, LoadError> {
-        let transaction = self.0.begin_read().map_err(told)?;
+        let transaction = self.database.begin_read().map_err(told)?;
         transaction
             .open_table(table)
             .map_err(|error: TableError| told(error))
@@ -207,6 +281,65 @@ impl Disk for RowFile {
             last.map_or(0, u64::from_be_bytes),
         ))
     }
+
+    fn reader(&self) -> Box<dyn Bodies> {
+        Box::new(BodyReader(Arc::clone(&self.current)))
+    }
+
+    fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        let length = fs::metadata(self.directory.join(FILE));
+        let length = length.map_err(|error| error.to_string())?.len();
+        if !self.waste.is_worth(length) {
+            return Ok(());
+        }
+        let copy = self.directory.join(COPY);
+        let replaced = self.replace(&copy, length, is_wanted);
+        if is_wanted() {
+            self.waste = Waste::none();
+        }
+        replaced.map_err(|error| {
+            // What is left of it goes at the next start.
+            let _ = shrink::remove(&copy);
+            error.to_string()
+        })
+    }
+}
+
+impl Bodies for BodyReader {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError> {
+        let database = self.0.lock().upgrade();
+        let database = database.ok_or_else(|| told("the data directory is closed"))?;
+        Ok(Box::new(Seen {
+            transaction: database.begin_read().map_err(told)?,
+            _database: database,
+        }))
+    }
+}
+
+impl Snapshot for Seen {
+    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
+        let key = body.0.get().to_be_bytes();
+        let found = self.transaction.open_table(BODIES).map_err(told)?;
+        let found = found.get(&key[..]).map_err(told)?;
+        Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
+    }
+}
+
+/// Writes a row or removes it, and counts what was there.
+fn put(
+    table: &mut Writable<'_>,
+    key: &[u8],
+    row: Option<&[u8]>,
+    waste: &mut Waste,
+) -> Result<(), redb::Error> {
+    let before = match row {
+        Some(row) => table.insert(key, row)?,
+        None => table.remove(key)?,
+    };
+    if let Some(before) = before {
+        waste.add(key.len() + before.value().len());
+    }
+    Ok(())
 }
 
 fn told(error: impl std::fmt::Display) -> LoadError {

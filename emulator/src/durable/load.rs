@@ -143,9 +143,11 @@ impl NamespaceStore {
                         let key = RowKey::decode(key)?;
                         let mut payload = Bytes::new();
                         if let RowKey::Message(..) = key {
-                            let body = Entity::body_of(row)?;
+                            let (body, is_needed) = Entity::body_of(row)?;
                             bodies.push(body);
-                            payload = disk.body(body)?.ok_or(DamagedRow)?;
+                            if is_needed {
+                                payload = disk.body(body)?.ok_or(DamagedRow)?;
+                            }
                         }
                         entity.restore(&key, row, payload)?;
                     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use servicebus_broker::{
     ClientAffinity, Context, Entity, EntityDescription, EntityKind, EntityPath, LockToken, Message,
-    Outcome, ReceiveMode, ReceiverId, SubQueue,
+    Outcome, PropertyChanges, ReceiveMode, ReceiverId, SequenceNumber, SubQueue,
 };
 
 use super::*;
@@ -89,6 +89,26 @@ impl Disk for Memory {
             u64::from_be_bytes(key[..].try_into().expect("8"))
         });
         Ok((kept.bodies.len() as u64, last))
+    }
+
+    fn reader(&self) -> Box<dyn Bodies> {
+        Box::new(Reader(Arc::clone(&self.kept)))
+    }
+}
+
+struct Reader(Arc<Mutex<Kept>>);
+
+struct KeptBodies(BTreeMap<Vec<u8>, Bytes>);
+
+impl Bodies for Reader {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError> {
+        Ok(Box::new(KeptBodies(self.0.lock().bodies.clone())))
+    }
+}
+
+impl Snapshot for KeptBodies {
+    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
+        Ok(self.0.get(&body.0.get().to_be_bytes()[..]).cloned())
     }
 }
 
@@ -290,4 +310,50 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
     );
     let own = process.at(durable, |entity, _| entity.description().client.clone());
     assert_eq!(own.as_deref(), Some(&client(true)));
+}
+
+/// Bodies that are not in memory go with their messages wherever these go, and come out as they were sent.
+#[tokio::test]
+async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
+    let kept = Arc::<Mutex<Kept>>::default();
+    let process = Process::start(&kept);
+    let body = [&[0x00, 0x53, 0x75, 0xb0, 0, 0, 4, 0][..], &[7; 1024]].concat();
+    let message = Message::parse(body.clone().into(), &mut Ids::new(Some(1), 1));
+    let sent = message.expect("it is legal");
+    let content = sent.content();
+    let sent = process.at("a", |entity, cx| entity.send(cx, sent));
+    sent.expect("there is room");
+    process.written().await;
+    drop(process);
+    let process = Process::start(&kept);
+    let here = |process: &Process| {
+        let entity = process.namespace.entity(&path("b")).expect("it is there");
+        let look = |entity: &Entity| {
+            let seen = entity.snapshot(SubQueue::Active, SequenceNumber(1));
+            seen.map(|(_, message)| message.clone()).collect()
+        };
+        process
+            .namespace
+            .read_messages(&entity, look, |message| message)
+    };
+    let (mut seen, missing) = here(&process);
+    assert!(seen[0].missing().is_some(), "memory does not have it");
+    // What the snapshot shows stays, whatever becomes of the message.
+    let token = process.lock("b");
+    let dead = Outcome::DeadLetter {
+        reason: None,
+        description: None,
+        changes: PropertyChanges::new(),
+    };
+    let settle = |token, outcome| {
+        let done = process.at("b", |entity, cx| {
+            entity.settle(cx, SubQueue::Active, token, outcome)
+        });
+        done.expect("the lock is held");
+    };
+    settle(token, dead);
+    process.written().await;
+    assert_eq!(kept.lock().bodies.len(), 1, "it moved and was written once");
+    missing.fill(&mut seen);
+    assert_eq!(seen[0].content(), content);
 }

@@ -13,6 +13,9 @@ use crate::failures::{Failure, Failures, told};
 /// How long rows may wait for which no client does: when an entity was last used, and what its namespace's clock shows.
 const LEISURE: Duration = Duration::from_secs(1);
 
+/// For how many times that long there is nothing to write before the disk is made smaller.
+const REST: u32 = 5;
+
 /// What writes, before it does and while it does.
 pub(super) enum Writer {
     Waiting(Box<dyn Disk>),
@@ -58,6 +61,17 @@ impl Store {
         Ok(())
     }
 
+    /// Has the disk give room back until something is to be written that is waited for.
+    fn shrink(&self, disk: &mut dyn Disk) {
+        let is_wanted = || {
+            let pending = self.pending.lock();
+            !pending.is_awaited && !pending.is_closing
+        };
+        if let Err(reason) = disk.shrink(&is_wanted) {
+            tracing::warn!(file = %self.place.display(), reason, "the data's file cannot be made smaller");
+        }
+    }
+
     /// What is to be written next, with how many changes it makes that clients may wait for; none when the store has closed.
     fn next_batch(&self) -> Option<(Batch, u64)> {
         let mut pending = self.pending.lock();
@@ -80,13 +94,20 @@ impl Store {
 }
 
 fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
+    let mut at_leisure = 0;
     while let Some(store) = store.upgrade() {
-        let Some((batch, said)) = store.next_batch() else {
+        let Some((mut batch, said)) = store.next_batch() else {
             return;
         };
         if batch.is_empty() {
+            at_leisure += 1;
+            if at_leisure == REST {
+                store.shrink(disk.as_mut());
+            }
             continue;
         }
+        at_leisure = 0;
+        let fresh = mem::take(&mut batch.fresh);
         // The file may be other than it was written, and then a panic is what tells.
         let done = catch_unwind(AssertUnwindSafe(|| disk.write(batch)));
         let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
@@ -101,5 +122,6 @@ fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
             return;
         }
         store.written.send_modify(|written| *written = Ok(said));
+        store.leave_out(fresh);
     }
 }

@@ -133,11 +133,17 @@ impl Looking {
         let mut messages: Vec<Message> = Vec::new();
         let mut from = SequenceNumber(0);
         loop {
-            let page: Vec<_> = self.namespace.read(&entity, |entity| {
-                let snapshot = entity.snapshot(kind, from).take(LOOK);
-                let copied = snapshot.map(|(properties, message)| (properties, message.clone()));
-                copied.collect()
-            });
+            let (mut page, missing) = self.namespace.read_messages(
+                &entity,
+                |entity| {
+                    let snapshot = entity.snapshot(kind, from).take(LOOK);
+                    let copied =
+                        snapshot.map(|(properties, message)| (properties, message.clone()));
+                    copied.collect()
+                },
+                |(_, message)| message,
+            );
+            missing.fill(page.iter_mut().map(|(_, message)| message));
             let Some((last, _)) = page.last() else {
                 return Ok(messages);
             };

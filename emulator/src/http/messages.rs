@@ -85,9 +85,10 @@ pub(crate) async fn list(
         ..Messages::default()
     };
     if place.skip(&namespace, &entity, kind, which.skip) {
-        let (found, next) = search::scan(&namespace, &entity, kind, place, &criteria, limit).await;
-        let found = found.iter().map(|found| summary(&namespace, found));
-        answer.messages = found.collect();
+        let summary = |found: &_| summary(&namespace, found);
+        let (found, next) =
+            search::scan(&namespace, &entity, kind, place, &criteria, limit, &summary).await;
+        answer.messages = found;
         answer.next = next.map(|next| next.0);
     }
     Ok(Json(answer))
@@ -151,8 +152,13 @@ fn one(
     kind: SubQueue,
     number: SequenceNumber,
 ) -> Result<InspectedMessage, ApiError> {
-    let found = namespace.read(entity, |entity| entity.inspect_one(kind, number));
-    found.ok_or_else(|| {
+    let (mut found, missing) = namespace.read_messages(
+        entity,
+        |entity| entity.inspect_one(kind, number).into_iter().collect(),
+        |found| &found.message,
+    );
+    missing.fill(found.iter_mut().map(|found| &mut found.message));
+    found.pop().ok_or_else(|| {
         let message = format!(
             "there is no message {number} in '{}'",
             entity.store_path(kind)

@@ -6,11 +6,14 @@
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Entities as _, Entity, EntityDescription, EntityKind, EntityPath, RuleChange,
+    BodyId, Delivery, Entities as _, Entity, EntityDescription, EntityId, EntityKind, EntityPath,
+    Message, RuleChange, SubQueue,
 };
 
 use super::{Namespace, SharedEntity};
-use crate::durable::{Definition, KeptClock, LoadError, LoadedEntity, Unit};
+use crate::durable::{
+    Definition, KeptClock, LoadError, LoadedEntity, Missing, NamespaceStore, Unit,
+};
 use crate::options::DataError;
 
 impl Namespace {
@@ -27,6 +30,53 @@ impl Namespace {
         let definition =
             |entity: &Entity| shared.metadata(|metadata| Definition::row(entity, metadata));
         store.keep(entity, || self.clock.kept(), definition);
+    }
+
+    /// Where bodies are that are not in memory.
+    pub(crate) fn store(&self) -> Option<&NamespaceStore> {
+        self.store.as_ref()
+    }
+
+    /// What fills these, which the present operation has taken.
+    pub(crate) fn missing_of(&self, taken: &[Delivery]) -> Missing {
+        Missing::of(self.store(), taken.iter().map(|delivery| &delivery.message))
+    }
+
+    /// Looks at messages of an entity; they are whole when what is returned has filled them.
+    pub(crate) fn read_messages<T>(
+        &self,
+        entity: &SharedEntity,
+        read: impl FnOnce(&Entity) -> Vec<T>,
+        message: impl Fn(&T) -> &Message,
+    ) -> (Vec<T>, Missing) {
+        let _unit = self.begin_unit();
+        self.read(entity, |entity| {
+            let messages = read(entity);
+            let missing = Missing::of(self.store(), messages.iter().map(message));
+            (messages, missing)
+        })
+    }
+
+    /// A copy of a message that the present operation sees, with its body: for who may wait for the disk while the entity is locked.
+    pub(crate) fn whole(&self, seen: &Message) -> Message {
+        let mut message = seen.clone();
+        Missing::of(self.store(), [seen]).fill([&mut message]);
+        message
+    }
+
+    /// Leaves bytes of messages of an entity to where they are kept.
+    pub(crate) fn leave_out(
+        &self,
+        entity: EntityId,
+        bodies: impl IntoIterator<Item = ((SubQueue, u64), BodyId)>,
+    ) {
+        let found = self.entity_name(entity).and_then(|path| self.entity(&path));
+        if let Some(found) = found.filter(|found| found.id == entity) {
+            let mut locked = found.lock();
+            for (place, body) in bodies {
+                locked.leave_out_body(place, body);
+            }
+        }
     }
 
     /// Takes down what is shown of an entity as it was given, and its keys.

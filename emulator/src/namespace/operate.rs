@@ -156,7 +156,7 @@ impl Namespace {
     ) -> Option<Timestamp> {
         self.keep(shared, entity);
         if !caller.events.is_empty() {
-            self.recorded_messages.keep(entity, &caller.events);
+            self.recorded_messages.keep(entity, &caller.events, self);
             self.followed_messages
                 .note(entity, &caller.events, &self.clock);
             self.timeline().absorb(&mut caller.events);
@@ -228,7 +228,7 @@ impl Namespace {
             let result = work(&mut entities, &mut cx);
             for (shared, entity) in shared.iter().zip(&mut locked) {
                 self.keep(shared, entity);
-                self.recorded_messages.keep(entity, &caller.events);
+                self.recorded_messages.keep(entity, &caller.events, self);
                 self.followed_messages
                     .note(entity, &caller.events, &self.clock);
             }

@@ -11,6 +11,7 @@ use servicebus_broker::{
     BrokerProperties, Entity, EntityId, Event, EventKind, Events, Message, SequenceNumber, SubQueue,
 };
 
+use super::Namespace;
 use crate::lock_order::{Ordered, Rank, take};
 
 /// Bytes of messages that a namespace keeps.
@@ -45,7 +46,7 @@ impl RecordedMessages {
     }
 
     /// Keeps the messages that came in by these events; to be called while no receiver can have taken them.
-    pub(super) fn keep(&self, entity: &Entity, events: &Events) {
+    pub(super) fn keep(&self, entity: &Entity, events: &Events, namespace: &Namespace) {
         let Some(mut kept) = self.kept() else {
             return;
         };
@@ -61,7 +62,7 @@ impl RecordedMessages {
                 here.filter(|(broker_properties, _)| broker_properties.sequence_number == number);
             if let Some((broker_properties, message)) = own {
                 let place = (event.entity, event.store, Some(number));
-                kept.insert(place, (broker_properties, message.clone()));
+                kept.insert(place, (broker_properties, namespace.whole(message)));
             }
         }
     }

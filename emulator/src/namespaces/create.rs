@@ -157,6 +157,9 @@ impl Creation<'_> {
         };
         made.followed_messages = self.namespaces.traces.of_namespace(made.name());
         let namespace = Arc::new(made);
+        if let Some(store) = namespace.store() {
+            store.serve(&namespace);
+        }
         let mut timers = JoinSet::new();
         let task = timers::run(Arc::clone(&namespace));
         timers.spawn(watched("the timers' task", &failures, task));

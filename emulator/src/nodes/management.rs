@@ -13,14 +13,17 @@ use servicebus_broker::{
 
 use super::condition::{Condition, ServiceError};
 use super::request::{Reply, Request};
+use crate::durable::NamespaceStore;
 
 mod messages;
 mod rules;
 mod sessions;
+mod shown;
 
 pub(crate) use rules::{
     change_refusal, enumerate_rules, is_about_rules, is_batch_delete, rule_change,
 };
+pub(crate) use shown::ShownMessages;
 
 /// One request as the operations see it.
 pub(crate) struct Management<'a, 'b> {
@@ -42,6 +45,10 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) destination: Option<&'a EntityPath>,
     /// The transaction that the request is part of.
     pub(crate) transaction: Option<&'a mut Transaction>,
+    /// Where bodies are that are not in memory.
+    pub(crate) store: Option<&'a NamespaceStore>,
+    /// Messages that are to be [the reply](ShownMessages::reply) in place of what the operation returns.
+    pub(crate) shown: &'a mut Option<ShownMessages>,
 }
 
 impl Management<'_, '_> {

@@ -25,6 +25,7 @@ use super::LockedMessage;
 use super::context::Rejection;
 use super::context::{Place, RequestContext};
 use super::decoded::DecodedMessage;
+use crate::durable::Missing;
 use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
 use crate::service_http;
 use crate::service_http::XML;
@@ -163,10 +164,12 @@ impl<'a> Consumer<'a> {
             entity,
             kind,
         } = self.place;
-        let mut taken = Vec::new();
+        let (mut taken, mut missing) = (Vec::new(), Missing::default());
         namespace.operate(entity, &mut self.context.caller, |entity, cx| {
             entity.acquire(cx, *kind, self.id, 1, usize::MAX, &mut taken);
+            missing = namespace.missing_of(&taken);
         });
+        missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         let (caller, wake_handle) = (&mut self.context.caller, &self.context.wake_handle);
         wake_handle.answer(&mut caller.woken, &mut caller.lost);
         caller.woken.clear();

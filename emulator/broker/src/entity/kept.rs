@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::changes::{BodyId, Changes, DamagedRow, Fields, RowKey};
+use crate::changes::{BodyId, Changes, DamagedRow, Fields, Gained, RowKey};
 use crate::context::Context;
 use crate::entity::{AutoDelete, Entity, Role};
 use crate::filter::Rule;
@@ -144,9 +144,11 @@ impl Entity {
             if touch == Touch::Added
                 && let Some(body) = entry.message().body_id()
             {
-                changes
-                    .gained
-                    .push((body, entry.message().payload().clone()));
+                changes.gained.push(Gained {
+                    body,
+                    bytes: entry.message().payload().cloned(),
+                    place: (kind, offset.0),
+                });
             }
             changes.rows.push((key, Some(store.row(offset, entry))));
         }
@@ -186,12 +188,12 @@ impl Entity {
 
 /// An entity is made anew by its description, then of its rows in any order, and then [recovers](Entity::recover).
 impl Entity {
-    /// The bytes that the row of a message refers to.
-    pub fn body_of(row: &[u8]) -> Result<BodyId, DamagedRow> {
+    /// The bytes that the row of a message refers to, and whether they are needed to restore it.
+    pub fn body_of(row: &[u8]) -> Result<(BodyId, bool), DamagedRow> {
         body_of(row)
     }
 
-    /// Holds again what a row tells of; `payload` is what the row of a message refers to, and empty for any other.
+    /// Holds again what a row tells of; `payload` is what the row of a message refers to where that is needed, and else empty.
     pub fn restore(&mut self, key: &RowKey, row: &[u8], payload: Bytes) -> Result<(), DamagedRow> {
         match key {
             RowKey::Counters => self.restore_counters(Counters::decode(row)?),
@@ -213,6 +215,12 @@ impl Entity {
             }
         }
         Ok(())
+    }
+
+    /// Leaves the bytes of a message's body to where they are kept under this number, if the message is still at this place of
+    /// a store; from then on it has to be [filled](crate::Message::fill) before it is encoded.
+    pub fn leave_out_body(&mut self, (kind, offset): (SubQueue, u64), body: BodyId) {
+        self.store_mut(kind).leave_out_body(Offset(offset), body);
     }
 
     /// The rules of the subscriptions of a topic, as they were kept.

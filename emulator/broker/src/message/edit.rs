@@ -7,7 +7,6 @@ use std::num::NonZeroU64;
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 
-use super::sections::Sections;
 use super::{Message, annotations, application, properties};
 use crate::changes::BodyId;
 use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
@@ -39,6 +38,8 @@ pub(crate) struct Overlay {
     pub(crate) dead_letter_source: Option<Box<str>>,
     /// Under which number the payload is kept, where it is: here, because only then there is one.
     pub(crate) body: Option<BodyId>,
+    /// How many bytes at the end of the payload are kept and not in memory.
+    pub(crate) left_out: u32,
 }
 
 /// What stands in for parts of a message, as a row tells it.
@@ -70,11 +71,12 @@ impl Overlay {
         }
     }
 
-    /// Its size in bytes.
+    /// Its size in bytes, with what is left out.
     pub(crate) fn size(&self) -> usize {
         let sections = [&self.annotations, &self.properties, &self.application];
         let sections: usize = sections.into_iter().flatten().map(Bytes::len).sum();
-        sections + self.dead_letter_source.as_deref().map_or(0, str::len)
+        let source = self.dead_letter_source.as_deref().map_or(0, str::len);
+        sections + source + self.left_out as usize
     }
 }
 
@@ -102,36 +104,25 @@ impl Message {
         self.overlay.get_or_insert_default().body = Some(body);
     }
 
-    /// The bytes that are kept under that number.
-    pub(crate) fn payload(&self) -> &Bytes {
-        &self.payload
-    }
-
-    /// A message as it was kept; none where that is no message.
-    pub(crate) fn restore(
-        payload: Bytes,
+    /// Goes on as it was kept, under this number; none where it cannot have been.
+    pub(crate) fn restore_rest(
+        &mut self,
         body: BodyId,
         time_to_live: Option<NonZeroU64>,
         replaced: Option<Replaced<'_>>,
-    ) -> Option<Self> {
-        let scanned = Sections::scan(&payload).ok()?;
+    ) -> Option<()> {
         let replaced = replaced.unwrap_or_default();
         let source = replaced.dead_letter_source.map(str::from_utf8);
         let own = |section: Option<&[u8]>| section.map(Bytes::copy_from_slice);
-        let overlay = Overlay {
-            properties: own(replaced.properties),
-            annotations: own(replaced.annotations),
-            application: own(replaced.application),
-            dead_letter_source: source.transpose().ok()?.map(Box::from),
-            body: Some(body),
-        };
-        (!scanned.is_other_form).then(|| Self {
-            payload,
-            sections: scanned.sections,
-            overlay: Some(Box::new(overlay)),
-            time_to_live,
-            was_scheduled: false,
-        })
+        let overlay = self.overlay.get_or_insert_default();
+        overlay.properties = own(replaced.properties);
+        overlay.annotations = own(replaced.annotations);
+        overlay.application = own(replaced.application);
+        overlay.dead_letter_source = source.transpose().ok()?.map(Box::from);
+        overlay.body = Some(body);
+        self.time_to_live = time_to_live;
+        self.leave_out();
+        Some(())
     }
 
     /// The properties as filters see them; `system` is what the broker knows beside the message.

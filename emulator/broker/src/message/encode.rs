@@ -36,8 +36,20 @@ impl Message {
     /// Appends everything up to the first byte that goes out as it was sent, and returns the rest, shared.
     ///
     /// `ahead` is how far the namespace's clock runs ahead of the client's, in milliseconds: instants are
-    /// written in the client's time (decision D20).
+    /// written in the client's time (decision D20). A message of which a part is [missing](Self::missing) is none.
     pub fn encode(
+        &self,
+        broker_properties: &BrokerProperties,
+        ahead: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<Bytes, DecodeError> {
+        match self.missing() {
+            None => self.encode_beginning(broker_properties, ahead, out),
+            Some(_) => Err(DecodeError::Truncated),
+        }
+    }
+
+    fn encode_beginning(
         &self,
         broker_properties: &BrokerProperties,
         ahead: i64,
@@ -103,7 +115,7 @@ impl Message {
         ahead: i64,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
-        let tail = self.encode(broker_properties, ahead, out)?;
+        let tail = self.encode_beginning(broker_properties, ahead, out)?;
         let (_, body) = self.sections.application_range();
         let left_out = self.payload.len() - body;
         out.extend_from_slice(&tail[..tail.len() - left_out]);

@@ -98,6 +98,35 @@ impl Sections {
         })
     }
 
+    /// The ends, in the order in which the sections stand.
+    pub(crate) fn ends(&self) -> [u32; 5] {
+        [
+            self.header,
+            self.delivery_annotations,
+            self.message_annotations,
+            self.properties,
+            self.application,
+        ]
+    }
+
+    /// Sections that end so; none where they would end before they begin.
+    pub(crate) fn of_ends(ends: [u32; 5]) -> Option<Self> {
+        let [
+            header,
+            delivery_annotations,
+            message_annotations,
+            properties,
+            application,
+        ] = ends;
+        ends.is_sorted().then_some(Self {
+            header,
+            delivery_annotations,
+            message_annotations,
+            properties,
+            application,
+        })
+    }
+
     pub(crate) fn header<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[..self.header as usize]
     }

@@ -4,6 +4,7 @@ mod accepted;
 mod batches;
 mod changed;
 mod delivered;
+mod left_out;
 mod limits;
 mod random;
 mod refused;

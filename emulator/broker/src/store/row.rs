@@ -11,7 +11,7 @@ use super::sessions::Slot;
 use super::{Entry, Lock, MessageStore, State};
 use crate::changes::{BodyId, DamagedRow, Fields, put_text};
 use crate::ids::{EntityPath, LockNonce, Offset, ReceiverId, SequenceNumber};
-use crate::message::{Message, Replaced};
+use crate::message::{Beginning, Message, Replaced};
 use crate::time::{Deadline, Timestamp};
 
 const READY: u8 = 0;
@@ -26,6 +26,7 @@ const WAS_SCHEDULED: u8 = 4;
 const HAS_DESTINATION: u8 = 8;
 const HAS_SESSION: u8 = 16;
 const REPLACES: u8 = 32;
+const HAS_BEGINNING: u8 = 64;
 
 /// What a row of a message begins with.
 const FIXED: usize = 64;
@@ -36,7 +37,7 @@ impl MessageStore {
         let message = &entry.message;
         let destination = self.forwards.destination(offset);
         let session = self.sessions.as_ref().and_then(|all| all.of(offset));
-        let replaced = message.replaced();
+        let (replaced, beginning) = (message.replaced(), message.beginning());
         let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
         let mut out = Vec::with_capacity(FIXED);
         out.push(match entry.state {
@@ -52,7 +53,8 @@ impl MessageStore {
                 | flag(message.was_scheduled(), WAS_SCHEDULED)
                 | flag(destination.is_some(), HAS_DESTINATION)
                 | flag(session.is_some(), HAS_SESSION)
-                | flag(replaced.is_some(), REPLACES),
+                | flag(replaced.is_some(), REPLACES)
+                | flag(beginning.is_some(), HAS_BEGINNING),
         );
         out.extend([entry.hops, entry.partition]);
         out.extend(entry.delivery_count.to_be_bytes());
@@ -79,10 +81,17 @@ impl MessageStore {
                 put_text(&mut out, part.unwrap_or_default());
             }
         }
+        if let Some(beginning) = beginning {
+            for number in beginning.sections.into_iter().chain([beginning.length]) {
+                out.extend(number.to_be_bytes());
+            }
+            put_text(&mut out, beginning.bytes);
+        }
         out
     }
 
-    /// Holds again what a row tells of, with the bytes that it refers to; what was locked is, by no receiver.
+    /// Holds again what a row tells of, with the bytes that it refers to where it [needs](body_of) them; what was locked is, by
+    /// no receiver.
     pub(crate) fn restore(
         &mut self,
         offset: Offset,
@@ -178,9 +187,15 @@ impl<'a> Restored<'a> {
             0 => None,
             _ => Some(replaced(&mut fields)?),
         };
+        let restored = match flags & HAS_BEGINNING {
+            0 => Message::restore_whole(payload),
+            _ => Message::restore_beginning(&beginning(&mut fields)?),
+        };
         fields.end()?;
-        let message = Message::restore(payload, BodyId(body), time_to_live, replaced);
-        let mut message = message.ok_or(DamagedRow)?;
+        let mut message = restored.ok_or(DamagedRow)?;
+        message
+            .restore_rest(BodyId(body), time_to_live, replaced)
+            .ok_or(DamagedRow)?;
         if flags & WAS_SCHEDULED != 0 {
             message.set_was_scheduled();
         }
@@ -212,11 +227,24 @@ impl<'a> Restored<'a> {
     }
 }
 
-/// The number of the bytes that a row refers to.
-pub(crate) fn body_of(row: &[u8]) -> Result<BodyId, DamagedRow> {
+/// The number of the bytes that a row refers to, and whether it is restored with them.
+pub(crate) fn body_of(row: &[u8]) -> Result<(BodyId, bool), DamagedRow> {
     let mut fields = Fields(row);
-    fields.bytes(8)?;
-    NonZeroU64::new(fields.u64()?).map(BodyId).ok_or(DamagedRow)
+    let needs_bytes = fields.bytes(8)?[1] & HAS_BEGINNING == 0;
+    let body = NonZeroU64::new(fields.u64()?).ok_or(DamagedRow)?;
+    Ok((BodyId(body), needs_bytes))
+}
+
+fn beginning<'a>(fields: &mut Fields<'a>) -> Result<Beginning<'a>, DamagedRow> {
+    let mut sections = [0; 5];
+    for end in &mut sections {
+        *end = fields.u32()?;
+    }
+    Ok(Beginning {
+        sections,
+        length: fields.u32()?,
+        bytes: fields.part()?,
+    })
 }
 
 fn replaced<'a>(fields: &mut Fields<'a>) -> Result<Replaced<'a>, DamagedRow> {

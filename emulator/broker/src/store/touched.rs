@@ -45,6 +45,15 @@ impl MessageStore {
         }
     }
 
+    /// Leaves the bytes of a body to where they are kept.
+    pub(crate) fn leave_out_body(&mut self, offset: Offset, body: BodyId) {
+        if let Some(entry) = self.entries.get_mut(offset)
+            && entry.message.body_id() == Some(body)
+        {
+            entry.message.leave_out();
+        }
+    }
+
     /// Goes on at least at this place.
     pub(crate) fn restore_next(&mut self, next: Offset) {
         self.next = self.next.max(next);

@@ -274,6 +274,7 @@ impl World {
         {
             self.tokens.push(*token);
             let begin = self.wire.len();
+            let message = &self.kept.whole(message);
             let encoded = message
                 .encode(broker_properties, 0, &mut self.wire)
                 .unwrap();

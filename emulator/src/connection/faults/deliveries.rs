@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::LinkId;
-use servicebus_broker::{Context, Delivery, Entity, LockToken, ReceiveMode, SessionName, SubQueue};
+use servicebus_broker::{
+    Context, Delivery, DeliveryView, Entity, LockToken, ReceiveMode, SessionName, SubQueue,
+};
 
 use super::later::PutOff;
 use super::sight::entity_state;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
+use crate::durable::Missing;
 use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits};
 use crate::namespace::SharedEntity;
 
@@ -36,6 +39,7 @@ impl ClientConnection {
         // A fault was applied already to one that was delayed.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
+        let mut missing = Missing::default();
         let (find_match, more) =
             namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
                 let state = entity_state(locked, kind);
@@ -50,7 +54,10 @@ impl ClientConnection {
                         then: put_off.fault,
                     },
                     None => namespace.sight(&MatchContext {
-                        messages: vec![Traits::of_delivery(view)],
+                        messages: vec![Traits::of_delivery(DeliveryView {
+                            message: &namespace.whole(view.message),
+                            ..view
+                        })],
                         is_locked,
                         can_come_twice: is_locked,
                         has_other_receiver,
@@ -66,9 +73,11 @@ impl ClientConnection {
                     locked.give_to_another(cx, kind, receiver_id);
                 } else if !all.any(|fault| fault.effect.prevents()) {
                     locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
+                    missing = namespace.missing_of(&taken);
                 }
                 (find_match, locked.reserved(kind, receiver_id) > 0)
             });
+        missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         let delivery = taken.first().map(|Delivery { token, message, .. }| {
             let session = message.session_id();
             let session = session.and_then(|session| SessionName::new(&session));

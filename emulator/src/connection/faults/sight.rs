@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{AttachRequest, Event, LinkId, Outcome, Settlement, Transfer};
-use servicebus_broker::{Entity, LockToken, Message, SessionName, SubQueue};
+use servicebus_broker::{DeliveryView, Entity, LockToken, Message, SessionName, SubQueue};
 use servicebus_control_api::EntityState;
 
 use super::later::{Seen, link_of};
@@ -262,12 +262,26 @@ impl ClientConnection {
         let Some(namespace) = namespace.filter(|namespace| namespace.faults.look_inside()) else {
             return Vec::new();
         };
-        namespace.read(entity, |entity| {
-            let locked = tokens
-                .iter()
-                .filter_map(|&token| entity.locked_delivery(kind, token));
-            locked.map(Traits::of_delivery).collect()
-        })
+        let (mut locked, missing) = namespace.read_messages(
+            entity,
+            |entity| {
+                let locked = tokens.iter();
+                let locked = locked.filter_map(|&token| entity.locked_delivery(kind, token));
+                locked
+                    .map(|view| (view.number, view.delivery, view.message.clone()))
+                    .collect()
+            },
+            |(.., message)| message,
+        );
+        missing.fill(locked.iter_mut().map(|(.., message)| message));
+        let views = locked
+            .iter()
+            .map(|&(number, delivery, ref message)| DeliveryView {
+                number,
+                delivery,
+                message,
+            });
+        views.map(Traits::of_delivery).collect()
     }
 
     /// Links to `$cbs` and the coordinator are not counted: who writes a test does not think of them.

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_broker::{
-    Act, Entity, Held, Message, ResubmitError, SendError, SequenceNumber, SubQueue,
-    resubmit as resubmit_held,
+    Act, Entity, Held, InspectedMessage, Message, ResubmitError, SendError, SequenceNumber,
+    SubQueue, resubmit as resubmit_held,
 };
 use servicebus_control_api::{
     ActOnMessages, ActedOn, AmqpMessage, FailedMessage, Resubmit, SentMessages,
@@ -16,6 +16,7 @@ use servicebus_control_api::{
 use tokio::task::yield_now;
 
 use super::amqp::{self, NotAMessage};
+use super::one;
 use super::search::{self, Criteria, Place};
 use crate::http::Control;
 use crate::http::counts::{OfEntity, find};
@@ -158,8 +159,8 @@ impl Change {
         to: &Arc<SharedEntity>,
         ids: &mut Ids,
     ) -> Result<(), String> {
-        let found = namespace.read(source, |entity| entity.inspect_one(kind, number));
-        let found = found.ok_or_else(|| format!("there is no message {number}"))?;
+        let found = one(namespace, source, kind, number);
+        let found = found.map_err(|_| format!("there is no message {number}"))?;
         let message = self.changed(&found.message, ids)?;
         let check_size = |entity: &Entity| match entity.max_message_size() {
             most if message.size() > most => Err(format!(
@@ -244,11 +245,10 @@ async fn chosen(
         from: SequenceNumber(0),
         newest_first: false,
     };
-    let (found, next) = search::scan(namespace, entity, kind, place, &criteria, LIMIT).await;
-    let numbers = found
-        .iter()
-        .map(|found| found.broker_properties.sequence_number);
-    Ok((numbers.collect(), next.is_some()))
+    let number = |found: &InspectedMessage| found.broker_properties.sequence_number;
+    let (numbers, next) =
+        search::scan(namespace, entity, kind, place, &criteria, LIMIT, &number).await;
+    Ok((numbers, next.is_some()))
 }
 
 /// Where messages can be put: no dead-letter queue.

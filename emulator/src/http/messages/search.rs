@@ -122,15 +122,16 @@ impl Place {
     }
 }
 
-/// Up to `limit` messages, and where to go on if there may be more.
-pub(crate) async fn scan(
+/// What is `wanted` of up to `limit` messages, and where to go on if there may be more.
+pub(crate) async fn scan<T>(
     namespace: &Namespace,
     entity: &SharedEntity,
     kind: SubQueue,
     mut place: Place,
     criteria: &Criteria,
     limit: usize,
-) -> (Vec<InspectedMessage>, Option<SequenceNumber>) {
+    wanted: &impl Fn(&InspectedMessage) -> T,
+) -> (Vec<T>, Option<SequenceNumber>) {
     let mut found = Vec::new();
     let mut ids = Ids::new(Some(0), 0);
     let chunk = match criteria.takes_all() {
@@ -140,24 +141,32 @@ pub(crate) async fn scan(
     let (mut scanned, mut searched, mut at_once) = (0, 0, 0);
     loop {
         // It grows while nothing is locked.
-        let mut messages = Vec::with_capacity(chunk);
-        namespace.read(entity, |entity| {
-            let found = entity.inspect(kind, place.from, place.newest_first, 0);
-            messages.extend(found.take(chunk));
-        });
+        let mut room = Vec::with_capacity(chunk);
+        let (messages, missing) = namespace.read_messages(
+            entity,
+            |entity| {
+                let found = entity.inspect(kind, place.from, place.newest_first, 0);
+                room.extend(found.take(chunk));
+                room
+            },
+            |found: &InspectedMessage| &found.message,
+        );
         let is_last = messages.len() < chunk;
-        for message in messages {
+        for mut message in messages {
             let number = message.broker_properties.sequence_number;
             if found.len() == limit || scanned == SCANNED || searched > SEARCHED {
                 return (found, Some(number));
             }
             place.pass(number);
             scanned += 1;
+            // One at a time: all of them would be as large as they like.
             if criteria.body_contains.is_some() {
+                missing.fill([&mut message.message]);
                 searched += message.message.content().len();
             }
             if criteria.takes(&message, &mut ids) {
-                found.push(message);
+                missing.fill([&mut message.message]);
+                found.push(wanted(&message));
             }
             if searched >= at_once + AT_ONCE {
                 at_once = searched;

@@ -4,12 +4,13 @@
 
 use serde_amqp::Value;
 use servicebus_broker::{
-    BrokerProperties, Message, MessageError, Outcome, Peeked, PropertyChanges,
+    BrokerProperties, Delivery, LockToken, Message, MessageError, Outcome, PropertyChanges,
     ReceiveDeferredError, ReceiveMode, RenewError, SequenceNumber, Timestamp,
 };
-use servicebus_codec::DecodeError;
 
+use super::shown::ShownMessages;
 use super::{Management, argument};
+use crate::durable::Missing;
 use crate::nodes::{
     Condition, Reply, ServiceError, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
@@ -18,11 +19,6 @@ use crate::nodes::{
 /// is always returned.
 const PEEK_MESSAGES: i64 = 1000;
 const PEEK_BYTES: usize = 1024 * 1024;
-
-fn not_encoded(error: DecodeError) -> ServiceError {
-    let text = format!("A message cannot be encoded: {error}.");
-    ServiceError::new(Condition::InternalError, text)
-}
 
 impl Management<'_, '_> {
     /// `{from-sequence-number: long, message-count: int[, session-id][, omit-message-body: boolean]}` → `{messages:
@@ -39,65 +35,31 @@ impl Management<'_, '_> {
         let seen = self
             .entity
             .peek(self.cx, self.kind, from, count, session.as_ref());
-        let messages = self.encode(&seen)?;
-        if messages.is_empty() {
+        if seen.is_empty() {
             return Ok(Reply::no_content());
         }
-        Ok(Reply::map(1, |out| {
-            out.string("messages");
-            let list = out.begin_list();
-            for message in &messages {
-                let entry = out.begin_map();
-                out.string("message");
-                out.binary(message);
-                out.end(entry, 2);
-            }
-            out.end(list, messages.len() as u32);
-        }))
+        let omits_body = self.request.field("omit-message-body") == Some(&Value::Bool(true));
+        let seen = seen.into_iter();
+        let seen = seen.map(|seen| (None, seen.broker_properties, seen.message));
+        self.show(seen.collect(), omits_body, PEEK_BYTES);
+        Ok(Reply::done())
     }
 
-    fn encode(&self, seen: &[Peeked]) -> Result<Vec<Vec<u8>>, ServiceError> {
-        let mut messages: Vec<Vec<u8>> = Vec::with_capacity(seen.len());
-        let mut bytes = 0;
-        let omit_body = self.request.field("omit-message-body") == Some(&Value::Bool(true));
-        for Peeked {
-            broker_properties,
-            message,
-        } in seen
-        {
-            let encoded = match omit_body {
-                true => self.encoded_without_body(broker_properties, message)?,
-                false => self.encoded(broker_properties, message)?,
-            };
-            bytes += encoded.len();
-            if bytes > PEEK_BYTES && !messages.is_empty() {
-                break;
-            }
-            messages.push(encoded);
-        }
-        Ok(messages)
-    }
-
-    fn encoded(
-        &self,
-        broker_properties: &BrokerProperties,
-        message: &Message,
-    ) -> Result<Vec<u8>, ServiceError> {
-        let mut encoded = Vec::with_capacity(message.size() as usize + 256);
-        let tail = message.encode(broker_properties, self.ahead, &mut encoded);
-        encoded.extend_from_slice(&tail.map_err(not_encoded)?);
-        Ok(encoded)
-    }
-
-    fn encoded_without_body(
-        &self,
-        broker_properties: &BrokerProperties,
-        message: &Message,
-    ) -> Result<Vec<u8>, ServiceError> {
-        let mut encoded = Vec::with_capacity(256);
-        let written = message.encode_without_body(broker_properties, self.ahead, &mut encoded);
-        written.map_err(not_encoded)?;
-        Ok(encoded)
+    /// Has these messages stand in the reply.
+    fn show(
+        &mut self,
+        messages: Vec<(Option<LockToken>, BrokerProperties, Message)>,
+        omits_body: bool,
+        most: usize,
+    ) {
+        let all = messages.iter().map(|(.., message)| message);
+        *self.shown = Some(ShownMessages {
+            missing: Missing::of(self.store, all),
+            messages,
+            ahead: self.ahead,
+            omits_body,
+            most,
+        });
     }
 
     /// `{sequence-numbers: long[], receiver-settle-mode: uint[, session-id]}` → `{messages: [{lock-token: uuid, message:
@@ -130,23 +92,16 @@ impl Management<'_, '_> {
                 ServiceError::new(Condition::MessageNotFound, error.to_string())
             }
         })?;
-        let messages = received
-            .iter()
-            .map(|delivery| self.encoded(&delivery.broker_properties, &delivery.message));
-        let messages = messages.collect::<Result<Vec<_>, _>>()?;
-        Ok(Reply::map(1, |out| {
-            out.string("messages");
-            let list = out.begin_list();
-            for (delivery, message) in received.iter().zip(&messages) {
-                let entry = out.begin_map();
-                out.string("lock-token");
-                out.uuid(delivery.token.uuid());
-                out.string("message");
-                out.binary(message);
-                out.end(entry, 4);
-            }
-            out.end(list, messages.len() as u32);
-        }))
+        let received = received.into_iter().map(|delivery| {
+            let Delivery {
+                token,
+                broker_properties,
+                message,
+            } = delivery;
+            (Some(token), broker_properties, message)
+        });
+        self.show(received.collect(), false, usize::MAX);
+        Ok(Reply::done())
     }
 
     /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, 0 included

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use bytes::Bytes;
 use servicebus_broker::{
     BodyChange, BodyCounts, BodyId, Effects, Entities, Entity, EntityDescription, EntityId,
-    EntityKind, FollowUps, Namespace, RowKey,
+    EntityKind, FollowUps, Message, Namespace, RowKey,
 };
 
 use super::World;
@@ -17,6 +17,8 @@ pub(super) struct Kept {
     descriptions: BTreeMap<EntityId, EntityDescription>,
     rows: BTreeMap<(EntityId, Vec<u8>), Vec<u8>>,
     bodies: BTreeMap<BodyId, Bytes>,
+    /// All that ever were: who reads them does so when the operation that has shown them has ended.
+    written: BTreeMap<BodyId, Bytes>,
     counts: BodyCounts,
     last_body: u64,
 }
@@ -32,11 +34,18 @@ impl Kept {
             return;
         };
         let id = changes.entity;
-        let bodies = &mut self.bodies;
+        let (bodies, written) = (&mut self.bodies, &mut self.written);
         self.counts.follow(&mut changes, |change| match change {
-            BodyChange::Write(body, bytes) => drop(bodies.insert(body, bytes)),
+            BodyChange::Write(body, bytes) => {
+                bodies.insert(body, bytes.clone());
+                written.insert(body, bytes);
+            }
+            BodyChange::Stay(body) => assert!(bodies.contains_key(&body), "it was written"),
             BodyChange::Remove(body) => drop(bodies.remove(&body).expect("it was written")),
         });
+        for gained in &changes.gained {
+            entity.leave_out_body(gained.place, gained.body);
+        }
         if changes.definition {
             self.descriptions.insert(id, entity.description().clone());
         }
@@ -54,6 +63,18 @@ impl Kept {
         }
     }
 
+    /// A message as it goes out, with the body that is not in memory.
+    pub(super) fn whole(&self, seen: &Message) -> Message {
+        let mut message = seen.clone();
+        if let Some(body) = seen.missing() {
+            assert!(
+                message.fill(self.written[&body].clone()),
+                "these are other bytes"
+            );
+        }
+        message
+    }
+
     /// Forgets a queue that went without being deleted.
     pub(super) fn forget(&mut self, id: EntityId) {
         self.rows.retain(|(of, _), _| *of != id);
@@ -66,14 +87,14 @@ impl Kept {
     fn used(&self) -> BTreeSet<BodyId> {
         let messages = self.rows.iter().filter(|((_, key), _)| key[0] == b'm');
         let bodies = messages.map(|(_, row)| Entity::body_of(row).expect("it was written"));
-        bodies.collect()
+        bodies.map(|(body, _)| body).collect()
     }
 
     fn count(&mut self) {
         self.counts = BodyCounts::default();
         for ((_, key), row) in &self.rows {
             if key[0] == b'm' {
-                let body = Entity::body_of(row).expect("it was written");
+                let (body, _) = Entity::body_of(row).expect("it was written");
                 self.counts.count(body);
             }
         }
@@ -114,10 +135,10 @@ impl World {
         for ((_, key), row) in (self.kept.rows.iter()).filter(|((of, _), _)| *of == id) {
             let key = RowKey::decode(key).expect("it was written");
             let payload = match key {
-                RowKey::Message(..) => {
-                    let body = Entity::body_of(row).expect("it was written");
-                    self.kept.bodies[&body].clone()
-                }
+                RowKey::Message(..) => match Entity::body_of(row).expect("it was written") {
+                    (body, true) => self.kept.bodies[&body].clone(),
+                    (_, false) => Bytes::new(),
+                },
                 RowKey::Counters | RowKey::Session(_) | RowKey::Seen(_) => Bytes::new(),
             };
             let restored = entity.restore(&key, row, payload);

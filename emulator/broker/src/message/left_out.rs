@@ -1,0 +1,110 @@
+//! Messages whose bodies are not in memory, because they are kept elsewhere: what the broker reads of them is.
+
+use bytes::Bytes;
+
+use super::Message;
+use super::sections::Sections;
+use crate::changes::BodyId;
+
+/// Bodies up to so many bytes stay in memory: without them there would hardly be less of it.
+const SMALL: usize = 128;
+/// Longest beginning of a message that its row has, in bytes: it is written whenever the row is.
+const LONGEST_BEGINNING: usize = 4096;
+
+/// A message as its row has it: what stands before its body, or all of it where that is hardly more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning<'a> {
+    /// Where its sections end.
+    pub(crate) sections: [u32; 5],
+    /// Bytes of the whole payload.
+    pub(crate) length: u32,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Message {
+    /// The number under which its bytes are kept, where those of its body are not in memory. Then it has to be
+    /// [filled](Self::fill) before it is encoded.
+    pub fn missing(&self) -> Option<BodyId> {
+        let overlay = self.overlay.as_ref()?;
+        overlay.body.filter(|_| overlay.left_out > 0)
+    }
+
+    /// Takes in the bytes that are kept of it; false where these are others.
+    pub fn fill(&mut self, kept: Bytes) -> bool {
+        let Some(overlay) = &mut self.overlay else {
+            return false;
+        };
+        let length = self.payload.len() + overlay.left_out as usize;
+        let is_own = kept.len() == length && kept.starts_with(&self.payload);
+        if is_own {
+            self.payload = kept;
+            overlay.left_out = 0;
+        }
+        is_own
+    }
+
+    /// Forgets the bytes of its body, which are kept.
+    pub(crate) fn leave_out(&mut self) {
+        let kept = self.kept_in_memory();
+        if let Some(overlay) = &mut self.overlay
+            && kept < self.payload.len()
+        {
+            overlay.left_out = (self.payload.len() - kept) as u32;
+            self.payload = Bytes::copy_from_slice(&self.payload[..kept]);
+        }
+    }
+
+    /// The bytes that are kept of it, if they are in memory.
+    pub(crate) fn payload(&self) -> Option<&Bytes> {
+        self.missing().is_none().then_some(&self.payload)
+    }
+
+    /// As its row has it, unless it is too long for that.
+    pub(crate) fn beginning(&self) -> Option<Beginning<'_>> {
+        let left_out = self.overlay.as_ref().map_or(0, |overlay| overlay.left_out);
+        let bytes = &self.payload[..self.kept_in_memory()];
+        (bytes.len() <= LONGEST_BEGINNING).then(|| Beginning {
+            sections: self.sections.ends(),
+            length: self.payload.len() as u32 + left_out,
+            bytes,
+        })
+    }
+
+    /// A message of which its row has the beginning; none where that cannot be.
+    pub(crate) fn restore_beginning(beginning: &Beginning<'_>) -> Option<Self> {
+        let sections = Sections::of_ends(beginning.sections)?;
+        let (_, body) = sections.application_range();
+        let left_out = beginning.length.checked_sub(beginning.bytes.len() as u32)?;
+        if body > beginning.bytes.len() {
+            return None;
+        }
+        let mut message = Self::bare(Bytes::copy_from_slice(beginning.bytes), sections);
+        message.overlay.get_or_insert_default().left_out = left_out;
+        Some(message)
+    }
+
+    /// A message of which all bytes are kept; none where they are no message.
+    pub(crate) fn restore_whole(payload: Bytes) -> Option<Self> {
+        let scanned = Sections::scan(&payload).ok()?;
+        (!scanned.is_other_form).then(|| Self::bare(payload, scanned.sections))
+    }
+
+    fn bare(payload: Bytes, sections: Sections) -> Self {
+        Self {
+            payload,
+            sections,
+            overlay: None,
+            time_to_live: None,
+            was_scheduled: false,
+        }
+    }
+
+    /// How many bytes from the first stay in memory without its body.
+    fn kept_in_memory(&self) -> usize {
+        let (_, body) = self.sections.application_range();
+        match self.payload.len() - body {
+            small if small <= SMALL => self.payload.len(),
+            _ => body,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A file that has more room than its rows take becomes a smaller one: they are copied to another file, which takes its place.
+//!
+//! The database in the file can do that by itself, but not in steps; and a copy leaves what there is untouched until it is
+//! complete, wherever the process ends.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _};
+
+use super::file::{BODIES, Own, ROWS};
+
+/// Bytes that are copied before others have their turn.
+const STEP: usize = 4 << 20;
+/// Rows at each end of a table that are looked at to know how large the others are.
+const SAMPLE: usize = 64;
+/// A file of fewer bytes is left as it is.
+const SMALL: u64 = 4 << 20;
+
+/// What has become of the room in a file since it was last made small.
+#[derive(Debug)]
+pub(super) struct Waste {
+    /// Bytes of rows that were removed.
+    removed: u64,
+}
+
+impl Waste {
+    /// Of a file of so many bytes that an earlier process has left.
+    pub(super) fn of(database: &Database, length: u64) -> Result<Self, redb::Error> {
+        let mut kept = 0;
+        for table in [ROWS, BODIES] {
+            kept += estimate(database, table)?;
+        }
+        // Pages are not full, and their sizes are powers of two.
+        let removed = if kept < length / 2 { length } else { 0 };
+        Ok(Self { removed })
+    }
+
+    pub(super) fn none() -> Self {
+        Self { removed: 0 }
+    }
+
+    pub(super) fn add(&mut self, removed: usize) {
+        self.removed = self.removed.saturating_add(removed as u64);
+    }
+
+    /// Whether a file of so many bytes is to be copied: not for less than a part of it, so that all copies together take no
+    /// more than what was written.
+    pub(super) fn is_worth(&self, length: u64) -> bool {
+        length > SMALL && self.removed >= length / 4
+    }
+}
+
+/// About how many bytes the rows of a table have, by the first and the last of them.
+fn estimate(database: &Database, table: Own) -> Result<u64, redb::Error> {
+    let table = database.begin_read()?.open_table(table)?;
+    let (mut seen, mut bytes) = (0, 0);
+    let all = || table.range::<&[u8]>(..);
+    for row in all()?.take(SAMPLE).chain(all()?.rev().take(SAMPLE)) {
+        let (key, value) = row?;
+        seen += 1;
+        bytes += (key.value().len() + value.value().len()) as u64;
+    }
+    Ok(table.len()? * bytes / seen.max(1))
+}
+
+/// Copies everything, in steps, as long as that is wanted and the copy stays below `most` bytes; says whether it is whole.
+pub(super) fn copy(
+    from: &Database,
+    to: &Database,
+    most: u64,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<bool, redb::Error> {
+    let mut room = most;
+    for table in [ROWS, BODIES] {
+        let mut next = Some(Vec::new());
+        while let Some(first) = next {
+            if !is_wanted() {
+                return Ok(false);
+            }
+            let (copied, rest) = copy_step(from, to, table, &first)?;
+            let Some(left) = room.checked_sub(copied) else {
+                return Ok(false);
+            };
+            (room, next) = (left, rest);
+        }
+    }
+    Ok(true)
+}
+
+/// Copies a step from this key on; how many bytes it had, and with which key the next one begins.
+fn copy_step(
+    from: &Database,
+    to: &Database,
+    table: Own,
+    first: &[u8],
+) -> Result<(u64, Option<Vec<u8>>), redb::Error> {
+    let source = from.begin_read()?.open_table(table)?;
+    let transaction = to.begin_write()?;
+    let mut target = transaction.open_table(table)?;
+    let (mut copied, mut next) = (0, None);
+    for row in source.range(first..)? {
+        let (key, value) = row?;
+        if copied >= STEP {
+            next = Some(key.value().to_vec());
+            break;
+        }
+        copied += key.value().len() + value.value().len();
+        target.insert(key.value(), value.value())?;
+    }
+    drop(target);
+    transaction.commit()?;
+    Ok((copied as u64, next))
+}
+
+/// Removes a copy that is not whole.
+pub(super) fn remove(copy: &Path) -> io::Result<()> {
+    match fs::remove_file(copy) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::env;
+    use std::num::NonZeroU64;
+    use std::ops::Range;
+    use std::path::PathBuf;
+
+    use bytes::Bytes;
+    use servicebus_broker::BodyId;
+
+    use super::super::{Batch, Disk, Sync, Table, open};
+    use super::*;
+
+    /// A directory that goes with the test.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let name = format!("servicebus-shrink-{name}-{}", std::process::id());
+            Self(env::temp_dir().join(name))
+        }
+
+        fn open(&self) -> Box<dyn Disk> {
+            open(&self.0, Sync::Always).expect("it is whole").0
+        }
+
+        fn length(&self) -> u64 {
+            let file = fs::metadata(self.0.join("store.redb"));
+            file.expect("it is there").len()
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn body(number: u64) -> BodyId {
+        BodyId(NonZeroU64::MIN.saturating_add(number))
+    }
+
+    fn write(disk: &mut dyn Disk, numbers: Range<u64>, bytes: Option<Bytes>) {
+        let bodies = numbers.map(|number| (body(number), bytes.clone()));
+        let rows = BTreeMap::from([(b"row".to_vec(), Some(Bytes::from_static(b"is kept")))]);
+        let batch = Batch {
+            bodies: bodies.collect(),
+            rows,
+            ..Batch::default()
+        };
+        disk.write(batch).expect("it can be written");
+    }
+
+    fn is_whole(disk: &dyn Disk) -> bool {
+        let mut rows = Vec::new();
+        let read = disk.read(Table::Rows, b"", &mut |key, row| {
+            rows.push((key.to_vec(), row.to_vec()));
+            Ok(())
+        });
+        read.expect("it can be read");
+        let last = disk.body(body(3999)).expect("it can be read");
+        rows == [(b"row".to_vec(), b"is kept".to_vec())]
+            && disk.bodies() == Ok((10, 4000))
+            && last == Some(Bytes::from_static(&[7; 4000]))
+    }
+
+    #[test]
+    fn a_file_that_is_mostly_empty_is_replaced() {
+        let directory = Directory::new("replaced");
+        let mut disk = directory.open();
+        write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
+        let reader = disk.reader();
+        let before = reader.snapshot().expect("it can be read");
+        write(&mut *disk, 0..3990, None);
+        let large = directory.length();
+        disk.shrink(&|| false).expect("nothing is written");
+        assert_eq!(directory.length(), large, "others have their turn first");
+        disk.shrink(&|| true).expect("there is room");
+        assert!(
+            directory.length() < large / 4,
+            "{} bytes",
+            directory.length()
+        );
+        assert!(is_whole(&*disk), "as it was");
+        let first = before.body(body(0)).expect("it can be read");
+        assert_eq!(
+            first,
+            Some(Bytes::from_static(&[7; 4000])),
+            "who reads reads on"
+        );
+        let now = reader.snapshot().expect("it can be read");
+        assert_eq!(now.body(body(0)), Ok(None));
+        write(&mut *disk, 0..1, Some(Bytes::from_static(b"later")));
+        write(&mut *disk, 0..1, None);
+        drop((disk, before, now));
+        assert!(
+            is_whole(&*directory.open()),
+            "another process goes on with it"
+        );
+    }
+
+    #[test]
+    fn what_another_process_has_left_empty_is_found() {
+        let directory = Directory::new("found");
+        let mut disk = directory.open();
+        write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
+        let full = directory.length();
+        drop(disk);
+        let mut disk = directory.open();
+        disk.shrink(&|| true).expect("nothing is written");
+        assert!(directory.length() > full / 2, "there is nothing to win");
+        write(&mut *disk, 0..3990, None);
+        drop(disk);
+        fs::write(directory.0.join("store.new"), b"half a copy").expect("there is room");
+        let mut disk = directory.open();
+        disk.shrink(&|| true).expect("there is room");
+        assert!(
+            directory.length() < full / 4,
+            "{} bytes",
+            directory.length()
+        );
+        assert!(is_whole(&*disk), "as it was");
+    }
+}
