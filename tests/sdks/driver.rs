@@ -223,8 +223,14 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
     );
 }
 
+/// Runs a case of an SDK that is not skipped, in a namespace that it returns, and asserts what the broker recorded.
+pub(crate) async fn run_one(sdk: Sdk, case: &'static str) -> Option<ServiceBus> {
+    sdk.interpreter().await?;
+    Some(run(sdk, SETTINGS, case).await)
+}
+
 /// Starts a namespace with the entities of the cases, runs a case, and asserts what the broker recorded.
-async fn run(sdk: Sdk, settings: Settings, case: &'static str) {
+async fn run(sdk: Sdk, settings: Settings, case: &'static str) -> ServiceBus {
     let _turn = TURNS.acquire().await.expect("it is never closed");
     let command = sdk.interpreter().await.expect("it is not skipped");
     let servicebus = ServiceBus::builder()
@@ -254,6 +260,7 @@ async fn run(sdk: Sdk, settings: Settings, case: &'static str) {
     };
     assert!(answer.passed, "{case} failed\n{}", answer.output);
     broker_side::check(case, &servicebus).await;
+    servicebus
 }
 
 fn expiry_name(expiry: Expiry) -> &'static str {

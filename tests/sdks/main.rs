@@ -40,6 +40,8 @@ mod readme;
 mod resources;
 mod smoke;
 #[cfg(feature = "matrices")]
+mod speed;
+#[cfg(feature = "matrices")]
 mod trust;
 
 mod broker_side;

@@ -16,8 +16,12 @@ pub(crate) enum Order {
     SecuredEcho(Wrapping),
     /// Send and receive this many messages through the harness and say how long it took.
     RoundTrip(usize),
-    /// Measure the sections whose names contain one of these, or all.
-    Measure(Effort, Vec<String>),
+    /// Measure the sections whose names contain one of these, or all; keep the numbers if that is asked for.
+    Measure(Effort, Vec<String>, bool),
+    /// Hold what is measured now against the numbers that were kept, in the sections whose names contain one of these, or all.
+    Check(Vec<String>),
+    /// Draw what was kept.
+    Plot,
 }
 
 /// How much to do.
@@ -68,13 +72,18 @@ pub(crate) fn read() -> Order {
         };
     }
     if is_set("--bench") && !is_set("--test") {
-        return Order::Measure(Effort::Full, free().cloned().collect());
+        let sections = free().cloned().collect();
+        return match (is_set("--check"), is_set("--plot")) {
+            (true, _) => Order::Check(sections),
+            (false, true) => Order::Plot,
+            (false, false) => Order::Measure(Effort::Full, sections, is_set("--save")),
+        };
     }
     let meant = |name: &String| "measure".contains(name.as_str());
     if free().next().is_some() && !free().any(meant) {
         return Order::Nothing;
     }
-    Order::Measure(Effort::Quick, Vec::new())
+    Order::Measure(Effort::Quick, Vec::new(), false)
 }
 
 fn role(arguments: &[String]) -> Order {

@@ -20,7 +20,7 @@ use crate::raw::Raw;
 use crate::receiver::{Accept, Receiver};
 use crate::report::{Limit, Report, say};
 use crate::sender::Sender;
-use crate::statistics::{Rounds, histogram, number};
+use crate::statistics::{Rounds, histogram};
 
 const BODY: usize = 1024;
 /// Between two messages: 10,000 a second.
@@ -142,24 +142,14 @@ impl Compared {
     }
 
     fn note(&self, report: &mut Report, what: &str) {
-        let median = |all: &[Percentiles], of: fn(&Percentiles) -> f64| {
-            number(all.iter().map(of).collect::<Rounds>().median())
+        let show = |report: &mut Report, whose: &str, all: &[Percentiles]| {
+            let half = all.iter().map(|percentiles| percentiles.half);
+            report.show(&format!("{what}, {whose}, p50"), &half.collect(), " µs");
+            let most = all.iter().map(|percentiles| percentiles.most);
+            report.show(&format!("{what}, {whose}, p99"), &most.collect(), " µs");
         };
-        let both = |all: &[Percentiles]| {
-            format!(
-                "{} / {} µs",
-                median(all, |p| p.half),
-                median(all, |p| p.most)
-            )
-        };
-        report.note(
-            &format!("{what}, raw round trip, p50 / p99"),
-            both(&self.raw),
-        );
-        report.note(
-            &format!("{what}, emulator end to end, p50 / p99"),
-            both(&self.ours),
-        );
+        show(report, "raw round trip", &self.raw);
+        show(report, "emulator end to end", &self.ours);
     }
 }
 

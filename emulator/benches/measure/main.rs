@@ -6,6 +6,9 @@
 //! nothing is judged. Method and results: `emulator/BENCHMARKS.md`.
 
 mod arguments;
+mod check;
+mod history;
+mod plots;
 mod report;
 mod statistics;
 
@@ -35,6 +38,7 @@ mod core;
 mod engine;
 mod hops;
 mod inspector;
+mod instructions;
 mod local;
 mod messages;
 mod namespaces;
@@ -61,7 +65,7 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 20] = [
+const SECTIONS: [Section; 21] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
@@ -105,6 +109,7 @@ const SECTIONS: [Section; 20] = [
         "What D31 costs azservicebus",
         outcome_delay::measure,
     ),
+    ("instructions", "Instructions", instructions::measure),
     ("unoptimised", "Unoptimised builds", unoptimised::measure),
 ];
 
@@ -115,7 +120,9 @@ fn main() -> ExitCode {
         Order::Echo => raw::serve_echo(),
         Order::SecuredEcho(wrapping) => secured_echo::serve(wrapping),
         Order::RoundTrip(messages) => latency::play(messages),
-        Order::Measure(effort, wanted) => measure(effort, &wanted),
+        Order::Measure(effort, wanted, is_kept) => measure(effort, &wanted, is_kept),
+        Order::Check(wanted) => check::run(&wanted),
+        Order::Plot => plots::draw(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -126,19 +133,27 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(effort: Effort, wanted: &[String]) -> Outcome {
+fn measure(effort: Effort, wanted: &[String], is_kept: bool) -> Outcome {
     if cfg!(not(target_os = "linux")) {
         // Processor time and memory of another process are read from /proc.
         return report::say("these benchmarks need Linux");
     }
     let mut report = Report::new(effort);
     for (name, heading, run) in SECTIONS {
-        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+        if !is_wanted(name, wanted) {
             continue;
         }
         let busy = report::wait_for_silence(effort);
         report.begin(heading, busy);
         run(effort, &mut report).map_err(|error| format!("{name}: {error}"))?;
     }
+    if is_kept {
+        history::save(&report)?;
+    }
     report.print()
+}
+
+/// Whether nothing was asked for by name, or this.
+fn is_wanted(name: &str, wanted: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()))
 }

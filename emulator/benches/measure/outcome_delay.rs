@@ -48,6 +48,8 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
             sends,
         ))?;
         report.note(&format!("{name}, sends one by one"), describe(&alone));
+        let a_second = [alone.per_second()].into_iter().collect();
+        report.show(&format!("{name}, one by one, a second"), &a_second, "");
         report.note(
             &format!("{name}, {SIDE_BY_SIDE} clients side by side"),
             describe(&together),
@@ -56,11 +58,16 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
+impl Sent {
+    fn per_second(&self) -> f64 {
+        let hung = LOST * self.lost as u32;
+        self.each.len() as f64 / self.took.saturating_sub(hung).as_secs_f64()
+    }
+}
+
 fn describe(sent: &Sent) -> String {
     let at = |quantile| number(sent.each.value_at_quantile(quantile) as f64);
-    let hung = LOST * sent.lost as u32;
-    let per_second = sent.each.len() as f64 / sent.took.saturating_sub(hung).as_secs_f64();
-    let (half, most, per_second) = (at(0.5), at(0.99), number(per_second));
+    let (half, most, per_second) = (at(0.5), at(0.99), number(sent.per_second()));
     format!(
         "p50 {half} µs, p99 {most} µs, {per_second} a second, {} lost",
         sent.lost

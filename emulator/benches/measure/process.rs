@@ -4,7 +4,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::{env, fs, io};
 
@@ -77,8 +77,34 @@ impl Emulator {
         Self::start_with(&[&["--host", host.as_str()], arguments].concat())
     }
 
+    /// Starts one on free ports in callgrind, which writes what it counted to `log` when the emulator ends.
+    pub(crate) fn start_under_callgrind(log: &Path) -> io::Result<Self> {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        let log_file = format!("--log-file={}", log.display());
+        command.arg(log_file).arg(Self::binary());
+        command.env("TOKIO_WORKER_THREADS", "1");
+        let arguments = [
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--exit-with-stdin",
+        ];
+        Self::start_by(command, &arguments)
+    }
+
+    /// Closes its input, and returns when it has ended by itself.
+    pub(crate) fn end(mut self) -> io::Result<()> {
+        drop(self.process.0.stdin.take());
+        self.process.0.wait().map(drop)
+    }
+
     fn start_with(arguments: &[&str]) -> io::Result<Self> {
-        let mut command = Command::new(Self::binary());
+        Self::start_by(Command::new(Self::binary()), arguments)
+    }
+
+    fn start_by(mut command: Command, arguments: &[&str]) -> io::Result<Self> {
         command.args(arguments).args(["--http-port", "0"]);
         command.arg("--config").arg(topology()?);
         let (process, line) = Process::start(&mut command)?;
@@ -151,7 +177,7 @@ impl Process {
     /// Starts a program and waits for its first line.
     fn start(command: &mut Command) -> io::Result<(Self, String)> {
         let child = command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let mut process = Self(child);

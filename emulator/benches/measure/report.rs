@@ -29,6 +29,8 @@ enum Row {
         measured: String,
         limit: String,
         holds: &'static str,
+        /// What is kept of it, with its unit.
+        rounds: Option<(Rounds, String)>,
     },
 }
 
@@ -67,20 +69,55 @@ impl Report {
             Limit::AtMost(most) => (median <= most, format!("≤ {}{unit}", plain(most))),
         };
         let holds = if holds { "yes" } else { "**no**" };
-        self.row(what, format!("{rounds}{unit}"), bound, holds);
+        self.row(
+            what,
+            format!("{rounds}{unit}"),
+            bound,
+            holds,
+            Some((rounds, unit)),
+        );
     }
 
-    /// Adds a number that has no limit.
+    /// Adds a number that has no limit; `unit` follows it.
+    pub(crate) fn show(&mut self, what: &str, rounds: &Rounds, unit: &str) {
+        let measured = format!("{rounds}{unit}");
+        self.row(what, measured, String::new(), "", Some((rounds, unit)));
+    }
+
+    /// Adds what is more than one number, and has no limit.
     pub(crate) fn note(&mut self, what: &str, measured: impl Into<String>) {
-        self.row(what, measured.into(), String::new(), "");
+        self.row(what, measured.into(), String::new(), "", None);
     }
 
     /// Adds a number with a limit that could not be measured here, and why.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
-        self.row(what, format!("not measured: {why}"), String::new(), "?");
+        let measured = format!("not measured: {why}");
+        self.row(what, measured, String::new(), "?", None);
     }
 
-    fn row(&mut self, what: &str, measured: String, limit: String, holds: &'static str) {
+    /// Every number: its section, what it is, its rounds and its unit.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, &str, &Rounds, &str)> {
+        let mut section = "";
+        self.rows.iter().filter_map(move |row| match row {
+            Row::Heading { text, .. } => {
+                section = text;
+                None
+            }
+            Row::Number { what, rounds, .. } => {
+                let (rounds, unit) = rounds.as_ref()?;
+                Some((section, what.as_str(), rounds, unit.as_str()))
+            }
+        })
+    }
+
+    fn row(
+        &mut self,
+        what: &str,
+        measured: String,
+        limit: String,
+        holds: &'static str,
+        rounds: Option<(&Rounds, &str)>,
+    ) {
         self.tell(&format!("  {what}: {measured} {limit} {holds}"));
         let what = what.to_owned();
         self.rows.push(Row::Number {
@@ -88,6 +125,7 @@ impl Report {
             measured,
             limit,
             holds,
+            rounds: rounds.map(|(rounds, unit)| (rounds.clone(), unit.to_owned())),
         });
     }
 
@@ -124,6 +162,7 @@ impl Report {
                     measured,
                     limit,
                     holds,
+                    ..
                 } => {
                     writeln!(out, "| {what} | {measured} | {limit} | {holds} |")?;
                 }

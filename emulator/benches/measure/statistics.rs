@@ -24,6 +24,13 @@ impl Rounds {
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
+    /// The least and the most.
+    pub(crate) fn extremes(&self) -> (f64, f64) {
+        let sorted = self.sorted();
+        let at = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
+        (at(sorted.first()), at(sorted.last()))
+    }
+
     fn sorted(&self) -> Vec<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

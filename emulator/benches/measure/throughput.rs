@@ -19,6 +19,9 @@ use crate::statistics::Rounds;
 /// Unanswered sends, and credit of the receiver.
 const IN_FLIGHT: u32 = 1000;
 const BODY: usize = 1024;
+/// What is watched for changes.
+pub(crate) const RATIO: &str = "emulator ÷ raw echo (aim 0.65)";
+pub(crate) const COST: &str = "emulator ÷ raw echo, processor (aim 2)";
 /// Messages accepted at once.
 const RANGE: u32 = 64;
 /// Threads come to rest within this time, and only then is their use counted whole.
@@ -52,34 +55,12 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     };
     let speed = |passed: &Passed| passed.per_second;
     let cost = |passed: &Passed| passed.cost;
-    report.note(
-        "raw TCP echo, messages per second",
-        each(&raw, speed).to_string(),
-    );
-    report.note(
-        "emulator, messages per second",
-        each(&ours, speed).to_string(),
-    );
-    report.judge(
-        "emulator ÷ raw echo (aim 0.5)",
-        &ratio(speed),
-        "",
-        Limit::AtLeast(0.35),
-    );
-    report.note(
-        "raw echo, processor µs per message",
-        each(&raw, cost).to_string(),
-    );
-    report.note(
-        "emulator, processor µs per message",
-        each(&ours, cost).to_string(),
-    );
-    report.judge(
-        "emulator ÷ raw echo, processor",
-        &ratio(cost),
-        "",
-        Limit::AtMost(3.0),
-    );
+    report.show("raw TCP echo, messages per second", &each(&raw, speed), "");
+    report.show("emulator, messages per second", &each(&ours, speed), "");
+    report.judge(RATIO, &ratio(speed), "", Limit::AtLeast(0.35));
+    report.show("raw echo, processor µs per message", &each(&raw, cost), "");
+    report.show("emulator, processor µs per message", &each(&ours, cost), "");
+    report.judge(COST, &ratio(cost), "", Limit::AtMost(3.0));
     Ok(())
 }
 

@@ -60,9 +60,9 @@ fn tell(shape: &Shape, raw: &[Passed], through: &[Passed], report: &mut Report) 
         let speeds: Rounds = passed.iter().map(|passed| passed.per_second).collect();
         let costs: Rounds = passed.iter().map(|passed| passed.cost).collect();
         let line = format!("{what} over {name}, messages per second");
-        report.note(&line, speeds.to_string());
+        report.show(&line, &speeds, "");
         let line = format!("{what} over {name}, processor µs per message");
-        report.note(&line, costs.to_string());
+        report.show(&line, &costs, "");
     }
     let pairs = through.iter().zip(raw);
     let ratio: Rounds = pairs
@@ -71,7 +71,7 @@ fn tell(shape: &Shape, raw: &[Passed], through: &[Passed], report: &mut Report) 
     let what = format!("emulator ÷ raw echo, {name}");
     match shape.limit {
         Some(limit) => report.judge(&what, &ratio, "", Limit::AtLeast(limit)),
-        None => report.note(&what, ratio.to_string()),
+        None => report.show(&what, &ratio, ""),
     }
 }
 

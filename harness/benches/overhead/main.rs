@@ -2,7 +2,7 @@
 //!
 //! One test sends a message and receives it over the harness's clients. What counts is how much longer it takes with a
 //! namespace of its own than with one that runs already. Started without `--bench`, everything runs once and nothing is
-//! judged. Method and results: `harness/BENCHMARKS.md`.
+//! judged; with `-- --save` the numbers are kept. Method and results: `harness/BENCHMARKS.md`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
@@ -19,6 +19,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     let mut rows = runtime.block_on(ways::measure(judged));
     rows.push(many::measure(judged));
+    if env::args().any(|argument| argument == "--save") {
+        table::save(&rows).expect("the numbers can be kept");
+    }
     match judged {
         true => table::print(&rows),
         false => {

@@ -1,6 +1,10 @@
 //! The table: each number, its limit, and whether it holds.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+
+use serde_json::json;
 
 /// A line of the table.
 pub(crate) struct Row {
@@ -23,6 +27,31 @@ pub(crate) fn print(rows: &[Row]) -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Adds the rows to what the emulator's benchmarks keep, of which plots are drawn.
+pub(crate) fn save(rows: &[Row]) -> io::Result<()> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../emulator/benches/history.jsonl"
+    );
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    for row in rows {
+        let Ok(values) = &row.measured else { continue };
+        let sorted = sorted(values);
+        let entry = json!({
+            "date": date,
+            "section": "A test",
+            "what": row.what,
+            "unit": row.unit.trim(),
+            "median": sorted[sorted.len() / 2],
+            "least": sorted.first(),
+            "most": sorted.last(),
+        });
+        writeln!(file, "{entry}")?;
+    }
+    Ok(())
 }
 
 impl Row {

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 var sendCases = Cases{
 	"single":           sendSingle,
+	"one_by_one":       sendOneByOne,
 	"list_of_messages": sendListOfMessages,
 	"batch":            sendBatch,
 	"properties":       sendProperties,
@@ -26,6 +29,18 @@ var sendCases = Cases{
 func sendSingle(bus *Bus) {
 	bus.send("orders", texts("first", "second")...)
 	expectBodies(bus, "first", "second")
+}
+
+// Each message goes when the one before is accepted.
+func sendOneByOne(bus *Bus) {
+	sends := 20
+	if text, isSet := os.LookupEnv("SERVICEBUS_SENDS"); isSet {
+		sends = must(strconv.Atoi(text))
+	}
+	sender := bus.sender("orders")
+	for range sends {
+		check(sender.SendMessage(soon(), &Message{Body: bytes.Repeat([]byte("x"), 1024)}, nil))
+	}
 }
 
 // Several go out as one transfer, which this SDK calls a batch, and arrive as its messages.

@@ -9,6 +9,15 @@ async function single(bus) {
   await expectBodies(bus, ["first", "second"]);
 }
 
+/** Each message goes when the one before is accepted. */
+async function one_by_one(bus) {
+  const sender = bus.sender("orders");
+  for (let left = Number(process.env.SERVICEBUS_SENDS ?? 20); left > 0; left -= 1) {
+    await sender.sendMessages({ body: Buffer.alloc(1024, "x") });
+  }
+  await sender.close();
+}
+
 /** A list goes out as one transfer and arrives as its messages. */
 async function list_of_messages(bus) {
   const bodies = Array.from({ length: 5 }, (_, number) => `order ${number}`);
@@ -135,4 +144,4 @@ async function expectBodies(bus, bodies) {
   }
 }
 
-module.exports = { single, list_of_messages, batch, properties, without_id, body_kinds, annotated };
+module.exports = { single, one_by_one, list_of_messages, batch, properties, without_id, body_kinds, annotated };

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import os
 import uuid
 
 from azure.servicebus import ServiceBusMessage
@@ -15,6 +16,13 @@ async def single(bus):
     """One message per call arrives, in the order sent."""
     await bus.send("orders", ServiceBusMessage("first"), ServiceBusMessage(b"second"))
     await expect_bodies(bus, [b"first", b"second"])
+
+
+async def one_by_one(bus):
+    """Each message goes when the one before is accepted."""
+    async with bus.sender("orders") as sender:
+        for _ in range(int(os.environ.get("SERVICEBUS_SENDS", "20"))):
+            await sender.send_messages(ServiceBusMessage(b"x" * 1024))
 
 
 async def list_of_messages(bus):

@@ -33,6 +33,15 @@ final class Send {
         expectBodies(namespace, List.of("first", "second"));
     }
 
+    /** Each message goes when the one before is accepted. */
+    static void oneByOne(Namespace namespace) {
+        var sender = namespace.sender("orders").sdk();
+        int sends = Integer.parseInt(System.getenv().getOrDefault("SERVICEBUS_SENDS", "20"));
+        for (int sent = 0; sent < sends; sent++) {
+            sender.sendMessage(text("x".repeat(1024)));
+        }
+    }
+
     /** A list goes out as one transfer and arrives as its messages. */
     static void listOfMessages(Namespace namespace) {
         namespace.sender("orders").sdk().sendMessages(List.of(texts(numbered(0, 5))));

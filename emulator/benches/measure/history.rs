@@ -1,0 +1,67 @@
+//! What was measured, run after run, as lines of JSON: what plots are drawn of, and what a later run is held against.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+use crate::report::Report;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/history.jsonl");
+
+/// One number of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The day, as `2026-11-26`.
+    pub(crate) date: String,
+    /// What was checked out, where that is known.
+    #[serde(default)]
+    pub(crate) commit: String,
+    pub(crate) section: String,
+    pub(crate) what: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) unit: String,
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+/// Adds the numbers of a report.
+pub(crate) fn save(report: &Report) -> Outcome {
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    let output = Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output()?;
+    let commit = String::from_utf8(output.stdout)?.trim().to_owned();
+    let mut file = OpenOptions::new().create(true).append(true).open(FILE)?;
+    for (section, what, rounds, unit) in report.numbers() {
+        let (least, most) = rounds.extremes();
+        let entry = Entry {
+            date: date.clone(),
+            commit: commit.clone(),
+            section: section.to_owned(),
+            what: what.to_owned(),
+            unit: unit.trim().to_owned(),
+            median: rounds.median(),
+            least,
+            most,
+        };
+        writeln!(file, "{}", serde_json::to_string(&entry)?)?;
+    }
+    Ok(())
+}
+
+/// All there is, oldest first.
+pub(crate) fn read() -> Result<Vec<Entry>, Box<dyn std::error::Error>> {
+    let text = fs::read_to_string(FILE)?;
+    let entries = text.lines().map(serde_json::from_str);
+    Ok(entries.collect::<Result<_, _>>()?)
+}
+
+/// The last that was measured of something.
+pub(crate) fn last<'a>(all: &'a [Entry], section: &str, what: &str) -> Option<&'a Entry> {
+    all.iter()
+        .rfind(|entry| entry.section == section && entry.what == what)
+}
