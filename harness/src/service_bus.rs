@@ -49,8 +49,6 @@ use servicebus_assertions::Timeline;
 
 /// A Service Bus for one test.
 pub struct ServiceBus {
-    /// Dropped first, because it waits where the namespace is to be kept.
-    keep_on_failure: Option<KeepOnFailure>,
     mode: Mode,
     endpoints: Endpoints,
     namespace: Namespace,
@@ -64,6 +62,8 @@ pub struct ServiceBus {
     end_checks: [EndCheck; 3],
     /// Dropped behind the checks, whose failures it tells too.
     report_on_failure: Option<ReportOnFailure>,
+    /// Dropped behind the report, which is to be read while the namespace is kept and the end of the test waits.
+    keep_on_failure: Option<KeepOnFailure>,
     /// Dropped while the namespace is there, which clients reach by it.
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.

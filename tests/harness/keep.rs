@@ -3,13 +3,15 @@
 #![cfg(unix)]
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::SocketAddr,
+    path::Path,
     process::{Child, ChildStderr, Stdio},
     time::Duration,
 };
 
-use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
+use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, REPORT_VARIABLE, prelude::*};
 
 use crate::harness::waiting::until_gone;
 use servicebus_test_support::built;
@@ -22,7 +24,12 @@ pub(super) struct Failing {
 
 impl Failing {
     pub(super) fn start(test: &str, mode: &str) -> Self {
+        Self::start_with(test, mode, &[])
+    }
+
+    fn start_with(test: &str, mode: &str, variables: &[(&str, &Path)]) -> Self {
         let mut child = built::again(test)
+            .envs(variables.iter().copied())
             .env(KEEP_VARIABLE, "1")
             .env(MODE_VARIABLE, mode)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -96,6 +103,24 @@ fn a_namespace_in_process_stays_until_enter_is_pressed() {
     input.write_all(b"\n").unwrap();
     assert!(!test.child.wait().unwrap().success());
     until_gone(address);
+}
+
+#[test]
+fn a_report_is_written_before_the_end_of_the_test_waits() {
+    if built::is_child() {
+        return built::play(fail());
+    }
+    let test = "harness::keep::a_report_is_written_before_the_end_of_the_test_waits";
+    let reports = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-of-what-is-kept");
+    let report = reports.join(format!("{}.html", test.replace("::", ".")));
+    let _ = fs::remove_file(&report);
+    let mut test = Failing::start_with(test, "in-process", &[(REPORT_VARIABLE, reports.as_path())]);
+    test.rendered("it ends when you press Enter");
+    let text = fs::read_to_string(&report).unwrap();
+    assert!(text.contains("hello"), "{text}");
+    let mut input = test.child.stdin.take().unwrap();
+    input.write_all(b"\n").unwrap();
+    assert!(!test.child.wait().unwrap().success());
 }
 
 #[test]
