@@ -277,7 +277,7 @@ fn measure_large(effort: Effort, report: &mut Report) -> Outcome {
         "--data", directory, "--sync", "process", "--tier", "premium",
     ];
     let emulator = Emulator::start_local(&arguments)?;
-    let mut sender = Sender::attach(emulator.amqp, &message(LARGE - 256, None))?;
+    let mut sender = Sender::attach(emulator.amqp, &message(LARGE - 1024, None))?;
     let (mut most, mut sent) = (0, 0);
     while sent < messages {
         let some = (messages - sent).min(1_000);
