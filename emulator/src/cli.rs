@@ -2,6 +2,7 @@
 //!
 //! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
 
+mod data;
 mod health;
 mod report;
 
@@ -22,6 +23,7 @@ use crate::durable::Sync;
 use crate::options::{AMQPS_PORT, DataOptions};
 use crate::tls::{TlsOptions, UserCertificate};
 
+pub use data::{DataVerb, run_data};
 pub use health::{HealthOptions, run_health};
 pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
@@ -40,6 +42,8 @@ pub enum Command {
         /// Values for its parameters.
         parameters: BTreeMap<String, String>,
     },
+    /// To do something with a data directory that no emulator serves.
+    Data(DataVerb),
     /// To ask a running emulator whether it is healthy.
     Health(HealthOptions),
     /// To print the lines that point `az` at an emulator.
@@ -107,6 +111,7 @@ impl Command {
                 file,
                 parameters: parameters.into_iter().collect(),
             },
+            Some(Verb::Data(data)) => Self::Data(data),
             Some(Verb::Health(options)) => Self::Health(options),
             Some(Verb::Run(arguments)) => Self::serving(arguments)?,
             Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
@@ -151,6 +156,8 @@ Examples:
       Report every problem of a configuration file, or print what it declares.
   servicebus-emulator import template.json --set prefix=shop > config.json
       Make a configuration file of an ARM template.
+  servicebus-emulator data ./data check
+      Read what --data ./data has kept, and tell what is damaged.
 
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
@@ -194,6 +201,8 @@ enum Verb {
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = read_pair)]
         parameters: Vec<(String, String)>,
     },
+    /// Check, export or compact a data directory that no emulator serves
+    Data(DataVerb),
     /// Ask a running emulator whether it is healthy, and exit 1 where it is not or does not answer
     Health(HealthOptions),
     /// Print what to set for code that insists on *.servicebus.windows.net, with the options that `run` is given: name,

@@ -7,6 +7,8 @@
 //!
 //! Where the rows are written is behind [`Disk`]: a file, or memory in tests.
 
+#[cfg(feature = "cli")]
+mod at_rest;
 mod bodies;
 mod definition;
 #[cfg(feature = "durable")]
@@ -14,6 +16,8 @@ mod file;
 mod load;
 #[cfg(feature = "durable")]
 mod shrink;
+#[cfg(feature = "cli")]
+mod walk;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -29,12 +33,19 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::lock_order::{Ordered, Rank, take};
+use crate::namespace::AuthorizationRule;
+#[cfg(feature = "cli")]
+pub(crate) use at_rest::{AtRest, compact, open_at_rest};
+#[cfg(feature = "cli")]
+pub(crate) use bodies::fill;
 pub(crate) use bodies::{Bodies, Missing, Snapshot};
 use bodies::{Fresh, FreshMessages};
 pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
 pub(crate) use file::open;
 pub(crate) use load::{LoadError, LoadedEntity};
+#[cfg(feature = "cli")]
+pub(crate) use walk::{Visitor, walk};
 use writer::Writer;
 
 #[cfg(test)]
@@ -148,6 +159,8 @@ struct Pending {
     /// Whether what waits is waited for by more than the next moment of leisure.
     is_awaited: bool,
     is_closing: bool,
+    /// Whether nothing is taken down any more, as if the process had been killed.
+    is_lost: bool,
 }
 
 /// The rows of one namespace.
@@ -232,6 +245,14 @@ impl Store {
         &self.place
     }
 
+    /// Takes down what Azure Resource Manager knows beside namespaces.
+    pub(crate) fn keep_resources(&self, row: Vec<u8>) {
+        self.push(true, |pending| {
+            let key = vec![load::RESOURCES];
+            pending.batch.rows.insert(key, Some(row.into()));
+        });
+    }
+
     /// Lets the thread that writes end when it has written what is left.
     pub(crate) fn begin_close(&self) {
         self.pending.lock().is_closing = true;
@@ -247,6 +268,13 @@ impl Store {
         }
     }
 
+    /// Forgets what waits to be written, and takes nothing down any more.
+    pub(crate) fn lose(&self) {
+        let mut pending = self.pending.lock();
+        pending.is_lost = true;
+        pending.batch = Batch::default();
+    }
+
     fn next_body(&self) -> BodyId {
         let last = self.bodies.fetch_add(1, Ordering::Relaxed);
         BodyId(NonZeroU64::MIN.saturating_add(last))
@@ -254,7 +282,9 @@ impl Store {
 
     fn push(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
         let mut pending = self.pending.lock();
-        change(&mut pending);
+        if !pending.is_lost {
+            change(&mut pending);
+        }
         pending.is_awaited |= is_awaited;
         if is_awaited {
             self.said.fetch_add(1, Ordering::Release);
@@ -347,6 +377,15 @@ impl NamespaceStore {
         self.store.push(true, |pending| {
             let key = [&self.key()[..], &[load::DECLARATION]].concat();
             pending.batch.rows.insert(key, Some(declaration.into()));
+        });
+    }
+
+    /// Takes down the keys that were added to the namespace.
+    pub(crate) fn keep_keys(&self, rules: &[AuthorizationRule]) {
+        let row = Bytes::from(definition::keys_row(rules));
+        self.store.push(true, |pending| {
+            let key = [&self.key()[..], &[load::KEYS]].concat();
+            pending.batch.rows.insert(key, Some(row));
         });
     }
 

@@ -23,7 +23,7 @@ use crate::namespaces::{NamespaceInfo, Namespaces, Place};
 use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
 use crate::places::Places;
 use crate::server;
-use crate::shared::{ConnectionOptions, Shared};
+use crate::shared::{ConnectionOptions, ResourceState, Shared};
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
 
@@ -137,6 +137,21 @@ impl Emulator {
     pub async fn stop(self) {
         self.shared.listeners.stop().await;
         self.shared.namespaces.traces.stop().await;
+        self.close_store().await;
+    }
+
+    /// Ends as a process does that is killed, and waits until its ports and its directory are free: connections break without a
+    /// word, and what is not in the directory by now never will be.
+    pub async fn crash(self) {
+        if let Some(store) = &self.shared.namespaces.store {
+            store.lose();
+        }
+        self.shared.listeners.abort();
+        self.shared.listeners.stop().await;
+        self.close_store().await;
+    }
+
+    async fn close_store(&self) {
         if let Some(store) = self.shared.namespaces.store.clone() {
             // Writing blocks its thread.
             let _ = tokio::task::spawn_blocking(move || store.close()).await;
@@ -174,7 +189,8 @@ fn share(
     let names = names(&options.config);
     options.tls.names = asked_for(&options, endpoints);
     let real = RealClock::start(options.wall_clock);
-    let tls = Tls::new(options.tls, names, real.unix_seconds());
+    let data = options.data.as_ref().map(|data| data.directory.clone());
+    let tls = Tls::new(options.tls, data, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
         tls.prepare().map_err(StartError::Tls)?;
     }
@@ -194,6 +210,15 @@ fn share(
     let traces = Traces::start(options.traces);
     #[cfg(not(feature = "otlp"))]
     let traces = Traces::default();
+    let resources = match &store {
+        Some(store) => {
+            ResourceState::kept(Arc::clone(store)).map_err(|error| DataError::Damaged {
+                file: store.place().to_owned(),
+                reason: error.to_string(),
+            })?
+        }
+        None => ResourceState::default(),
+    };
     let namespaces = Namespaces::new(
         real.clone(),
         options.seed,
@@ -204,7 +229,7 @@ fn share(
     );
     let activity = options.activity;
     Ok(Shared::new(
-        switches, real, namespaces, listeners, tls, memory, places, access, activity,
+        switches, real, namespaces, listeners, tls, memory, places, access, resources, activity,
     ))
 }
 

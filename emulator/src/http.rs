@@ -53,6 +53,8 @@ use explorations::Explorations;
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;
 use injected::Api;
+#[cfg(feature = "cli")]
+pub(crate) use messages::at_rest;
 pub(crate) use process::Stopping;
 
 /// Largest request body where nothing else is said, in bytes.

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use servicebus_emulator::cli::{
-    Command, HealthOptions, RunOptions, print_env, run_check, run_client_settings, run_health,
-    run_import,
+    Command, HealthOptions, RunOptions, print_env, run_check, run_client_settings, run_data,
+    run_health, run_import,
 };
 use servicebus_emulator::{Config, Emulator, Options, StartError, TraceOptions};
 use tokio::io::AsyncReadExt as _;
@@ -33,6 +33,9 @@ fn main() -> ExitCode {
     let ended = match Command::from_process() {
         Command::Check(file) => check(&file),
         Command::Import { file, parameters } => import(&file, &parameters),
+        Command::Data(data) => run_data(&data)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|message| (BAD_CONFIGURATION, message)),
         Command::Health(options) => health(&options),
         Command::PrintEnv(options) => print_environment(options),
         Command::ClientSettings(options) => client_settings(options),

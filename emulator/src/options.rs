@@ -212,7 +212,7 @@ pub enum DataError {
     Missing(PathBuf),
     /// It is not as it was written.
     #[error(
-        "the file {file:?} is damaged: {reason}; put it back from a copy, or empty the data directory to begin anew"
+        "the file {file:?} is damaged: {reason}; `servicebus-emulator data DIR check` tells what is. Put it back from a copy, or empty the data directory to begin anew"
     )]
     Damaged {
         /// Which.

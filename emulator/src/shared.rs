@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use servicebus_broker::{IdSource, Tier};
 use tokio::sync::watch;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 use crate::access::Access;
 use crate::clock::RealClock;
+use crate::durable::{LoadError, Store};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespace::Ids;
@@ -73,6 +75,7 @@ impl Shared {
         memory: Arc<Memory>,
         places: Arc<Places>,
         access: Access,
+        resources: ResourceState,
         activity: Option<Arc<AtomicU64>>,
     ) -> Self {
         Self {
@@ -84,7 +87,7 @@ impl Shared {
             memory,
             places,
             access,
-            resources: ResourceState::default(),
+            resources,
             activity,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
@@ -152,10 +155,43 @@ pub(crate) struct ResourceState {
     pub(crate) locks: Mutex<BTreeMap<String, ManagementLock>>,
     /// Location and tags of namespaces, by their names in lower case.
     pub(crate) described: Mutex<BTreeMap<String, Value>>,
+    /// Where they outlive the process.
+    store: Option<Arc<Store>>,
 }
 
+impl ResourceState {
+    /// What is kept, and from now on is; an error is what is wrong with it.
+    pub(crate) fn kept(store: Arc<Store>) -> Result<Self, LoadError> {
+        let kept = store.resources()?;
+        let read = kept
+            .map(|row| serde_json::from_slice::<ResourceRow>(&row))
+            .transpose();
+        let read = read.map_err(|error| LoadError::Damaged(error.to_string()))?;
+        let (locks, described) = read.unwrap_or_default();
+        Ok(Self {
+            locks: Mutex::new(locks),
+            described: Mutex::new(described),
+            store: Some(store),
+        })
+    }
+
+    /// Takes down how they are now.
+    pub(crate) fn keep(&self) {
+        let Some(store) = &self.store else {
+            return;
+        };
+        // Both are held until it is taken down, so that what is older never comes behind what is newer.
+        let (locks, described) = (self.locks.lock(), self.described.lock());
+        let row = serde_json::to_vec(&(&*locks, &*described));
+        store.keep_resources(row.unwrap_or_default());
+    }
+}
+
+/// Locks and descriptions as a row of the store has them.
+type ResourceRow = (BTreeMap<String, ManagementLock>, BTreeMap<String, Value>);
+
 /// A management lock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ManagementLock {
     pub(crate) id: String,
     /// What it is on, in lower case.

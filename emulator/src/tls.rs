@@ -51,7 +51,7 @@ pub struct IssuedCertificate {
 /// authority that is made for this call.
 pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
-    let tls = Tls::new(TlsOptions::default(), Vec::new(), now);
+    let tls = Tls::new(TlsOptions::default(), None, Vec::new(), now);
     let sought = SniName {
         name: Some(name),
         address: None,
@@ -66,7 +66,7 @@ pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
 /// none where a certificate is given.
 pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
-    let tls = Tls::new(options, Vec::new(), now);
+    let tls = Tls::new(options, None, Vec::new(), now);
     tls.prepare()?;
     Ok(tls.authority_file().map(Path::to_owned))
 }
@@ -79,6 +79,8 @@ const LOCALHOST: &str = "localhost";
 /// The TLS of one emulator. What fails once fails ever after, with the same error.
 pub(crate) struct Tls {
     options: TlsOptions,
+    /// Where the authority is kept of a user that has no place for it.
+    data: Option<PathBuf>,
     /// By what clients reach the emulator.
     names: Vec<String>,
     /// Seconds since the Unix epoch at which the emulator started.
@@ -108,10 +110,17 @@ impl SniName {
 }
 
 impl Tls {
-    /// For an emulator that is reached by `names`, among them addresses. Reads and makes nothing.
-    pub(crate) fn new(options: TlsOptions, names: Vec<String>, started_at: i64) -> Self {
+    /// For an emulator that is reached by `names`, among them addresses, and keeps what it holds in `data`. Reads and makes
+    /// nothing.
+    pub(crate) fn new(
+        options: TlsOptions,
+        data: Option<PathBuf>,
+        names: Vec<String>,
+        started_at: i64,
+    ) -> Self {
         Self {
             options,
+            data,
             names,
             started_at,
             authorities: OnceLock::new(),
@@ -215,9 +224,9 @@ impl Tls {
     }
 
     fn authorities(&self) -> Result<&Authorities, Arc<TlsError>> {
-        let authorities = self
-            .authorities
-            .get_or_init(|| Authorities::new(&self.options).map_err(Arc::new));
+        let authorities = self.authorities.get_or_init(|| {
+            Authorities::new(&self.options, self.data.as_deref()).map_err(Arc::new)
+        });
         authorities.as_ref().map_err(Arc::clone)
     }
 

@@ -120,6 +120,10 @@ pub enum EventKind {
     TransactionRolledBack,
     /// Something went wrong because a test had scripted it.
     Fault,
+    /// The emulator ended in good order and was started again, with what its data directory held.
+    Restarted,
+    /// The emulator was killed and started again, with what its data directory held.
+    Crashed,
     /// Something this version has no name for.
     #[serde(untagged)]
     Other(String),

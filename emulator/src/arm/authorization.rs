@@ -215,7 +215,11 @@ fn change(
             });
             namespace.keep_metadata(entity);
         }
-        None => change(&mut namespace.added_rules.lock()),
+        None => {
+            let mut added = namespace.added_rules.lock();
+            change(&mut added);
+            namespace.keep_added_rules(&added);
+        }
     }
 }
 

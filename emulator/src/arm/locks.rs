@@ -70,6 +70,8 @@ impl ResourceState {
             ));
         }
         locks.insert(key, lock);
+        drop(locks);
+        self.keep();
         Ok(shown)
     }
 
@@ -81,7 +83,9 @@ impl ResourceState {
     /// Whether there was one.
     pub(crate) fn delete_lock(&self, scope: &str, name: &str) -> bool {
         let id = lock_id(scope, name).to_ascii_lowercase();
-        self.locks.lock().remove(&id).is_some()
+        let was_there = self.locks.lock().remove(&id).is_some();
+        self.keep();
+        was_there
     }
 
     /// Those on a scope and below.

@@ -132,6 +132,8 @@ impl Call<'_> {
                 own[key] = value.clone();
             }
         }
+        drop(described);
+        self.shared.resources.keep();
     }
 
     fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {

@@ -135,7 +135,8 @@ impl Missing {
         };
         let read = || {
             for message in messages {
-                if let Err(reason) = fill(snapshot, message) {
+                let read = |body| snapshot.as_ref().map_err(Clone::clone)?.body(body);
+                if let Err(reason) = fill(message, read) {
                     tracing::error!(%reason, "the bytes of a message cannot be read");
                 }
             }
@@ -148,16 +149,15 @@ impl Missing {
     }
 }
 
-fn fill(
-    snapshot: &Result<Box<dyn Snapshot>, LoadError>,
+/// Takes in what is missing of a message, by what reads the bytes under a number.
+pub(crate) fn fill(
     message: &mut Message,
+    read: impl FnOnce(BodyId) -> Result<Option<Bytes>, LoadError>,
 ) -> Result<(), LoadError> {
     let Some(body) = message.missing() else {
         return Ok(());
     };
-    let snapshot = snapshot.as_ref().map_err(Clone::clone)?;
-    let bytes = snapshot.body(body)?;
-    match bytes.is_some_and(|bytes| message.fill(bytes)) {
+    match read(body)?.is_some_and(|bytes| message.fill(bytes)) {
         true => Ok(()),
         false => Err(LoadError::Damaged(format!("the bytes {}", body.0))),
     }

@@ -143,6 +143,18 @@ impl Definition {
     }
 }
 
+/// The row of the keys that were added to a namespace.
+pub(crate) fn keys_row(rules: &[AuthorizationRule]) -> Vec<u8> {
+    let pairs: Vec<KeyPair> = rules.iter().map(KeyPair::of).collect();
+    serde_json::to_vec(&pairs).unwrap_or_default()
+}
+
+/// What [`keys_row`] wrote; what is wrong with it otherwise.
+pub(crate) fn read_keys(row: &[u8]) -> Result<Vec<AuthorizationRule>, String> {
+    let pairs = serde_json::from_slice::<Vec<KeyPair>>(row).map_err(|error| error.to_string())?;
+    Ok(pairs.into_iter().map(KeyPair::read).collect())
+}
+
 impl Subscription {
     fn of(topic: &Entity, path: &EntityPath) -> Self {
         let rules: Vec<_> = topic.rules_of(path).collect();

@@ -20,15 +20,15 @@ use crate::options::DataError;
 /// The rows of a directory as they are copied.
 const COPY: &str = "store.new";
 /// The rows of a directory.
-const FILE: &str = "store.redb";
+pub(super) const FILE: &str = "store.redb";
 /// What says that a directory has a store, and of which version.
-const MARK: &str = "FORMAT";
+pub(super) const MARK: &str = "FORMAT";
 /// What stands in the mark, before the number of the version.
 const MARK_TEXT: &str = "servicebus-emulator data ";
 /// The version of the rows: of their keys, and of what they tell.
 const VERSION: u32 = 1;
 /// Pages of the file that are kept in memory.
-const CACHE: usize = 32 << 20;
+pub(super) const CACHE: usize = 32 << 20;
 
 pub(super) type Own = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
@@ -36,7 +36,7 @@ type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 pub(super) const ROWS: Own = TableDefinition::new("rows");
 pub(super) const BODIES: Own = TableDefinition::new("bodies");
 
-struct RowFile {
+pub(super) struct RowFile {
     database: Arc<Database>,
     /// The same, for those who read while it is written: who has it keeps no directory.
     current: Arc<Mutex<Weak<Database>>>,
@@ -55,6 +55,12 @@ struct Seen {
 
 /// Opens the store of a directory, which is made if it is not there.
 pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathBuf), DataError> {
+    let (disk, path) = open_rows(directory, sync)?;
+    Ok((Box::new(disk), path))
+}
+
+/// The same, as a file.
+pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBuf), DataError> {
     let cannot_use = |source| DataError::Directory {
         directory: directory.to_owned(),
         source,
@@ -63,11 +69,7 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
     let path = directory.join(FILE);
     let is_new = check_mark(directory, &path)?;
     let file = open_file(&path).map_err(cannot_use)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(DataError::InUse(directory.to_owned())),
-        Err(TryLockError::Error(source)) => return Err(cannot_use(source)),
-    }
+    lock(&file, directory)?;
     let damaged = |reason: String| DataError::Damaged {
         file: path.clone(),
         reason,
@@ -75,32 +77,31 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
     shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
     let length = file.metadata().map_err(cannot_use)?.len();
     let opened = open_in(Backend { file, sync }, is_new);
-    let opened = opened.and_then(|database| {
-        let waste = Waste::of(&database, length)?;
-        Ok((database, waste))
-    });
-    let (database, waste) = opened.map_err(|error| {
+    let opened = opened.and_then(|database| RowFile::of(database, directory, sync, length));
+    let disk = opened.map_err(|error| {
         if let redb::Error::Io(source) = error {
             return cannot_use(source);
         }
         damaged(error.to_string())
     })?;
-    let database = Arc::new(database);
-    let disk = RowFile {
-        current: Arc::new(Mutex::new(Arc::downgrade(&database))),
-        database,
-        directory: directory.to_owned(),
-        sync,
-        waste,
-    };
     if is_new {
         write_mark(directory, sync).map_err(cannot_use)?;
     }
-    Ok((Box::new(disk), path))
+    Ok((disk, path))
+}
+
+/// Sees to it that no other process has the file, for as long as it is open.
+pub(super) fn lock(file: &File, directory: &Path) -> Result<(), DataError> {
+    let directory = directory.to_owned();
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(DataError::InUse(directory)),
+        Err(TryLockError::Error(source)) => Err(DataError::Directory { directory, source }),
+    }
 }
 
 /// Whether there is no store yet; a store that is of no use is refused.
-fn check_mark(directory: &Path, file: &Path) -> Result<bool, DataError> {
+pub(super) fn check_mark(directory: &Path, file: &Path) -> Result<bool, DataError> {
     let mark = directory.join(MARK);
     let text = match fs::read_to_string(&mark) {
         Ok(text) => text,
@@ -172,6 +173,29 @@ fn open_in(backend: Backend, is_new: bool) -> Result<Database, redb::Error> {
 }
 
 impl RowFile {
+    /// What is in the database of a directory, whose file has so many bytes.
+    pub(super) fn of(
+        database: Database,
+        directory: &Path,
+        sync: Sync,
+        length: u64,
+    ) -> Result<Self, redb::Error> {
+        let waste = Waste::of(&database, length)?;
+        let database = Arc::new(database);
+        Ok(Self {
+            current: Arc::new(Mutex::new(Arc::downgrade(&database))),
+            database,
+            directory: directory.to_owned(),
+            sync,
+            waste,
+        })
+    }
+
+    /// The database, where no one else has it.
+    pub(super) fn into_database(self) -> Option<Database> {
+        Arc::into_inner(self.database)
+    }
+
     fn write_all(&mut self, batch: Batch) -> Result<(), redb::Error> {
         let waste = &mut self.waste;
         let transaction = self.database.begin_write()?;
@@ -394,7 +418,7 @@ impl StorageBackend for Backend {
 use std::os::unix::fs::FileExt as _;
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(out, offset)
 }
 
@@ -407,7 +431,7 @@ fn write_all_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
 use std::os::windows::fs::FileExt as _;
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !out.is_empty() {
         match file.seek_read(out, offset)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),

@@ -8,14 +8,20 @@ use serde_json::Value;
 use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, Timestamp};
 use thiserror::Error;
 
+use super::definition::read_keys;
 use super::{Definition, KeptClock, NamespaceStore, Store, Table};
 use crate::config::NamespaceConfig;
+use crate::namespace::AuthorizationRule;
 
 /// What the keys of rows begin with: of a namespace, its number follows.
 pub(super) const NAMESPACE: u8 = b'n';
+/// The key of the row of what Azure Resource Manager knows beside namespaces.
+pub(super) const RESOURCES: u8 = b'r';
 /// Behind that, one of these. Of an entity its number follows, and then its definition or a [`RowKey`], before which it stands.
 pub(super) const CLOCK: u8 = b'c';
 pub(super) const DECLARATION: u8 = b'd';
+/// The keys that were added to those of the declaration.
+pub(super) const KEYS: u8 = b'k';
 pub(super) const ENTITY: u8 = b'e';
 pub(super) const DEFINITION: u8 = b'!';
 
@@ -31,8 +37,8 @@ pub(crate) enum LoadError {
 }
 
 impl From<DamagedRow> for LoadError {
-    fn from(error: DamagedRow) -> Self {
-        Self::Damaged(error.to_string())
+    fn from(_: DamagedRow) -> Self {
+        Self::Damaged("it is not what was written".into())
     }
 }
 
@@ -40,6 +46,7 @@ impl From<DamagedRow> for LoadError {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) clock: Option<KeptClock>,
+    pub(crate) keys: Vec<AuthorizationRule>,
     pub(crate) entities: Vec<LoadedEntity>,
 }
 
@@ -85,6 +92,18 @@ impl Store {
         read.unwrap_or(Ok(())).map(|()| all)
     }
 
+    /// What is kept of Azure Resource Manager beside namespaces, as it was given.
+    pub(crate) fn resources(&self) -> Result<Option<Vec<u8>>, LoadError> {
+        let mut found = None;
+        let read = self.with_disk(|disk| {
+            disk.read(Table::Rows, &[RESOURCES], &mut |_, row| {
+                found = Some(row.to_vec());
+                Ok(())
+            })
+        });
+        read.unwrap_or(Ok(())).map(|()| found)
+    }
+
     /// Removes bytes to which no row refers: what a panic left of an entity that was deleted.
     pub(crate) fn remove_orphans(&self) -> Result<(), LoadError> {
         let pending = &mut *self.pending.lock();
@@ -119,6 +138,7 @@ impl NamespaceStore {
     ) -> Result<Loaded, LoadError> {
         let mut loaded = Loaded {
             clock: None,
+            keys: Vec::new(),
             entities: Vec::new(),
         };
         let prefix = self.key();
@@ -128,6 +148,7 @@ impl NamespaceStore {
                 let (&tag, rest) = key[prefix.len()..].split_first().ok_or(DamagedRow)?;
                 match tag {
                     CLOCK => loaded.clock = Some(KeptClock::decode(row).ok_or(DamagedRow)?),
+                    KEYS => loaded.keys = read_keys(row).map_err(LoadError::Damaged)?,
                     ENTITY => {
                         let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;
                         let id = EntityId(u32::from_be_bytes(*id));
@@ -167,7 +188,7 @@ impl NamespaceStore {
 }
 
 impl Declared {
-    fn read(number: u32, row: &[u8]) -> Option<Self> {
+    pub(super) fn read(number: u32, row: &[u8]) -> Option<Self> {
         let text = String::from_utf8(row.to_vec()).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         let name = value.pointer("/UserConfig/Namespaces/0/Name")?.as_str()?;
@@ -180,7 +201,7 @@ impl Declared {
 }
 
 impl LoadedEntity {
-    fn read(
+    pub(super) fn read(
         id: EntityId,
         row: &[u8],
         config: &NamespaceConfig,

@@ -190,7 +190,29 @@ fn undecodable(number: SequenceNumber, error: &dyn std::fmt::Display) -> ApiErro
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
 }
 
+/// The message as [`show`] tells it, whole at any size, where no namespace serves it.
+#[cfg(feature = "cli")]
+pub(crate) fn at_rest(
+    found: &InspectedMessage,
+) -> Result<HeldMessage, servicebus_codec::DecodeError> {
+    let mut encoded = Vec::with_capacity(found.message.size() as usize);
+    found.message.encode_as_sent(&mut encoded);
+    let mut message = amqp::to_json(&encoded)?;
+    message.amqp = Some(encoded.into());
+    Ok(HeldMessage {
+        summary: summarized(found, None),
+        message,
+    })
+}
+
 fn summary(namespace: &Namespace, found: &InspectedMessage) -> MessageSummary {
+    let holder = found
+        .lock
+        .map(|(holder, _)| namespace.receiver_name(holder));
+    summarized(found, holder)
+}
+
+fn summarized(found: &InspectedMessage, locked_by: Option<String>) -> MessageSummary {
     let (known, message) = (&found.broker_properties, &found.message);
     let view = found.filter_view().ok();
     let system = |property| text(view.as_ref()?.system(property));
@@ -208,9 +230,7 @@ fn summary(namespace: &Namespace, found: &InspectedMessage) -> MessageSummary {
         activates_at: found.activates_at.map(clock::system_time),
         delivery_count: known.delivery_count,
         size: message.size(),
-        locked_by: found
-            .lock
-            .map(|(holder, _)| namespace.receiver_name(holder)),
+        locked_by,
         locked_until: found
             .lock
             .and_then(|(_, until)| until)

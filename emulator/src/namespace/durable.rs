@@ -10,7 +10,7 @@ use servicebus_broker::{
     Message, RuleChange, SubQueue,
 };
 
-use super::{Namespace, SharedEntity};
+use super::{AuthorizationRule, Namespace, SharedEntity};
 use crate::durable::{
     Definition, KeptClock, LoadError, LoadedEntity, Missing, NamespaceStore, Unit,
 };
@@ -86,6 +86,13 @@ impl Namespace {
         }
     }
 
+    /// Takes down the keys that were added, which are locked.
+    pub(crate) fn keep_added_rules(&self, rules: &[AuthorizationRule]) {
+        if let Some(store) = &self.store {
+            store.keep_keys(rules);
+        }
+    }
+
     /// Takes down how the clock stands; a client is told that it does.
     pub(crate) fn keep_clock(&self) {
         if let Some(store) = &self.store {
@@ -108,6 +115,7 @@ impl Namespace {
         if let Some(clock) = loaded.clock {
             self.set_clock(clock);
         }
+        *self.added_rules.lock() = loaded.keys;
         let paths: Vec<EntityPath> = (loaded.entities.into_iter())
             .map(|loaded| self.insert_kept(loaded))
             .collect();

@@ -40,8 +40,8 @@ enum CertificateFile {
 impl Authorities {
     /// Finds or makes the user's, and makes the other. Where a name that was asked for needs the other one, both are in a
     /// file of this run's own.
-    pub(crate) fn new(options: &TlsOptions) -> Result<Self, TlsError> {
-        let (kept, directory) = directory::authority(options.directory.as_deref())?;
+    pub(crate) fn new(options: &TlsOptions, data: Option<&Path>) -> Result<Self, TlsError> {
+        let (kept, directory) = directory::authority(options.directory.as_deref(), data)?;
         let of_run = Authority::make(Scope::Any).map_err(TlsError::Make)?;
         let pem = format!("{}{}", kept.pem(), of_run.pem());
         let needs_both = options.names.iter().any(|name| !is_local(name));

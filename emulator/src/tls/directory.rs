@@ -19,20 +19,28 @@ const CERTIFICATE: &str = "ca.pem";
 const TRUST_STORE: &str = "p12";
 const KEY: &str = "ca-key.pem";
 const LOCK: &str = "ca.lock";
+/// Within the directory of what outlives the emulator.
+const BELOW_DATA: &str = "tls";
 /// Within the user's cache directory.
 const NAME: &str = "servicebus-emulator";
 
 /// The user's authority, and the directory that it is kept in: the one that was asked for, else the user's cache
-/// directory. Where a user has none, or nothing can be written there, it is in memory alone and ends with the emulator.
+/// directory. Where a user has none, or nothing can be written there, as in a container, it is in the directory of what
+/// outlives the emulator, if there is one, else in memory alone, and ends with the emulator.
 pub(crate) fn authority(
     asked_for: Option<&Path>,
+    data: Option<&Path>,
 ) -> Result<(Authority, Option<PathBuf>), TlsError> {
     let in_memory = || Ok((Authority::make(Scope::Local).map_err(TlsError::Make)?, None));
+    let kept_in = |directory: &Path| Ok((found_or_made(directory)?, Some(directory.to_owned())));
     if let Some(directory) = asked_for {
-        let kept = found_or_made(directory)?;
-        return Ok((kept, Some(directory.to_owned())));
+        return kept_in(directory);
     }
+    let below_data = data.map(|data| data.join(BELOW_DATA));
     let Some(directory) = cache_directory(|name| env::var_os(name).map(PathBuf::from)) else {
+        if let Some(directory) = below_data {
+            return kept_in(&directory);
+        }
         tracing::warn!(
             "there is no home directory to keep a certificate authority in: this one ends with the \
              emulator; --tls-directory names a place"
@@ -41,6 +49,9 @@ pub(crate) fn authority(
     };
     match found_or_made(&directory) {
         Err(error @ TlsError::Directory { .. }) => {
+            if let Some(directory) = below_data {
+                return kept_in(&directory);
+            }
             tracing::warn!("{error}; this one ends with the emulator");
             in_memory()
         }
@@ -264,7 +275,7 @@ mod tests {
         let found: Vec<String> = thread::scope(|scope| {
             let one = || {
                 barrier.wait();
-                authority(Some(&place.0)).map(|(authority, _)| authority.pem().to_owned())
+                authority(Some(&place.0), None).map(|(authority, _)| authority.pem().to_owned())
             };
             let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
             let joined = all.into_iter().map(|one| one.join().unwrap());
@@ -273,7 +284,7 @@ mod tests {
         assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
         let written = fs::read_to_string(place.0.join(CERTIFICATE)).unwrap();
         assert_eq!(written, found[0]);
-        let (_, directory) = authority(Some(&place.0)).unwrap();
+        let (_, directory) = authority(Some(&place.0), None).unwrap();
         assert_eq!(directory.as_ref(), Some(&place.0));
     }
 
@@ -282,7 +293,7 @@ mod tests {
     fn the_key_is_for_its_owner_alone() {
         use std::os::unix::fs::PermissionsExt as _;
         let place = Place::new("alone");
-        authority(Some(&place.0)).unwrap();
+        authority(Some(&place.0), None).unwrap();
         let mode = |name| {
             fs::metadata(place.0.join(name))
                 .unwrap()
@@ -307,14 +318,14 @@ mod tests {
     #[test]
     fn half_an_authority_is_an_error_that_says_what_to_do() {
         let place = Place::new("half");
-        authority(Some(&place.0)).unwrap();
+        authority(Some(&place.0), None).unwrap();
         fs::remove_file(place.0.join(KEY)).unwrap();
-        let error = authority(Some(&place.0)).map(|_| ()).unwrap_err();
+        let error = authority(Some(&place.0), None).map(|_| ()).unwrap_err();
         assert!(matches!(error, TlsError::Damaged { .. }), "{error}");
         // A key alone is none: its certificate may have been lost before anybody saw it.
         fs::write(place.0.join(KEY), "x").unwrap();
         fs::remove_file(place.0.join(CERTIFICATE)).unwrap();
-        authority(Some(&place.0)).unwrap();
+        authority(Some(&place.0), None).unwrap();
     }
 
     #[test]
@@ -325,14 +336,15 @@ mod tests {
         write(&place.0, KEY, old.key_pem(), 0o600).unwrap();
         write(&place.0, CERTIFICATE, old.pem(), 0o644).unwrap();
         let found: Vec<String> = thread::scope(|scope| {
-            let one = || authority(Some(&place.0)).map(|(authority, _)| authority.pem().to_owned());
+            let one =
+                || authority(Some(&place.0), None).map(|(authority, _)| authority.pem().to_owned());
             let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
             let joined = all.into_iter().map(|one| one.join().unwrap());
             joined.map(Result::unwrap).collect()
         });
         assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
         assert_ne!(found[0], old.pem());
-        let (kept, _) = authority(Some(&place.0)).unwrap();
+        let (kept, _) = authority(Some(&place.0), None).unwrap();
         assert_eq!(
             (kept.pem(), kept.scope()),
             (found[0].as_str(), Scope::Local)
@@ -345,7 +357,7 @@ mod tests {
         let place = Place::new("file");
         fs::create_dir_all(place.0.parent().unwrap()).unwrap();
         fs::write(&place.0, "a file").unwrap();
-        let error = authority(Some(&place.0.join("below")))
+        let error = authority(Some(&place.0.join("below")), None)
             .map(|_| ())
             .unwrap_err();
         let text = error.to_string();

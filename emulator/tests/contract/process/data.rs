@@ -1,5 +1,9 @@
 //! A data directory: what was accepted is there after the process was killed, and a directory that cannot be used is told of.
 
+mod format;
+mod kept;
+mod verbs;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

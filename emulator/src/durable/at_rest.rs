@@ -1,0 +1,192 @@
+//! A store that no emulator serves: read without a change of its file, or made smaller.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use redb::{Builder, Database, StorageBackend};
+
+use super::file::{CACHE, FILE, MARK, RowFile, check_mark, lock, open_rows, read_exact_at};
+use super::{Disk, Sync};
+use crate::failures::told;
+use crate::options::DataError;
+
+/// Bytes of the file that are kept apart together.
+const BLOCK: usize = 4096;
+
+/// A store that is read.
+pub(crate) struct AtRest {
+    pub(crate) disk: Box<dyn Disk>,
+    pub(crate) file: PathBuf,
+    /// What the checksums tell, where not of a whole file.
+    pub(crate) damage: Option<String>,
+}
+
+/// Opens the store of a directory to read it; one that is damaged as far as it can be read.
+pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
+    check_there(directory)?;
+    let file = directory.join(FILE);
+    check_mark(directory, &file)?;
+    let open = |checks| open_beside(directory, &file, checks);
+    let (database, damage) = match open(true)? {
+        Ok(whole) => (whole, None),
+        Err(reason) => match open(false)? {
+            Ok(readable) => (readable, Some(reason)),
+            Err(_) => return Err(DataError::Damaged { file, reason }),
+        },
+    };
+    let disk = RowFile::of(database, directory, Sync::Always, 0).map_err(|error| {
+        let (file, reason) = (file.clone(), error.to_string());
+        DataError::Damaged { file, reason }
+    })?;
+    Ok(AtRest {
+        disk: Box::new(disk),
+        file,
+        damage,
+    })
+}
+
+/// Makes the file of a directory as small as it can be; returns how many bytes it had, and has.
+pub(crate) fn compact(directory: &Path) -> Result<(u64, u64), DataError> {
+    check_there(directory)?;
+    let file = directory.join(FILE);
+    let length = || fs::metadata(&file).map(|found| found.len());
+    let before = length().map_err(|source| cannot_use(directory, source))?;
+    let (rows, _) = open_rows(directory, Sync::Always)?;
+    if let Some(mut database) = rows.into_database() {
+        let failed = |error: redb::CompactionError| {
+            cannot_use(directory, io::Error::other(error.to_string()))
+        };
+        while database.compact().map_err(failed)? {}
+    }
+    let after = length().map_err(|source| cannot_use(directory, source))?;
+    Ok((before, after))
+}
+
+fn cannot_use(directory: &Path, source: io::Error) -> DataError {
+    DataError::Directory {
+        directory: directory.to_owned(),
+        source,
+    }
+}
+
+/// Refuses a directory that has no store: one that is only read is not made.
+fn check_there(directory: &Path) -> Result<(), DataError> {
+    match directory.join(MARK).exists() {
+        true => Ok(()),
+        false => {
+            let source = io::Error::other("it has no data of an emulator");
+            Err(cannot_use(directory, source))
+        }
+    }
+}
+
+/// Opens the file with what is written kept beside it; the inner error is what is wrong with its contents.
+fn open_beside(
+    directory: &Path,
+    file: &Path,
+    checks: bool,
+) -> Result<Result<Database, String>, DataError> {
+    let opened = File::open(file).map_err(|source| cannot_use(directory, source))?;
+    lock(&opened, directory)?;
+    let length = opened.metadata().map(|found| found.len());
+    let backend = Beside {
+        length: Mutex::new(length.map_err(|source| cannot_use(directory, source))?),
+        file: opened,
+        written: Mutex::default(),
+    };
+    let open = || {
+        Builder::new()
+            .set_cache_size(CACHE)
+            .set_check_integrity_on_open(checks)
+            .create_with_backend(backend)
+    };
+    // Without the check a damaged file may be anything, and then a panic is what tells.
+    Ok(match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(opened) => opened.map_err(|error| error.to_string()),
+        Err(payload) => Err(told(&*payload)),
+    })
+}
+
+/// A file that is not changed: what is written to it stays in memory, by blocks.
+#[derive(Debug)]
+struct Beside {
+    file: File,
+    length: Mutex<u64>,
+    written: Mutex<BTreeMap<u64, Box<[u8; BLOCK]>>>,
+}
+
+impl Beside {
+    /// A block of the file; zeros behind its end.
+    fn block(&self, number: u64) -> io::Result<Box<[u8; BLOCK]>> {
+        let mut block = Box::new([0; BLOCK]);
+        let (start, end) = (number * BLOCK as u64, self.file.metadata()?.len());
+        let there = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
+        read_exact_at(&self.file, &mut block[..there.min(BLOCK)], start)?;
+        Ok(block)
+    }
+
+    /// Calls `part` for each block of a range, with where the range is in it and where it is in the range.
+    fn parts(
+        offset: u64,
+        length: usize,
+        mut part: impl FnMut(u64, std::ops::Range<usize>, std::ops::Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let within = (at % BLOCK as u64) as usize;
+            let taken = (BLOCK - within).min(length - done);
+            part(
+                at / BLOCK as u64,
+                within..within + taken,
+                done..done + taken,
+            )?;
+            done += taken;
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Beside {
+    fn len(&self) -> Result<u64, io::Error> {
+        Ok(*self.length.lock())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        let written = self.written.lock();
+        Self::parts(offset, out.len(), |number, within, range| {
+            let out = &mut out[range];
+            match written.get(&number) {
+                Some(block) => out.copy_from_slice(&block[within]),
+                None => out.copy_from_slice(&self.block(number)?[within]),
+            }
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, length: u64) -> Result<(), io::Error> {
+        *self.length.lock() = length;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> Result<(), io::Error> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        let mut written = self.written.lock();
+        Self::parts(offset, data.len(), |number, within, range| {
+            let block = match written.entry(number) {
+                Entry::Occupied(written) => written.into_mut(),
+                Entry::Vacant(first) => first.insert(self.block(number)?),
+            };
+            block[within].copy_from_slice(&data[range]);
+            Ok(())
+        })
+    }
+}
