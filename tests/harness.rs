@@ -31,6 +31,7 @@ mod process;
 mod readme;
 mod receivers;
 mod receiving;
+mod restart;
 mod scheduling;
 mod sentences;
 mod served_assertions;

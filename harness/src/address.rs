@@ -141,6 +141,23 @@ pub(crate) fn no_address(attempts: usize, last: &str) -> Error {
     ))
 }
 
+/// Starts again what listened at an address of its own, and waits for its ports to be free; what had them has ended. To be awaited
+/// on the background runtime.
+pub(crate) async fn free_again<T, E, F: Future<Output = Result<T, E>>>(
+    start: impl Fn() -> F,
+    is_taken: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let since = Instant::now();
+    loop {
+        match start().await {
+            Err(error) if is_taken(&error) && since.elapsed() < FREE_WITHIN => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Draws an address from 127.64.0.0/10 whose last octet is neither 0 nor 255.
 pub(crate) fn random() -> Ipv4Addr {
     let [_, second, third, fourth] = (random_number() as u32).to_be_bytes();

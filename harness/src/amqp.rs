@@ -116,6 +116,11 @@ impl Amqp {
         }
     }
 
+    /// Lets the connection go, which ended with the emulator; the next operation opens another one.
+    pub(crate) async fn forget(&self) {
+        drop(self.connection.lock().await.take());
+    }
+
     /// Sends messages one after the other and waits for each to be taken.
     pub(crate) async fn send<B: SerializableBody>(
         &self,

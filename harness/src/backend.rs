@@ -12,7 +12,7 @@ use servicebus_control_api::{
     Session, Timeline,
 };
 
-use crate::{catalog::Catalog, catalog::EntityKind, error::control::ControlError};
+use crate::{catalog::Catalog, catalog::EntityKind, error::control::ControlError, running::Ending};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send + 'a>>;
@@ -96,6 +96,16 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// What happened to messages.
     fn timeline<'a>(&'a self, _query: TimelineQuery<'a>) -> Answer<'a, Timeline> {
         uncheckable("the record of what happened to messages, which only an emulator keeps")
+    }
+
+    /// Remembers what happened so far, before the emulator is started again.
+    fn remember(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Goes on with what was remembered, now that the emulator has been started again.
+    fn go_on(&self, _ending: Ending) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
     /// What the rules of a subscription say of an encoded message.

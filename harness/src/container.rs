@@ -3,6 +3,7 @@
 //! One container serves a test run; each `ServiceBus` has a namespace of its own in it, and a loopback address of its own from
 //! which it is reached. What is shared ends by itself when it is no longer in use ([`shared`]).
 
+mod durable;
 mod engine;
 mod forward;
 mod network;
@@ -14,6 +15,7 @@ use servicebus_emulator::{AMQP_PORT, ControlToken};
 
 use crate::{
     background::Background,
+    data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace, changed},
     error::Error,
     liveness::Liveness,
@@ -34,6 +36,7 @@ pub(crate) struct ContainerOptions {
     pub(crate) is_alone: bool,
     pub(crate) ready_within: Duration,
     pub(crate) ports: HttpPorts,
+    pub(crate) data: Option<Data>,
 }
 
 /// A namespace in a container; dropping it removes the namespace, cuts its connections and lets the container go.
@@ -50,6 +53,9 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
 ) -> Result<Started, Error> {
+    if let Some(data) = options.data.clone() {
+        return durable::start(background, options, &data).await;
+    }
     let topology = options.topology.clone();
     let own = Arc::clone(background);
     let reaching = async move { reach(&own, &options).await };

@@ -2,7 +2,12 @@
 //!
 //! JSON over HTTP, one connection per request. Every request has a deadline in real time.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,7 +16,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use servicebus_control_api::{
-    Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock,
+    Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock, Messages,
     NamespaceInfo, Queues, Receiver, Receivers, ScriptedFault, Session, Sessions, Settle,
     Subscriptions, Timeline, Topics,
 };
@@ -20,9 +25,11 @@ use tokio::net::TcpStream;
 
 use crate::{
     backend::{Answer, Backend, Place, TimelineQuery},
-    catalog::Catalog,
+    catalog::{Catalog, EntityKind},
+    earlier::{BELOW, Earlier, Numbered, Record},
     error::control::{ControlError, Refusal},
     liveness::Liveness,
+    running::Ending,
     stream::{self, exchange},
 };
 
@@ -45,6 +52,7 @@ pub(crate) struct Control {
     liveness: Liveness,
     /// Shown with every request, where requests may come from beyond the emulator's loopback.
     token: Option<ControlToken>,
+    earlier: Earlier,
 }
 
 impl Control {
@@ -54,6 +62,7 @@ impl Control {
             namespace: namespace.to_owned(),
             liveness,
             token: None,
+            earlier: Earlier::default(),
         }
     }
 
@@ -65,6 +74,17 @@ impl Control {
     /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
     pub(crate) fn create_namespace(&self, topology: String) -> Answer<'_, NamespaceInfo> {
         self.ask_for(Method::PUT, self.path(""), topology.into())
+    }
+
+    /// The first namespace of the emulator.
+    #[cfg(feature = "container")]
+    pub(crate) async fn first_namespace(&self) -> Result<NamespaceInfo, ControlError> {
+        let path = "/$emulator/v1/namespaces";
+        let listed = self.ask_for::<Vec<_>>(Method::GET, path.into(), Bytes::new());
+        let first = listed.await?.into_iter().next();
+        first.ok_or_else(|| ControlError::Uncheckable {
+            what: "the namespace: the emulator serves none".into(),
+        })
     }
 
     /// Removes the namespace of this client with everything in it.
@@ -116,6 +136,43 @@ impl Control {
     /// The same at once.
     fn post(&self, path: &str, body: Bytes) -> Answer<'_, ()> {
         self.order(Method::POST, self.path(path), body, Duration::ZERO)
+    }
+
+    /// The queues, topics and subscriptions with the sub-queues that each has.
+    async fn addresses(&self) -> Result<Vec<String>, ControlError> {
+        let catalog = self.catalog().await?;
+        let all = catalog.names().flat_map(|(kind, name)| {
+            let below = BELOW
+                .iter()
+                .filter(move |below| kind != EntityKind::Topic || **below != "/$DeadLetterQueue");
+            below.map(move |below| format!("{name}{below}"))
+        });
+        Ok(all.collect())
+    }
+
+    /// Where all messages are.
+    async fn present(&self) -> Result<BTreeSet<Numbered>, ControlError> {
+        let mut present = BTreeSet::new();
+        for address in self.addresses().await? {
+            let mut from = Some(0);
+            while let Some(first) = from {
+                let first = first.to_string();
+                let query = [
+                    ("entity", address.as_str()),
+                    ("from", &first),
+                    ("limit", "200"),
+                ];
+                let listed: Messages = self.get("/messages", &query).await?;
+                let numbers = listed
+                    .messages
+                    .iter()
+                    .map(|message| message.sequence_number);
+                let numbers = numbers.filter_map(|number| i64::try_from(number).ok());
+                present.extend(numbers.map(|number| (address.to_lowercase(), number)));
+                from = listed.next;
+            }
+        }
+        Ok(present)
     }
 
     async fn send(
@@ -239,7 +296,35 @@ impl Backend for Control {
         let mut pairs = vec![("entity", query.entity)];
         pairs.extend(number.as_deref().map(|number| ("sequence_number", number)));
         pairs.extend(query.messages.then_some(("messages", "true")));
-        self.get("/timeline", &pairs)
+        let asked = self.get("/timeline", &pairs);
+        Box::pin(async move { Ok(self.earlier.before(query, asked.await?)) })
+    }
+
+    fn remember(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let mut counted = BTreeMap::new();
+            for address in self.addresses().await? {
+                // No event, and all counters.
+                let query = [("entity", address.as_str()), ("limit", "1")];
+                let head: Timeline = self.get("/timeline", &query).await?;
+                counted.insert(address.to_lowercase(), head);
+            }
+            let whole = self.get("/timeline", &[("messages", "true")]).await?;
+            self.earlier.add(Record { whole, counted });
+            Ok(())
+        })
+    }
+
+    fn go_on(&self, ending: Ending) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.earlier.started_again(ending, self.clock().await?.now);
+            if ending == Ending::Crash {
+                let present = self.present().await?;
+                let later: Timeline = self.get("/timeline", &[]).await?;
+                self.earlier.mark_undone(&present, &later.events);
+            }
+            Ok(())
+        })
     }
 
     fn explain<'a>(&'a self, subscription: &'a str, message: Bytes) -> Answer<'a, Explanation> {

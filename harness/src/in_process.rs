@@ -5,14 +5,23 @@
 use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
 
 use servicebus_emulator::{Emulator, Options, WallClock, config::Config};
+use tokio::sync::Mutex;
 
 use crate::{
-    address::{Place, Search},
+    address::{Place, Search, free_again},
     background::Background,
+    data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace},
     error::Error,
-    running::{Running, Started, Stopped},
+    running::{Ending, Restarted, Running, Started, Stopped},
 };
+
+/// An emulator of this process; none while it is started again.
+#[derive(Debug)]
+struct InProcess {
+    emulator: Arc<Mutex<Option<Emulator>>>,
+    options: Options,
+}
 
 /// Starts an emulator on an address of the place.
 pub(crate) async fn start(
@@ -21,6 +30,7 @@ pub(crate) async fn start(
     seed: Option<u64>,
     ports: HttpPorts,
     place: Place,
+    data: Option<&Data>,
 ) -> Result<Started, Error> {
     let mut search = Search::new(place);
     loop {
@@ -38,6 +48,7 @@ pub(crate) async fn start(
             https_port: ports.https,
             seed,
             record_messages: true,
+            data: data.map(Data::options),
             ..Options::default()
         };
         let options = match &config {
@@ -47,29 +58,50 @@ pub(crate) async fn start(
             },
             None => options,
         };
-        match background.spawn(Emulator::start(options)).await {
-            Ok(emulator) => return Ok(started(emulator)),
+        match background.spawn(Emulator::start(options.clone())).await {
+            Ok(emulator) => return Ok(started(emulator, options)),
             Err(error) if is_taken(&error) => search.taken(error.to_string()),
-            Err(error) => {
-                return Err(Error::start(format!("the emulator did not start: {error}")));
-            }
+            Err(error) => return Err(not_started(&error)),
         }
     }
 }
 
-impl Running for Emulator {
+impl Running for InProcess {
     #[cfg(feature = "explore")]
     fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
-        let first = self.namespaces().into_iter().next()?;
-        Self::conducted(self, &first.name)
+        let emulator = self.emulator.try_lock().ok()?;
+        let emulator = emulator.as_ref()?;
+        let first = emulator.namespaces().into_iter().next()?;
+        Emulator::conducted(emulator, &first.name)
+    }
+
+    fn restart(&self, ending: Ending) -> Restarted {
+        let (emulator, options) = (Arc::clone(&self.emulator), self.options.clone());
+        Box::pin(async move {
+            let mut emulator = emulator.lock().await;
+            match (emulator.take(), ending) {
+                (Some(running), Ending::Stop) => running.stop().await,
+                (Some(running), Ending::Crash) => running.crash().await,
+                // The start after an earlier end failed.
+                (None, _) => {}
+            }
+            let start = || Emulator::start(options.clone());
+            let started = free_again(start, is_taken).await;
+            *emulator = Some(started.map_err(|error| not_started(&error))?);
+            Ok(())
+        })
     }
 
     fn stop(self: Box<Self>) -> Stopped {
-        Box::pin((*self).stop())
+        Box::pin(async move {
+            if let Some(emulator) = self.emulator.lock().await.take() {
+                emulator.stop().await;
+            }
+        })
     }
 }
 
-fn started(emulator: Emulator) -> Started {
+fn started(emulator: Emulator, options: Options) -> Started {
     let own = emulator.endpoints();
     let endpoints = Endpoints {
         amqp: own.amqp,
@@ -83,8 +115,15 @@ fn started(emulator: Emulator) -> Started {
         endpoints,
         namespaces: namespaces.collect(),
         ca_file: emulator.ca_certificate().map(Path::to_owned),
-        running: Box::new(emulator),
+        running: Box::new(InProcess {
+            emulator: Arc::new(Mutex::new(Some(emulator))),
+            options,
+        }),
     }
+}
+
+fn not_started(error: &servicebus_emulator::StartError) -> Error {
+    Error::start(format!("the emulator did not start: {error}"))
 }
 
 fn is_taken(error: &servicebus_emulator::StartError) -> bool {

@@ -17,6 +17,8 @@ mod connections;
 #[cfg(feature = "container")]
 mod container;
 mod control;
+mod data;
+mod earlier;
 mod end_check;
 mod endpoints;
 mod entities;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// How long an emulator that closed its connections may take to be seen as ended.
 pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
@@ -100,7 +100,7 @@ const KEPT_LINES: usize = 40;
 
 /// The last lines that an emulator wrote to standard error; every clone is the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Output(Arc<Mutex<Lines>>);
+pub(crate) struct Output(Arc<Mutex<Arc<Mutex<Lines>>>>);
 
 #[derive(Debug, Default)]
 struct Lines {
@@ -110,7 +110,8 @@ struct Lines {
 
 impl Output {
     pub(crate) fn push(&self, line: String) {
-        let mut lines = self.lines();
+        let lines = self.lines();
+        let mut lines = lines.lock();
         if lines.kept.len() == KEPT_LINES {
             lines.kept.pop_front();
         }
@@ -119,19 +120,25 @@ impl Output {
 
     /// Nothing more will come.
     pub(crate) fn complete(&self) {
-        self.lines().complete = true;
+        self.lines().lock().complete = true;
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.lines().complete
+        self.lines().lock().complete
     }
 
     pub(crate) fn text(&self) -> String {
-        Vec::from_iter(self.lines().kept.iter().cloned()).join("\n")
+        Vec::from_iter(self.lines().lock().kept.iter().cloned()).join("\n")
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.0.lock()
+    /// Shows from now on what another emulator writes, which was started in the place of one that has ended.
+    pub(crate) fn follow(&self, other: &Self) {
+        let lines = other.lines();
+        *self.0.lock() = lines;
+    }
+
+    fn lines(&self) -> Arc<Mutex<Lines>> {
+        Arc::clone(&self.0.lock())
     }
 }
 

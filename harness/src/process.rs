@@ -17,13 +17,14 @@ use std::{
 use child::{ChildProcess, ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
-    address::{Place, Search, random_number},
+    address::{Place, Search, free_again, random_number},
     background::Background,
+    data::Data,
     endpoints::{HttpPorts, Namespace},
     error::Error,
     keep,
-    liveness::described,
-    running::Started,
+    liveness::{Liveness, described},
+    running::{Ending, Restarted, Running, Started, Stopped},
     text,
 };
 
@@ -41,6 +42,23 @@ pub(crate) struct ProcessOptions {
     pub(crate) place: Place,
     /// Whether it may go on when its namespace is kept.
     pub(crate) may_stay: bool,
+    pub(crate) data: Option<Data>,
+}
+
+/// How a child is started, for the first time and again.
+#[derive(Debug, Clone)]
+struct Launch {
+    binary: PathBuf,
+    options: ProcessOptions,
+    address: Ipv4Addr,
+    stays: bool,
+}
+
+/// An emulator that is a child.
+#[derive(Debug)]
+struct ProcessEmulator {
+    child: Arc<ChildProcess>,
+    launch: Launch,
 }
 
 /// Starts a child on an address of the place.
@@ -49,36 +67,100 @@ pub(crate) async fn start(
     options: ProcessOptions,
 ) -> Result<Started, Error> {
     let binary = find_binary(options.binary.as_deref())?;
-    let topology = options
-        .topology
-        .as_deref()
-        .map(TemporaryFile::write)
-        .transpose()
-        .map_err(|error| {
-            Error::start(format!(
-                "cannot write the topology for the emulator process: {error}"
-            ))
-        })?;
-
     let stays = options.may_stay && keep::is_asked();
     let mut search = Search::new(options.place);
     loop {
         let address = search.next(background).await?;
-        let arguments = arguments(&options, address, stays, topology.as_ref());
-        let spawned = ChildProcess::spawn(&binary, &arguments, stays);
-        let mut child = spawned
-            .map_err(|error| Error::start(format!("cannot run {}: {error}", binary.display())))?;
-        let waiting = child.ready_line(options.ready_within);
+        let launch = Launch {
+            binary: binary.clone(),
+            options: options.clone(),
+            address,
+            stays,
+        };
+        let starting = launch.clone();
         // The deadline is real time, also when the test's runtime is paused.
-        match background.spawn(waiting).await {
-            Ok(line) => return started(&binary, child, &line),
+        match background
+            .spawn(async move { starting.start().await })
+            .await
+        {
+            Ok((child, line)) => return started(launch, child, &line),
+            Err(NotReady::Taken(last)) => search.taken(last),
+            Err(NotReady::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// Why a child did not become ready.
+enum NotReady {
+    /// Another process has its ports.
+    Taken(String),
+    Failed(Error),
+}
+
+impl From<NotReady> for Error {
+    fn from(not_ready: NotReady) -> Self {
+        match not_ready {
+            NotReady::Taken(last) => Self::start(last),
+            NotReady::Failed(error) => error,
+        }
+    }
+}
+
+impl Launch {
+    /// Starts a child and returns its first line. To be awaited where time is real.
+    async fn start(&self) -> Result<(ChildProcess, String), NotReady> {
+        let failed = |sentence| NotReady::Failed(Error::start(sentence));
+        let topology = self.options.topology.as_deref();
+        let topology = topology.map(TemporaryFile::write).transpose();
+        let topology = topology.map_err(|error| {
+            failed(format!(
+                "cannot write the topology for the emulator process: {error}"
+            ))
+        })?;
+        let arguments = arguments(&self.options, self.address, self.stays, topology.as_ref());
+        let spawned = ChildProcess::spawn(&self.binary, &arguments, self.stays);
+        let mut child = spawned
+            .map_err(|error| failed(format!("cannot run {}: {error}", self.binary.display())))?;
+        let within = self.options.ready_within;
+        match child.ready_line(within).await {
+            Ok(line) => Ok((child, line)),
             Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => {
-                search.taken(child.last_output());
+                Err(NotReady::Taken(child.last_output()))
             }
             Err(early) => {
-                return Err(not_ready(&binary, &child, early, options.ready_within));
+                let error = not_ready(&self.binary, &child, early, within);
+                Err(NotReady::Failed(error))
             }
         }
+    }
+}
+
+impl Running for ProcessEmulator {
+    fn process(&self) -> Option<u32> {
+        self.launch.stays.then(|| self.child.id())
+    }
+
+    fn liveness(&self) -> Liveness {
+        self.child.liveness()
+    }
+
+    fn restart(&self, ending: Ending) -> Restarted {
+        let (child, launch) = (Arc::clone(&self.child), self.launch.clone());
+        Box::pin(async move {
+            child.end(ending).await;
+            let is_taken = |error: &NotReady| matches!(error, NotReady::Taken(_));
+            let start = || {
+                let launch = launch.clone();
+                async move { launch.start().await }
+            };
+            let (started, _) = free_again(start, is_taken).await?;
+            child.replace_with(started);
+            Ok(())
+        })
+    }
+
+    fn stop(self: Box<Self>) -> Stopped {
+        Box::pin(async move { self.child.end(Ending::Stop).await })
     }
 }
 
@@ -108,20 +190,28 @@ fn arguments(
     if let Some(seed) = options.seed {
         arguments.extend(["--seed".to_owned(), seed.to_string()]);
     }
+    if let Some(data) = &options.data {
+        let directory = data.directory().display().to_string();
+        arguments.extend(["--data".to_owned(), directory]);
+        arguments.extend(["--sync", "process"].map(str::to_owned));
+    }
     if let Some(file) = topology {
         arguments.extend(["--config".to_owned(), file.0.display().to_string()]);
     }
     arguments
 }
 
-fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Error> {
+fn started(launch: Launch, child: ChildProcess, line: &str) -> Result<Started, Error> {
     let ready = parse(line)?;
-    check_version(binary, &ready.version)?;
+    check_version(&launch.binary, &ready.version)?;
     Ok(Started {
         endpoints: endpoints(&ready),
         namespaces: ready.namespaces.into_iter().map(Namespace::from).collect(),
         ca_file: ready.ca_certificate,
-        running: Box::new(child),
+        running: Box::new(ProcessEmulator {
+            child: Arc::new(child),
+            launch,
+        }),
     })
 }
 

@@ -51,6 +51,18 @@ impl Started {
 /// Ends when the emulator has ended.
 pub(crate) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// How an emulator ends that is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// In good order.
+    Stop,
+    /// As a process that is killed.
+    Crash,
+}
+
+/// Resolves when the emulator is there again, or says why it is not.
+pub(crate) type Restarted = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
 /// Keeps the emulator; dropping it ends the emulator and never blocks.
 pub(crate) trait Running: fmt::Debug + Send + Sync {
     /// The id of the process that the emulator is, if that can go on when this one has ended.
@@ -79,6 +91,16 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Ends the emulator and starts it again at the same addresses, with what its data directory holds. To be awaited on the
+    /// background runtime.
+    fn restart(&self, _ending: Ending) -> Restarted {
+        Box::pin(async {
+            Err(Error::start(
+                "what runs there cannot be started again from here",
+            ))
+        })
+    }
+
     /// Ends the emulator in good order and waits until it has ended.
     fn stop(self: Box<Self>) -> Stopped;
 }
@@ -94,6 +116,10 @@ struct WithFileLock {
 impl Running for WithFileLock {
     fn liveness(&self) -> Liveness {
         self.emulator.liveness()
+    }
+
+    fn restart(&self, ending: Ending) -> Restarted {
+        self.emulator.restart(ending)
     }
 
     fn stop(self: Box<Self>) -> Stopped {

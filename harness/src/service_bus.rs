@@ -4,6 +4,7 @@
 //! without blocking, without a panic during a panic, and with any clients still around.
 
 mod builder;
+mod restart;
 mod topology;
 
 use std::{
@@ -31,6 +32,7 @@ use crate::{
     connections::Unchecked,
     connections::{Cancelled, Connections},
     control::{Control, control_url},
+    data::Data,
     end_check::{EndCheck, Question},
     endpoints::{Endpoints, Namespace},
     error::Error,
@@ -68,6 +70,8 @@ pub struct ServiceBus {
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
     running: Box<dyn Running>,
+    /// Behind the emulator, which writes there.
+    data: Option<Data>,
 }
 
 impl ServiceBus {
@@ -352,6 +356,7 @@ impl ServiceBus {
             running,
             end_checks,
             recording,
+            data: _data,
             // Bound last, so dropped first where a check fails.
             report_on_failure: _report_on_failure,
             ..
@@ -431,6 +436,7 @@ impl ServiceBus {
                 .map(|question| EndCheck::new(question, &connections)),
             connections,
             running: started.running,
+            data: options.data,
         })
     }
 }
@@ -452,4 +458,5 @@ struct Options {
     tls: bool,
     leak_check: bool,
     within: Duration,
+    data: Option<Data>,
 }

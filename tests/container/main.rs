@@ -10,9 +10,11 @@
 
 mod docker;
 
+mod compose;
 mod image;
 mod killed;
 mod refusals;
+mod restart;
 mod sharing;
 mod tls;
 

@@ -115,6 +115,14 @@ fn worker() {
     );
 }
 
+#[test]
+fn restart() {
+    assert_eq!(
+        run("restart"),
+        "killed, and back with 2 orders\ncharged once each: o-1, o-2, o-3\n"
+    );
+}
+
 /// On a slow machine more rows may be sent twice than were meant to be, and none is stored twice all the same.
 #[test]
 fn outbox() {

@@ -55,7 +55,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the events of one message, with the moves of the clock since the first.
+    /// Returns the events of one message, with the moves of the clock and the restarts since the first.
     pub fn of_message(&self, id: &str) -> Self {
         self.about(|event| event.message_id.as_deref() == Some(id))
     }
@@ -67,8 +67,7 @@ impl Timeline {
 
     fn about(&self, is_about: impl Fn(&Event) -> bool) -> Self {
         let since = self.events.iter().skip_while(|event| !is_about(event));
-        let events =
-            since.filter(|event| is_about(event) || event.kind == EventKind::ClockAdvanced);
+        let events = since.filter(|event| is_about(event) || is_of_all(event));
         Self {
             events: events.cloned().collect(),
             counters: BTreeMap::new(),
@@ -139,6 +138,14 @@ impl Timeline {
     pub fn most_unsettled_sends(&self) -> Option<u64> {
         self.most_unsettled_sends
     }
+}
+
+/// Whether an event is told with those of every message.
+fn is_of_all(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        EventKind::ClockAdvanced | EventKind::Restarted | EventKind::Crashed
+    )
 }
 
 /// Gives a match the id of its message, which the record tells only of what came in: right after the match.

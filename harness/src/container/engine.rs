@@ -10,7 +10,7 @@ use testcontainers::{
     ContainerAsync, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
     bollard::{Docker, errors::Error as EngineError, models::ImageInspect},
     core::{
-        Healthcheck, WaitFor,
+        Healthcheck, Mount, WaitFor,
         client::{ClientError, docker_client_instance},
     },
     runners::AsyncRunner,
@@ -30,6 +30,20 @@ const LABEL: &str = "servicebus-harness";
 const READY: &str = r#""event":"ready""#;
 
 pub(crate) type Container = ContainerAsync<GenericImage>;
+
+/// Where the image looks for its configuration, and what is a volume's.
+const CONFIG: &str = "/ServiceBus_Emulator/ConfigFiles/Config.json";
+pub(crate) const DATA: &str = "/data";
+
+/// What a container has that keeps what it holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Volume {
+    /// A directory of this machine, and who it belongs to as the engine is told: user and group.
+    pub(crate) directory: String,
+    pub(crate) owner: Option<String>,
+    /// The configuration that is served.
+    pub(crate) topology: String,
+}
 
 /// An image that is here and of the right version.
 #[derive(Debug)]
@@ -68,6 +82,7 @@ impl Image {
         name: &str,
         token: Option<&str>,
         arguments: Vec<String>,
+        volume: Option<&Volume>,
         within: Duration,
     ) -> Result<Container, TestcontainersError> {
         let token = token.map(|token| (TOKEN_VARIABLE, token));
@@ -85,6 +100,14 @@ impl Image {
         let image = token.into_iter().fold(image, |image, (name, token)| {
             image.with_env_var(name, token)
         });
+        let Some(volume) = volume else {
+            return image.start().await;
+        };
+        let image = image
+            .with_copy_to(CONFIG, volume.topology.clone().into_bytes())
+            .with_mount(Mount::bind_mount(&volume.directory, DATA));
+        let owner = volume.owner.iter();
+        let image = owner.fold(image, |image, owner| image.with_user(owner));
         image.start().await
     }
 
@@ -169,6 +192,16 @@ pub(crate) fn reason(error: &dyn error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// Kills a container.
+pub(crate) async fn kill(container: &Container) -> Result<(), Error> {
+    let killed = engine().await?.kill_container(container.id(), None).await;
+    match killed {
+        // It has ended by itself.
+        Err(error) if matches!(status(&error), Some(404 | 409)) => Ok(()),
+        killed => killed.map_err(|error| no_engine(&error)),
+    }
 }
 
 async fn engine() -> Result<Docker, Error> {

@@ -11,7 +11,10 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{network::Network, shared::Mapped};
+use super::{
+    network::Network,
+    shared::{Mapped, MappedPorts},
+};
 use crate::{
     address::no_address,
     background::{Background, Task},
@@ -37,7 +40,7 @@ struct Connections {
 pub(crate) async fn open(
     background: &Background,
     ports: HttpPorts,
-    mapped: &Arc<Mapped>,
+    mapped: &Arc<MappedPorts>,
     network: Network,
 ) -> Result<(Endpoints, Forwards), Error> {
     let mut attempts = 0;
@@ -82,7 +85,7 @@ impl Connections {
     fn forward(
         self,
         background: &Background,
-        mapped: &Arc<Mapped>,
+        mapped: &Arc<MappedPorts>,
     ) -> io::Result<(Endpoints, Forwards)> {
         let https = self.https.as_ref().map(TcpListener::local_addr);
         let endpoints = Endpoints {
@@ -92,11 +95,12 @@ impl Connections {
             https: https.transpose()?,
         };
         // Every listener of the emulator takes TLS.
-        let https = self.https.map(|listener| (listener, mapped.http));
-        let fixed = [
-            (self.amqp, mapped.amqp),
-            (self.amqps, mapped.amqps),
-            (self.http, mapped.http),
+        let http: fn(&Mapped) -> u16 = |mapped| mapped.http;
+        let https = self.https.map(|listener| (listener, http));
+        let fixed: [(TcpListener, fn(&Mapped) -> u16); 3] = [
+            (self.amqp, |mapped| mapped.amqp),
+            (self.amqps, |mapped| mapped.amqps),
+            (self.http, http),
         ];
         let listeners = fixed.into_iter().chain(https);
         let listeners = listeners
@@ -108,7 +112,7 @@ impl Connections {
     }
 }
 
-async fn pass_on(listener: TcpListener, mapped: Arc<Mapped>, port: u16) {
+async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: fn(&Mapped) -> u16) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -123,8 +127,14 @@ async fn pass_on(listener: TcpListener, mapped: Arc<Mapped>, port: u16) {
 }
 
 /// Both directions of one connection; a client of a container that is gone finds its connection closed.
-async fn connect(mut client: TcpStream, mapped: Arc<Mapped>, port: u16) -> io::Result<()> {
-    let mut emulator = TcpStream::connect((mapped.host.as_str(), port)).await?;
+async fn connect(
+    mut client: TcpStream,
+    mapped: Arc<MappedPorts>,
+    port: fn(&Mapped) -> u16,
+) -> io::Result<()> {
+    // A container that was started again has others than the one before.
+    let mapped = mapped.lock().clone();
+    let mut emulator = TcpStream::connect((mapped.host.as_str(), port(&mapped))).await?;
     client.set_nodelay(true)?;
     emulator.set_nodelay(true)?;
     copy_bidirectional(&mut client, &mut emulator).await?;
@@ -152,7 +162,7 @@ mod tests {
         let opened = open(
             &background,
             HttpPorts::default(),
-            &Arc::new(mapped),
+            &Arc::new(MappedPorts::new(mapped)),
             network,
         )
         .await;

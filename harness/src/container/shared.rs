@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    engine::{Container, Image, is_passing, reason},
+    engine::{Container, Image, Volume, is_passing, reason},
     network::Network,
 };
 use crate::{
@@ -47,11 +47,11 @@ pub(crate) struct Shared {
     /// None where the run's id can be no token.
     pub(crate) token: Option<ControlToken>,
     pub(crate) network: Network,
-    pub(crate) mapped: Arc<Mapped>,
+    pub(crate) mapped: Arc<MappedPorts>,
     pub(crate) output: Output,
     pub(crate) _lease: Lease,
     pub(crate) _reading: Task<()>,
-    pub(crate) _container: Container,
+    pub(crate) container: Container,
 }
 
 impl Shared {
@@ -65,7 +65,7 @@ impl Shared {
         if let Some(alive) = known.filter(|known| !known.output.is_complete()) {
             return Ok(alive);
         }
-        let found = Arc::new(Self::start(run_id(), &[], background, within).await?);
+        let found = Arc::new(Self::start(run_id(), &[], None, background, within).await?);
         *shared = Arc::downgrade(&found);
         Ok(found)
     }
@@ -76,20 +76,16 @@ impl Shared {
         background: &Background,
         within: Duration,
     ) -> Result<Arc<Self>, Error> {
-        let own = Self::start(
-            &format!("alone-{}", unique_id()),
-            arguments,
-            background,
-            within,
-        )
-        .await?;
-        Ok(Arc::new(own))
+        let id = alone();
+        let own = Self::start(&id, arguments, None, background, within);
+        Ok(Arc::new(own.await?))
     }
 
     /// Returns the container of an id, held. To be awaited on the background runtime.
-    async fn start(
+    pub(crate) async fn start(
         id: &str,
         arguments: &[String],
+        volume: Option<&Volume>,
         background: &Background,
         within: Duration,
     ) -> Result<Self, Error> {
@@ -103,18 +99,18 @@ impl Shared {
         let given = token.is_some().then_some(id);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let attempt = attempt(&image, &name, given, arguments.clone(), left).await;
+            let attempt = attempt(&image, &name, given, arguments.clone(), volume, left).await;
             match attempt {
                 Ok((container, mapped, lease)) => {
                     let output = Output::default();
                     return Ok(Self {
                         token,
                         network,
-                        mapped: Arc::new(mapped),
+                        mapped: Arc::new(MappedPorts::new(mapped)),
                         _reading: read(&container, &output, background),
                         output,
                         _lease: lease,
-                        _container: container,
+                        container,
                     });
                 }
                 Err(Trouble::Passing(_)) if Instant::now() + RETRY < deadline => sleep(RETRY).await,
@@ -139,12 +135,20 @@ fn run_id() -> &'static str {
     ID.get_or_init(|| env::var(RUN_VARIABLE).unwrap_or_else(|_| unique_id()))
 }
 
+/// An id that no other process knows.
+pub(crate) fn alone() -> String {
+    format!("alone-{}", unique_id())
+}
+
 fn unique_id() -> String {
     format!("{}-{:016x}", process::id(), random_number())
 }
 
+/// The ports of the container that runs now.
+pub(crate) type MappedPorts = parking_lot::Mutex<Mapped>;
+
 /// Where the connections of the emulator are, as the engine has them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Mapped {
     pub(crate) host: String,
     pub(crate) amqp: u16,
@@ -164,9 +168,11 @@ async fn attempt(
     name: &str,
     token: Option<&str>,
     arguments: Vec<String>,
+    volume: Option<&Volume>,
     within: Duration,
 ) -> Result<(Container, Mapped, Lease), Trouble> {
-    let container = image.run(name, token, arguments, within).await?;
+    let run = image.run(name, token, arguments, volume, within);
+    let container = run.await?;
     let mapped = Mapped::of(&container).await?;
     let shown: Option<ControlToken> = token.and_then(|token| token.parse().ok());
     match Lease::take(&mapped.host, mapped.http, shown.as_ref()).await {

@@ -23,7 +23,7 @@ use crate::{
     endpoints::Endpoints,
     error::Error,
     liveness::{ChildView, DYING_WITHIN, Liveness, Output},
-    running::{Running, Stopped, VERSION},
+    running::{Ending, VERSION},
 };
 
 /// How long a child may take to end before it is killed.
@@ -32,7 +32,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// A child process that ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
-    stdin: Option<ChildStdin>,
+    stdin: Mutex<Option<ChildStdin>>,
     child: Arc<Mutex<Child>>,
     output: Output,
     ready: Option<oneshot::Receiver<String>>,
@@ -52,6 +52,7 @@ impl ChildProcess {
         let mut child = Command::new(binary)
             .args(arguments)
             .env_remove("SERVICEBUS_EMULATOR_CONFIG")
+            .env_remove("SERVICEBUS_EMULATOR_DATA")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -66,7 +67,7 @@ impl ChildProcess {
             thread::spawn(move || read_stderr(stderr, &output));
         }
         Ok(Self {
-            stdin: child.stdin.take(),
+            stdin: Mutex::new(child.stdin.take()),
             child: Arc::new(Mutex::new(child)),
             output,
             ready: Some(ready),
@@ -109,31 +110,41 @@ impl ChildProcess {
         self.view().last_output()
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.lock().id()
+    }
+
+    pub(crate) fn liveness(&self) -> Liveness {
+        Liveness::Child(self.view())
+    }
+
+    /// Ends it and waits until it has ended. To be awaited where time is real.
+    pub(crate) async fn end(&self, ending: Ending) {
+        drop(self.stdin.lock().take());
+        if ending == Ending::Stop && !self.stays {
+            self.view().wait_for_end(TIMEOUT).await;
+        }
+        if self.view().status().is_none() {
+            let _ = self.child.lock().kill();
+        }
+        self.view().wait_for_end(DYING_WITHIN).await;
+    }
+
+    /// Becomes another one, which was started in its place, for all that look at it.
+    pub(crate) fn replace_with(&self, other: Self) {
+        *self.stdin.lock() = other.stdin.lock().take();
+        std::mem::swap(&mut *self.child.lock(), &mut *other.child.lock());
+        self.output.follow(&other.output);
+    }
+
     fn view(&self) -> ChildView {
         ChildView::new(&self.child, &self.output)
     }
 }
 
-impl Running for ChildProcess {
-    fn process(&self) -> Option<u32> {
-        Some(self.child.lock().id())
-    }
-
-    fn liveness(&self) -> Liveness {
-        Liveness::Child(self.view())
-    }
-
-    fn stop(self: Box<Self>) -> Stopped {
-        let view = self.view();
-        drop(self);
-        // A little longer than it takes to lose patience.
-        Box::pin(async move { view.wait_for_end(TIMEOUT * 2).await })
-    }
-}
-
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        drop(self.stdin.take());
+        drop(self.stdin.lock().take());
         if self.stays && thread::panicking() {
             return;
         }

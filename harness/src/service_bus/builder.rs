@@ -12,8 +12,9 @@ use crate::{
     address::Place,
     background::Background,
     catalog, connections,
+    data::Data,
     endpoints::{HttpPorts, Secret},
-    error::Error,
+    error::{Error, ErrorKind},
     in_process,
     keys::Keys,
     mode::Mode,
@@ -47,6 +48,7 @@ pub struct Builder {
     connection_string: Option<Secret>,
     max_real_wait: Option<Duration>,
     is_prefixed: bool,
+    data: Option<Data>,
     /// Where it runs, unless on the runtime of the process.
     background: Option<Arc<Background>>,
     /// How many keys it has for clients that are told apart by them.
@@ -130,6 +132,19 @@ impl Builder {
         self
     }
 
+    /// Keeps what the namespace holds in a directory, so that [`ServiceBus::restart`] and [`ServiceBus::crash`] go on with it, and so
+    /// does the next `ServiceBus` with the same directory; one at a time has it. It is made if it is not there, and stays.
+    pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.data = Some(Data::In(directory.into()));
+        self
+    }
+
+    /// The same in a directory of its own among the temporary files of the system, which is removed when the namespace ends.
+    pub fn durable(mut self) -> Self {
+        self.data = Some(Data::Fresh);
+        self
+    }
+
     /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
     /// WebSockets at 80 and 443, which the system may keep for privileged users.
     pub fn ports(mut self, http: u16, https: u16) -> Self {
@@ -158,13 +173,19 @@ impl Builder {
         Action::new(self.start_now())
     }
 
-    async fn start_now(self) -> Result<ServiceBus, Error> {
+    async fn start_now(mut self) -> Result<ServiceBus, Error> {
+        self.data = self.data.map(Data::made);
         let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let mut resolved = match &self.topology {
             Some(topology) => topology.resolve()?,
             None => Resolved::usual(),
         };
+        if mode == Mode::Namespace && self.data.is_some() {
+            return Err(Error::start(
+                "mode \"namespace\" keeps no data in a directory of the test; leave out `data` and `durable`, or choose another mode",
+            ));
+        }
         let declared = catalog::declared(&resolved.config);
         let place = match mode {
             Mode::InProcess | Mode::Process => Place::of_system()?,
@@ -202,6 +223,7 @@ impl Builder {
             tls: self.tls,
             leak_check: self.leak_check,
             within,
+            data: self.data.clone(),
         };
         let entrance = observer::entrance(&started)?;
         let servicebus = ServiceBus::new(mode, background, started, entrance, declared, options)?;
@@ -214,7 +236,7 @@ impl Builder {
     /// Whether the namespace is to have but a part of an emulator. A container is shared always, where that can be, and so is
     /// an emulator at the only address.
     fn shares(&self, mode: Mode, place: Place, config: &Config) -> bool {
-        let can = self.seed.is_none() && !declares_keys(config);
+        let can = self.seed.is_none() && self.data.is_none() && !declares_keys(config);
         match (mode, place) {
             (Mode::Container, _) => can,
             (Mode::InProcess | Mode::Process, Place::Only(_)) => {
@@ -239,14 +261,23 @@ impl Builder {
     ) -> Result<Started, Error> {
         match mode {
             Mode::InProcess => {
+                if self.data.is_some() && !cfg!(feature = "durable") {
+                    return Err(Error::new(
+                        ErrorKind::Mode,
+                        None,
+                        "mode \"in-process\" keeps data only with the feature `durable` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = { …, features = [\"durable\"] }",
+                    ));
+                }
                 let config = resolved.map(|resolved| resolved.config);
-                in_process::start(background, config, self.seed, self.ports, place).await
+                let data = self.data.as_ref();
+                in_process::start(background, config, self.seed, self.ports, place, data).await
             }
             Mode::Process => {
                 let options = ProcessOptions {
                     binary: self.binary.clone(),
-                    // Others may need it after the namespace, or its address.
-                    may_stay: resolved.is_some() && place == Place::Anywhere,
+                    // Others may need it after the namespace, or its address, or its directory.
+                    may_stay: resolved.is_some() && place == Place::Anywhere && self.data.is_none(),
+                    data: self.data.clone(),
                     place,
                     topology: resolved.map(|resolved| resolved.text),
                     seed: self.seed,
@@ -261,6 +292,7 @@ impl Builder {
                     is_alone: !is_shared,
                     topology: resolved.unwrap_or_else(Resolved::usual).text,
                     seed: self.seed,
+                    data: self.data.clone(),
                     ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
                     ports: self.ports,
                 };
@@ -268,7 +300,7 @@ impl Builder {
             }
             #[cfg(not(feature = "container"))]
             Mode::Container => Err(Error::new(
-                crate::error::ErrorKind::Mode,
+                ErrorKind::Mode,
                 None,
                 "mode \"container\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = { …, features = [\"container\"] }",
             )),

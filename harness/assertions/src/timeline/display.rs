@@ -115,7 +115,7 @@ impl Timeline {
                 _ => "by",
             };
             parts.push(format!("{preposition} {client}"));
-        } else if event.kind == EventKind::ClockAdvanced {
+        } else if super::is_of_all(event) {
             parts.push("by the test".to_owned());
         }
         match event.kind {

@@ -321,6 +321,7 @@ mod tests {
             None,
             HttpPorts::default(),
             Place::Anywhere,
+            None,
         )
         .await
         .unwrap();

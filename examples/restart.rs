@@ -1,0 +1,67 @@
+//! A worker that outlives its broker: the emulator is killed and comes back with what it had accepted.
+//!
+//! The worker connects again until it can, and knows by their ids the orders that come twice. `cargo run --example restart`
+
+#![expect(clippy::large_futures, reason = "the futures of the SDK are")]
+#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use std::{error::Error, sync::Mutex, time::Duration};
+
+use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
+use servicebus_harness::prelude::*;
+use tokio::time::{sleep, timeout};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// The SDK may wait without end for an answer that was lost with its connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is charged. In production a table, where an id is written in one transaction with its charge.
+static CHARGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Charges orders until the connection is lost.
+async fn work(bus: &str) -> Result<(), Box<dyn Error>> {
+    let connecting = ServiceBusClient::unsecured()
+        .new_from_connection_string(bus, ServiceBusClientOptions::default());
+    let mut client = connecting.await?;
+    let receiving = client.create_receiver_for_queue("orders", Default::default());
+    let mut orders = receiving.await?;
+    while let Ok(order) = timeout(PATIENCE, orders.receive_message()).await {
+        let order = order?;
+        let id = order.message_id().ok_or("an order has an id")?.into_owned();
+        if !CHARGED.lock().unwrap().contains(&id) {
+            CHARGED.lock().unwrap().push(id);
+        }
+        timeout(PATIENCE, orders.complete_message(&order)).await??;
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let topology = Topology::new().queue(Queue::new("orders"));
+    let servicebus = ServiceBus::builder().topology(topology).durable();
+    let servicebus = servicebus.start().await;
+    let orders = servicebus.queue("orders");
+    let order = |id| Message::from("12.50").message_id(id);
+    orders.send_all(["o-1", "o-2"].map(order)).await;
+    servicebus.crash().await;
+    println!(
+        "killed, and back with {} orders",
+        orders.counts().await.active
+    );
+
+    let bus = servicebus.connection_string().to_owned();
+    let worker = tokio::spawn(async move {
+        loop {
+            let _ = work(&bus).await;
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    assert_completed!(orders, message_id = "o-2", within = MINUTE).await;
+    servicebus.crash().await;
+    orders.send(order("o-3")).await;
+    assert_completed!(orders, message_id = "o-3", within = MINUTE).await;
+    worker.abort();
+    println!("charged once each: {}", CHARGED.lock().unwrap().join(", "));
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! The record of what happened before the emulator was started again, which the emulator itself does not keep.
+//!
+//! It is taken just before the emulator ends, and stands before what the emulator has recorded since, wherever that is asked for.
+//! What a crash undid is marked: what the record tells last of a message and the data directory does not. No client was told of it,
+//! so that no assertion counts it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, SystemTime},
+};
+
+use parking_lot::Mutex;
+use servicebus_assertions::is_at;
+use servicebus_control_api::{Event, EventKind, Timeline, UnsettledSends};
+
+use crate::{backend::TimelineQuery, running::Ending};
+
+/// The sub-queues of an entity, which count what happens in them; the longer one first, because the other is its end.
+pub(crate) const BELOW: [&str; 3] = ["/$Transfer/$DeadLetterQueue", "/$DeadLetterQueue", ""];
+
+/// The record of all emulators before this one, if there were any.
+#[derive(Debug, Default)]
+pub(crate) struct Earlier(Mutex<Record>);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Record {
+    /// Of the whole namespace, with its messages.
+    pub(crate) whole: Timeline,
+    /// What was counted at each address, in lower case.
+    pub(crate) counted: BTreeMap<String, Timeline>,
+}
+
+/// Where a message is: an address in lower case, and its number there.
+pub(crate) type Numbered = (String, i64);
+
+impl Earlier {
+    /// Puts what an emulator recorded behind what those before it did.
+    pub(crate) fn add(&self, mut record: Record) {
+        let mut earlier = self.0.lock();
+        let query = TimelineQuery {
+            entity: "",
+            sequence_number: None,
+            messages: true,
+        };
+        earlier.whole = earlier.before(query, record.whole);
+        for (address, counted) in std::mem::take(&mut record.counted) {
+            let sum = earlier.counted.entry(address).or_default();
+            *sum = summed(sum, &counted);
+        }
+    }
+
+    /// Adds that the emulator was started again.
+    pub(crate) fn started_again(&self, ending: Ending, now: SystemTime) {
+        let mut earlier = self.0.lock();
+        let offset = now.duration_since(earlier.origin().unwrap_or(now));
+        let offset = offset.unwrap_or_default().as_secs_f64();
+        let kind = match ending {
+            Ending::Stop => EventKind::Restarted,
+            Ending::Crash => EventKind::Crashed,
+        };
+        let event = Event::new(now, offset, kind);
+        earlier.whole.events.push(event);
+    }
+
+    /// Marks what a crash undid: messages at `present` are there now, and `later` is what the emulator has recorded since.
+    pub(crate) fn mark_undone(&self, present: &BTreeSet<Numbered>, later: &[Event]) {
+        let mut earlier = self.0.lock();
+        let Record { whole, counted } = &mut *earlier;
+        // Of a message whose events were dropped in part it is not known what happened to it last.
+        if whole.dropped > 0 {
+            return;
+        }
+        let known = present.iter().cloned();
+        let known = known.chain(later.iter().filter_map(numbered)).collect();
+        for index in undone(&whole.events, present, &known) {
+            let event = &mut whole.events[index];
+            let name = event.kind.name();
+            let address = event.entity.as_deref().unwrap_or_default().to_lowercase();
+            let counters = counted.get_mut(&address);
+            if let Some(count) = counters.and_then(|counted| counted.counters.get_mut(&name)) {
+                *count = count.saturating_sub(1);
+            }
+            event.kind = EventKind::Other(format!("undone-{name}"));
+        }
+    }
+
+    /// Puts what happened before in front of what an emulator answers.
+    pub(crate) fn before(&self, query: TimelineQuery<'_>, answer: Timeline) -> Timeline {
+        let earlier = self.0.lock();
+        if earlier.whole.events.is_empty() {
+            return answer;
+        }
+        earlier.before(query, answer)
+    }
+}
+
+impl Record {
+    fn before(&self, query: TimelineQuery<'_>, mut answer: Timeline) -> Timeline {
+        if let Some(origin) = self.origin() {
+            for event in &mut answer.events {
+                let offset = event.at.duration_since(origin).unwrap_or_default();
+                event.offset = offset.as_secs_f64();
+            }
+        }
+        let none = Timeline::default();
+        let counted = self.counted.get(&query.entity.to_lowercase());
+        let head = summed(&answer, counted.unwrap_or(&none));
+        let mut earlier = self.whole.messages.clone().unwrap_or_default();
+        let events = self.whole.events.iter();
+        let events = events.filter(|event| query.takes(event));
+        let mut events: Vec<Event> = events.cloned().collect();
+        let first = earlier.len();
+        for event in &mut answer.events {
+            event.message = event.message.map(|index| first + index);
+        }
+        events.append(&mut answer.events);
+        let messages = answer.messages.take().filter(|_| query.messages);
+        if messages.is_none() {
+            events.iter_mut().for_each(|event| event.message = None);
+        }
+        Timeline {
+            dropped: self.whole.dropped + answer.dropped,
+            messages: messages.map(|mut messages| {
+                earlier.append(&mut messages);
+                earlier
+            }),
+            events,
+            ..head
+        }
+    }
+
+    /// When the first emulator started.
+    fn origin(&self) -> Option<SystemTime> {
+        let first = self.whole.events.first()?;
+        let offset = Duration::try_from_secs_f64(first.offset).ok()?;
+        first.at.checked_sub(offset)
+    }
+}
+
+impl TimelineQuery<'_> {
+    /// Whether an event is asked for. What happens to the namespace itself happens to every entity.
+    fn takes(self, event: &Event) -> bool {
+        let is_meant = self
+            .sequence_number
+            .is_none_or(|number| event.sequence_number == Some(number));
+        let own = owner(self.entity);
+        let mut places = BELOW.iter().map(|below| format!("{own}{below}"));
+        let is_here = match event.entity.as_deref() {
+            None | Some("") => true,
+            Some(_) => own.is_empty() || places.any(|place| is_at(event, &place)),
+        };
+        is_meant && is_here
+    }
+}
+
+/// The entity of an address.
+fn owner(address: &str) -> &str {
+    let of = |below: &&str| {
+        let end = address.len().checked_sub(below.len())?;
+        let (owner, end) = address.split_at_checked(end)?;
+        end.eq_ignore_ascii_case(below).then_some(owner)
+    };
+    BELOW.iter().find_map(of).unwrap_or(address)
+}
+
+/// Counters of the one and of the other.
+fn summed(later: &Timeline, earlier: &Timeline) -> Timeline {
+    let mut counters = later.counters.clone();
+    for (kind, count) in &earlier.counters {
+        *counters.entry(kind.clone()).or_default() += count;
+    }
+    let sends = match (later.sends_unsettled, earlier.sends_unsettled) {
+        (Some(later), Some(earlier)) => Some(UnsettledSends {
+            most: later.most.max(earlier.most),
+            ..later
+        }),
+        (later, earlier) => later.or(earlier),
+    };
+    Timeline {
+        counters,
+        sends_unsettled: sends,
+        ..Timeline::default()
+    }
+}
+
+fn numbered(event: &Event) -> Option<Numbered> {
+    Some((
+        event.entity.as_ref()?.to_lowercase(),
+        event.sequence_number?,
+    ))
+}
+
+/// Where the last events of those messages are of which the record and what is there now tell different things. What is at `known` is
+/// there, or was at first.
+fn undone(
+    events: &[Event],
+    present: &BTreeSet<Numbered>,
+    known: &BTreeSet<Numbered>,
+) -> Vec<usize> {
+    let mut last: BTreeMap<Numbered, (usize, bool)> = BTreeMap::new();
+    for (index, event) in events.iter().enumerate() {
+        if let (Some(place), Some(is_there)) = (numbered(event), leaves_there(&event.kind)) {
+            last.insert(place, (index, is_there));
+        }
+    }
+    let differs = |place: &Numbered, is_there: bool| match is_there {
+        true => !known.contains(place),
+        false => present.contains(place),
+    };
+    let all = last.into_iter();
+    all.filter(|(place, (_, is_there))| differs(place, *is_there))
+        .map(|(_, (index, _))| index)
+        .collect()
+}
+
+/// Whether a message is where this happened to it afterwards; none where that does not change.
+fn leaves_there(kind: &EventKind) -> Option<bool> {
+    let comes = matches!(kind, EventKind::Sent | EventKind::Scheduled);
+    let goes = matches!(
+        kind,
+        EventKind::Completed
+            | EventKind::DeadLettered
+            | EventKind::Expired
+            | EventKind::Activated
+            | EventKind::Cancelled
+            | EventKind::DuplicateDropped
+            | EventKind::Published
+            | EventKind::Forwarded
+            | EventKind::TransferDeadLettered
+            | EventKind::Deleted
+            | EventKind::ReceivedAndDeleted
+            | EventKind::Removed
+    );
+    (comes || goes).then_some(comes)
+}
+
+#[cfg(test)]
+mod tests;

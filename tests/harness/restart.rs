@@ -1,0 +1,142 @@
+//! An emulator that ends and comes back: what its namespace held is there, at the same address, and the record goes on.
+
+use std::{env, fs, path::PathBuf, time::Duration};
+
+use rstest::rstest;
+use servicebus_harness::{EventKind, prelude::*};
+use servicebus_test_support::built;
+
+use crate::harness::{error_of, orders};
+
+/// A bus that keeps what it holds.
+async fn durable(mode: Mode) -> (ServiceBus, QueueClient) {
+    let builder = ServiceBus::builder()
+        .topology(orders())
+        .mode(mode)
+        .durable();
+    let servicebus = builder.binary(built::emulator()).start().await;
+    let orders = servicebus.queue("orders");
+    (servicebus, orders)
+}
+
+#[rstest]
+#[case(Mode::InProcess, false)]
+#[case(Mode::InProcess, true)]
+#[case(Mode::Process, false)]
+#[case(Mode::Process, true)]
+#[tokio::test]
+async fn what_was_accepted_is_there_afterwards(#[case] mode: Mode, #[case] crashes: bool) {
+    let (servicebus, orders) = durable(mode).await;
+    let before = (
+        servicebus.connection_string().to_owned(),
+        servicebus.endpoints(),
+    );
+    for id in ["done", "locked", "later", "left"] {
+        orders.send(Message::from(id).message_id(id)).await;
+    }
+    orders.receive().await.complete().await;
+    let locked = orders.receive().await;
+    orders.receive().await.defer().await;
+    servicebus.clock().advance(Duration::from_secs(30)).await;
+    match crashes {
+        true => servicebus.crash().await,
+        false => servicebus.restart().await,
+    }
+
+    let after = (
+        servicebus.connection_string().to_owned(),
+        servicebus.endpoints(),
+    );
+    assert_eq!(before, after);
+    assert_message_count!(orders, active = 3, deferred = 1, locked = 0).await;
+    assert!(
+        locked.complete().result().await.is_err(),
+        "its lock is lost"
+    );
+    let again = orders.receive().await;
+    assert_eq!(
+        (again.message_id().as_deref(), again.delivery_count()),
+        (Some("locked"), 2)
+    );
+    again.complete().await;
+
+    // The record goes over the end of the emulator, for assertions as for readers.
+    assert_completed!(orders, count = 2).await;
+    assert_completed!(orders, message_id = "done", count = 1).await;
+    assert_delivered!(orders, body = "locked", times = 2).await;
+    let timeline = servicebus.timeline(&orders).await;
+    let ended = match crashes {
+        true => EventKind::Crashed,
+        false => EventKind::Restarted,
+    };
+    assert_eq!(timeline.count(&ended), 1);
+    let of_one = timeline.of_message("locked");
+    let kinds = of_one.events().iter().map(|event| event.kind.name());
+    let ended = ended.name();
+    let expected = [
+        "sent",
+        "delivered",
+        "clock-advanced",
+        &ended,
+        "delivered",
+        "completed",
+    ];
+    assert_eq!(Vec::from_iter(kinds), expected, "{of_one}");
+    let offsets: Vec<f64> = of_one.events().iter().map(|event| event.offset).collect();
+    assert!(offsets.is_sorted() && offsets[3] >= 30.0, "{offsets:?}");
+}
+
+#[tokio::test]
+async fn it_can_end_again_and_again() {
+    let (servicebus, orders) = durable(Mode::InProcess).await;
+    for number in 1..=4 {
+        orders.send("one").await;
+        match number % 2 {
+            0 => servicebus.restart().await,
+            _ => servicebus.crash().await,
+        }
+        assert_message_count!(orders, active = number).await;
+    }
+    let timeline = servicebus.timeline(&orders).await;
+    assert_eq!(timeline.count(&EventKind::Sent), 4);
+    servicebus.stop().await;
+}
+
+/// A directory that goes with its test.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_directory_outlives_its_bus() {
+    let name = format!("servicebus-harness-kept-{}", std::process::id());
+    let directory = Directory(env::temp_dir().join(name));
+    for held in 0..3 {
+        let builder = ServiceBus::builder().topology(orders());
+        let servicebus = builder.data(&directory.0).start().await;
+        let orders = servicebus.queue("orders");
+        assert_message_count!(orders, active = held).await;
+        orders.send("one more").await;
+        servicebus.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_directory_there_is_nothing_to_go_on_with() {
+    let servicebus = ServiceBus::start().await;
+    for action in [servicebus.restart(), servicebus.crash()] {
+        let error = error_of(action).await;
+        let expected = "this namespace is in memory alone, and nothing of it would be left; start it with `ServiceBus::builder().durable()`, or with `data` and a directory";
+        assert_eq!(error, expected);
+    }
+    let elsewhere = ServiceBus::builder().mode(Mode::Namespace).durable();
+    let error = error_of(elsewhere.start()).await;
+    assert!(
+        error.contains("mode \"namespace\" keeps no data in a directory"),
+        "{error}"
+    );
+}
