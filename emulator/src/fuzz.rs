@@ -5,8 +5,8 @@ use servicebus_broker::{Context, Entity, EntityPath, SubQueue, Tier};
 
 use crate::config::{ConfigError, NamespaceConfig};
 use crate::nodes::{
-    Management, Reply, Request, ServiceError, change_refusal, enumerate_rules, is_about_rules,
-    rule_change, spelling,
+    Management, Reply, Request, ServiceError, ShownMessages, change_refusal, enumerate_rules,
+    is_about_rules, rule_change, spelling,
 };
 
 pub use crate::admin::fuzz::{read_entity_again, read_rule_again};
