@@ -22,6 +22,9 @@ use crate::{
     error::Error,
 };
 
+/// Which of the container's ports.
+type Port = fn(&Mapped) -> u16;
+
 /// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
 #[derive(Debug)]
 pub(crate) struct Forwards {
@@ -95,9 +98,9 @@ impl Connections {
             https: https.transpose()?,
         };
         // Every listener of the emulator takes TLS.
-        let http: fn(&Mapped) -> u16 = |mapped| mapped.http;
+        let http: Port = |mapped| mapped.http;
         let https = self.https.map(|listener| (listener, http));
-        let fixed: [(TcpListener, fn(&Mapped) -> u16); 3] = [
+        let fixed: [(TcpListener, Port); 3] = [
             (self.amqp, |mapped| mapped.amqp),
             (self.amqps, |mapped| mapped.amqps),
             (self.http, http),
@@ -112,7 +115,7 @@ impl Connections {
     }
 }
 
-async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: fn(&Mapped) -> u16) {
+async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: Port) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -127,11 +130,7 @@ async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: fn(&Mapp
 }
 
 /// Both directions of one connection; a client of a container that is gone finds its connection closed.
-async fn connect(
-    mut client: TcpStream,
-    mapped: Arc<MappedPorts>,
-    port: fn(&Mapped) -> u16,
-) -> io::Result<()> {
+async fn connect(mut client: TcpStream, mapped: Arc<MappedPorts>, port: Port) -> io::Result<()> {
     // A container that was started again has others than the one before.
     let mapped = mapped.lock().clone();
     let mut emulator = TcpStream::connect((mapped.host.as_str(), port(&mapped))).await?;
