@@ -55,7 +55,7 @@ async fn what_was_accepted_is_there_afterwards(#[case] mode: Mode, #[case] crash
     );
     let again = orders.receive().await;
     assert_eq!(
-        (again.message_id().as_deref(), again.delivery_count()),
+        (again.message_id.as_deref(), again.delivery_count),
         (Some("locked"), 2)
     );
     again.complete().await;

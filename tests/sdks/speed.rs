@@ -41,7 +41,7 @@ async fn sends(sdk: Sdk, name: &str) {
         .unwrap_or_else(|error| panic!("{error}"));
     let wanted = env::var("SERVICEBUS_SENDS").map_or(20, |sends| sends.parse().expect("a number"));
     let enqueued = timeline.events().iter();
-    let enqueued = enqueued.filter(|event| matches!(event.kind, EventKind::Enqueued { .. }));
+    let enqueued = enqueued.filter(|event| event.kind == EventKind::Sent);
     let enqueued: Vec<_> = enqueued.collect();
     assert_eq!(enqueued.len(), wanted, "{timeline}");
     let Ok(file) = env::var("SERVICEBUS_SENDS_FILE") else {
