@@ -11,7 +11,6 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
 use servicebus_harness::prelude::*;
 use tokio::time::{sleep, timeout};
 
-const MINUTE: Duration = Duration::from_secs(60);
 /// The SDK may wait without end for an answer that was lost with its connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -20,11 +19,11 @@ static CHARGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Charges orders until the connection is lost.
 async fn work(bus: &str) -> Result<(), Box<dyn Error>> {
-    let connecting = ServiceBusClient::unsecured()
-        .new_from_connection_string(bus, ServiceBusClientOptions::default());
+    let client = ServiceBusClient::unsecured();
+    let connecting = client.new_from_connection_string(bus, ServiceBusClientOptions::default());
     let mut client = connecting.await?;
-    let receiving = client.create_receiver_for_queue("orders", Default::default());
-    let mut orders = receiving.await?;
+    let orders = client.create_receiver_for_queue("orders", Default::default());
+    let mut orders = orders.await?;
     while let Ok(order) = timeout(PATIENCE, orders.receive_message()).await {
         let order = order?;
         let id = order.message_id().ok_or("an order has an id")?.into_owned();
@@ -45,23 +44,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let order = |id| Message::from("12.50").message_id(id);
     orders.send_all(["o-1", "o-2"].map(order)).await;
     servicebus.crash().await;
-    println!(
-        "killed, and back with {} orders",
-        orders.counts().await.active
-    );
-
     let bus = servicebus.connection_string().to_owned();
-    let worker = tokio::spawn(async move {
+    tokio::spawn(async move {
         loop {
             let _ = work(&bus).await;
             sleep(Duration::from_millis(100)).await;
         }
     });
-    assert_completed!(orders, message_id = "o-2", within = MINUTE).await;
+    assert_completed!(orders, message_id = "o-2").await;
     servicebus.crash().await;
     orders.send(order("o-3")).await;
-    assert_completed!(orders, message_id = "o-3", within = MINUTE).await;
-    worker.abort();
+    assert_completed!(orders, message_id = "o-3").await;
     println!("charged once each: {}", CHARGED.lock().unwrap().join(", "));
     Ok(())
 }

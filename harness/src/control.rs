@@ -317,10 +317,13 @@ impl Backend for Control {
 
     fn go_on(&self, ending: Ending) -> Answer<'_, ()> {
         Box::pin(async move {
-            self.earlier.started_again(ending, self.clock().await?.now);
+            let now = self.clock().await?.now;
+            let later: Timeline = self.get("/timeline", &[]).await?;
+            // Locks end before anything can be asked.
+            let first = later.events.first().map_or(now, |event| event.at.min(now));
+            self.earlier.started_again(ending, first);
             if ending == Ending::Crash {
                 let present = self.present().await?;
-                let later: Timeline = self.get("/timeline", &[]).await?;
                 self.earlier.mark_undone(&present, &later.events);
             }
             Ok(())

@@ -109,9 +109,13 @@ impl Record {
         let events = self.whole.events.iter();
         let events = events.filter(|event| query.takes(event));
         let mut events: Vec<Event> = events.cloned().collect();
-        let first = earlier.len();
+        let (first, known) = (earlier.len(), self.known());
         for event in &mut answer.events {
             event.message = event.message.map(|index| first + index);
+            if let Some(sent) = numbered(event).and_then(|number| known.get(&number)) {
+                event.message_id = event.message_id.take().or_else(|| sent.message_id.clone());
+                event.message = event.message.or(sent.message);
+            }
         }
         events.append(&mut answer.events);
         let messages = answer.messages.take().filter(|_| query.messages);
@@ -127,6 +131,17 @@ impl Record {
             events,
             ..head
         }
+    }
+
+    /// What tells of messages that an emulator knows by their numbers alone when it comes back: what they were sent as.
+    fn known(&self) -> BTreeMap<Numbered, &Event> {
+        let mut known = BTreeMap::new();
+        for event in &self.whole.events {
+            if let Some(number) = numbered(event).filter(|_| event.message_id.is_some()) {
+                known.entry(number).or_insert(event);
+            }
+        }
+        known
     }
 
     /// When the first emulator started.
