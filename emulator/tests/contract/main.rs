@@ -68,6 +68,7 @@ mod process {
     mod configuration;
     mod data;
     mod health;
+    mod killed;
     mod ready;
     mod stop;
     mod traces;

@@ -14,17 +14,17 @@ use serde_json::{Value as Json, json};
 use crate::support::*;
 
 /// A directory that goes with its test.
-struct Directory(PathBuf);
+pub(super) struct Directory(PathBuf);
 
 impl Directory {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("data-{}-{number}", std::process::id());
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 
-    fn path(&self) -> &str {
+    pub(super) fn path(&self) -> &str {
         self.0.to_str().expect("it is text")
     }
 
@@ -60,7 +60,7 @@ impl Drop for Directory {
 }
 
 /// Ends a process as a power switch would, as far as a process can be ended so.
-fn kill(process: Process) {
+pub(super) fn kill(process: Process) {
     process.signal("KILL");
     assert_eq!(process.ended().code, None);
 }
