@@ -8,6 +8,8 @@ use crate::support::*;
 const MANY: usize = 100_000;
 const IN_A_BATCH: usize = 2_000;
 const MIB: usize = 1024 * 1024;
+/// A message of a WebSocket is unmasked in one step, of which the library alone takes 45 ms for 100 MiB where it is not optimised.
+const LARGE: usize = 60 * MIB;
 
 /// A queue with many messages that live for a second.
 fn with_many() -> (Bus, Peer) {
@@ -89,15 +91,15 @@ fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &[u8]) -> u3
 }
 
 #[test]
-fn a_message_of_100_mib_in_one_of_a_websocket() {
+fn a_large_message_in_one_of_a_websocket() {
     let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
-    let message = Message::new("m").body(vec![7; 100 * MIB - 1000]).encode();
+    let message = Message::new("m").body(vec![7; LARGE]).encode();
     let id = send_large(&mut peer, &sender, 0, &message);
     peer.outcome(&sender, id).expect("it is accepted");
     let delivery = peer.receive_from("q");
-    assert_eq!(delivery.message.data().len(), 100 * MIB - 1000);
+    assert_eq!(delivery.message.data().len(), LARGE);
     assert_healthy(&bus.http);
 }
 
@@ -115,7 +117,7 @@ fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
     };
     let id = send_large(&mut peer, &sender, 0, &list(2 * MIB as u32 - 1));
     peer.outcome(&sender, id).expect("it is accepted");
-    let id = send_large(&mut peer, &sender, 0, &list(99 * MIB as u32));
+    let id = send_large(&mut peer, &sender, 0, &list(LARGE as u32));
     let refused = peer.outcome(&sender, id).expect_err("it has too many");
     assert_contains(&refused.text, "at most 2097152 are allowed");
     assert_healthy(&bus.http);
@@ -127,7 +129,7 @@ fn a_batch_that_is_too_large_is_not_taken_apart() {
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
     let small = Message::new("m").encode();
-    let messages = batch(&vec![small; 90 * MIB / 100]);
+    let messages = batch(&vec![small; LARGE / 100]);
     let id = send_large(&mut peer, &sender, BATCH, &messages);
     let refused = peer.outcome(&sender, id).expect_err("it is too large");
     assert_eq!(refused.condition, "amqp:link:message-size-exceeded");
