@@ -36,9 +36,11 @@ use crate::lock_order::{Ordered, Rank, take};
 use crate::namespace::AuthorizationRule;
 #[cfg(feature = "cli")]
 pub(crate) use at_rest::{AtRest, compact, open_at_rest};
+#[cfg(any(feature = "durable", test))]
+pub(crate) use bodies::Snapshot;
 #[cfg(feature = "cli")]
 pub(crate) use bodies::fill;
-pub(crate) use bodies::{Bodies, Missing, Snapshot};
+pub(crate) use bodies::{Bodies, Missing};
 use bodies::{Fresh, FreshMessages};
 pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
