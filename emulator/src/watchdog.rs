@@ -2,34 +2,34 @@
 //!
 //! What is shipped does not have the feature, and polls tasks as they are.
 
+#[cfg(all(feature = "watchdog", unix))]
+use std::time::Duration;
+
 use crate::failures::Failures;
 
-/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer. A
-/// poll in which something panicked is left out: a backtrace takes long, and that something panicked is told anyway.
+/// How long a poll may take on every machine.
+#[cfg(all(feature = "watchdog", unix))]
+const LONGEST: Duration = Duration::from_millis(50);
+
+/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer,
+/// and longer than this machine takes now for 50 MiB of memory: where a virtual machine is given
+/// each page when it is first used, copying 16 MiB was seen to take five times as long. A poll in which something panicked
+/// is left out: a backtrace takes long, and that something panicked is told anyway.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
     name: &'static str,
     failures: &Failures,
     task: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    use std::time::Duration;
-
-    use rustix::time::{ClockId, clock_gettime};
-
     use crate::failures::Failure;
 
-    const LONGEST: Duration = Duration::from_millis(50);
-    let thread_time = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-    };
     let failures = failures.clone();
     let mut task = Box::pin(task);
     std::future::poll_fn(move |cx| {
         let (before, panics) = (thread_time(), failures.all().len());
         let polled = task.as_mut().poll(cx);
         let took = thread_time().saturating_sub(before);
-        if took > LONGEST && failures.all().len() == panics {
+        if took > LONGEST && failures.all().len() == panics && took > filling() {
             failures.add(Failure {
                 namespace: None,
                 entity: None,
@@ -40,6 +40,23 @@ pub(crate) fn watched<F: Future>(
     })
 }
 
+/// The thread's processor time so far.
+#[cfg(all(feature = "watchdog", unix))]
+fn thread_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How long this thread takes to fill 50 MiB that it has not used before.
+#[cfg(all(feature = "watchdog", unix))]
+fn filling() -> Duration {
+    let before = thread_time();
+    drop(std::hint::black_box(vec![1_u8; 50 << 20]));
+    thread_time().saturating_sub(before)
+}
+
 #[cfg(not(all(feature = "watchdog", unix)))]
 pub(crate) fn watched<F: Future>(_name: &'static str, _failures: &Failures, task: F) -> F {
     task
@@ -47,10 +64,6 @@ pub(crate) fn watched<F: Future>(_name: &'static str, _failures: &Failures, task
 
 #[cfg(all(test, feature = "watchdog", unix))]
 mod tests {
-    use std::time::Duration;
-
-    use rustix::time::{ClockId, clock_gettime};
-
     use super::*;
     use crate::failures::Failure;
 
@@ -62,14 +75,8 @@ mod tests {
                 if panics {
                     failures.add_panic("a test", &"on purpose");
                 }
-                let time = || clock_gettime(ClockId::ThreadCPUTime);
-                let spent = |since: rustix::time::Timespec| {
-                    let now = time();
-                    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-                        - Duration::new(since.tv_sec as u64, since.tv_nsec as u32)
-                };
-                let began = time();
-                while spent(began) < Duration::from_millis(80) {}
+                let (began, long) = (thread_time(), LONGEST + filling() * 4);
+                while thread_time() - began < long {}
             };
             watched("a task", &failures, task).await;
             let told = failures.all().into_iter();
