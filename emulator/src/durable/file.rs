@@ -192,6 +192,7 @@ impl RowFile {
     }
 
     /// The database, where no one else has it.
+    #[cfg(feature = "cli")]
     pub(super) fn into_database(self) -> Option<Database> {
         Arc::into_inner(self.database)
     }
