@@ -9,11 +9,14 @@
 
 #[cfg(feature = "cli")]
 mod at_rest;
+#[cfg(feature = "durable")]
+mod backend;
 mod bodies;
 mod definition;
 #[cfg(feature = "durable")]
 mod file;
 mod load;
+mod room;
 #[cfg(feature = "durable")]
 mod shrink;
 #[cfg(feature = "cli")]
@@ -46,10 +49,13 @@ pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
 pub(crate) use file::open;
 pub(crate) use load::{LoadError, LoadedEntity};
+use room::Room;
 #[cfg(feature = "cli")]
 pub(crate) use walk::{Visitor, walk};
 use writer::Writer;
 
+#[cfg(all(test, feature = "durable"))]
+mod crash;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +67,9 @@ pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), LoadError> +
 
 /// Where rows are written.
 pub(crate) trait Disk: Send {
+    /// Whether there is room.
+    fn room(&self) -> Arc<Room>;
+
     /// Writes all of it or nothing; returns when it is as safe as was asked for.
     fn write(&mut self, batch: Batch) -> Result<(), String>;
 
@@ -147,12 +156,19 @@ pub(crate) struct Store {
     bodies_on_disk: Box<dyn Bodies>,
     /// Locked by itself.
     fresh: Mutex<FreshMessages>,
+    room: Arc<Room>,
     writer: Mutex<Option<Writer>>,
     /// Which namespaces are kept and not served yet, by their names in lower case, and the last number that was given to one.
     numbers: Mutex<(BTreeMap<String, u32>, u32)>,
     /// What is told to be damaged when something is.
     place: PathBuf,
+    /// What a simulation does wherever the thread that writes could take what waits.
+    #[cfg(test)]
+    between: Mutex<Option<Between>>,
 }
+
+#[cfg(test)]
+type Between = Box<dyn FnMut(&Store) + Send>;
 
 #[derive(Debug, Default)]
 struct Pending {
@@ -198,9 +214,12 @@ impl Store {
             bodies: AtomicU64::new(last),
             bodies_on_disk: disk.reader(),
             fresh: Mutex::default(),
+            room: disk.room(),
             writer: Mutex::new(None),
             numbers: Mutex::default(),
             place,
+            #[cfg(test)]
+            between: Mutex::default(),
         });
         *store.writer.lock() = Some(Writer::new(disk));
         for declared in store.declared()? {
@@ -242,6 +261,11 @@ impl Store {
         }
     }
 
+    /// Whether what clients send can be written.
+    pub(crate) fn has_room(&self) -> bool {
+        self.room.is_there()
+    }
+
     /// The file that is written.
     pub(crate) fn place(&self) -> &Path {
         &self.place
@@ -258,6 +282,7 @@ impl Store {
     /// Lets the thread that writes end when it has written what is left.
     pub(crate) fn begin_close(&self) {
         self.pending.lock().is_closing = true;
+        self.room.set_patient(false);
         self.wake.notify_all();
     }
 
@@ -282,7 +307,22 @@ impl Store {
         BodyId(NonZeroU64::MIN.saturating_add(last))
     }
 
+    /// The thread that writes may take what waits now, if no operation has begun.
+    #[cfg(test)]
+    fn interleave(&self) {
+        if self.units.try_write().is_none() {
+            return;
+        }
+        let between = self.between.lock().take();
+        if let Some(mut between) = between {
+            between(self);
+            *self.between.lock() = Some(between);
+        }
+    }
+
     fn push(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
+        #[cfg(test)]
+        self.interleave();
         let mut pending = self.pending.lock();
         if !pending.is_lost {
             change(&mut pending);
@@ -299,6 +339,8 @@ impl Store {
 impl NamespaceStore {
     /// Begins an operation. No thread may begin another one before it has ended this.
     pub(crate) fn begin_unit(&self) -> Unit<'_> {
+        #[cfg(test)]
+        self.store.interleave();
         take(Rank::Unit, || self.store.units.read())
     }
 

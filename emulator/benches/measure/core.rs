@@ -214,6 +214,7 @@ impl Core {
     fn operate<T>(&mut self, work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T) -> T {
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: ClientId(1),
             ids: &mut self.ids,
             effects: &mut self.effects,

@@ -215,6 +215,7 @@ impl Entities for LocalNamespace {
     ) -> Option<T> {
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: ClientId(1),
             ids: &mut self.ids,
             effects: &mut self.effects,

@@ -10,6 +10,8 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// Who asks; the broker itself for what time brings about.
     pub client: ClientId,
+    /// Whether there is room for what clients send, where it is kept beyond the process.
+    pub has_room: bool,
     /// Where lock tokens and message ids come from.
     pub ids: &'a mut dyn IdSource,
     /// What the shell must do, in order.
@@ -24,6 +26,7 @@ impl Context<'_> {
         Context {
             now: instant,
             client: ClientId::BROKER,
+            has_room: self.has_room,
             ids: self.ids,
             effects: self.effects,
             events: self.events,
@@ -35,6 +38,7 @@ impl Context<'_> {
         Context {
             now: self.now,
             client,
+            has_room: self.has_room,
             ids: self.ids,
             effects: self.effects,
             events: self.events,

@@ -6,11 +6,14 @@ use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use redb::{Builder, Database, StorageBackend};
 
-use super::file::{CACHE, FILE, MARK, RowFile, check_mark, lock, open_rows, read_exact_at};
+use super::backend::read_exact_at;
+use super::file::{CACHE, FILE, MARK, RowFile, check_mark, lock, open_rows};
+use super::room::Room;
 use super::{Disk, Sync};
 use crate::failures::told;
 use crate::options::DataError;
@@ -39,10 +42,8 @@ pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
             Err(_) => return Err(DataError::Damaged { file, reason }),
         },
     };
-    let disk = RowFile::of(database, directory, Sync::Always, 0).map_err(|error| {
-        let (file, reason) = (file.clone(), error.to_string());
-        DataError::Damaged { file, reason }
-    })?;
+    let room = Arc::new(Room::new(Box::new(())));
+    let disk = RowFile::of(database, room);
     Ok(AtRest {
         disk: Box::new(disk),
         file,

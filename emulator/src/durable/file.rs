@@ -13,6 +13,8 @@ use redb::{
 };
 use servicebus_broker::BodyId;
 
+use super::backend::{Backend, ReserveFile, Waiting};
+use super::room::Room;
 use super::shrink::{self, Waste};
 use super::{Batch, Bodies, Disk, EachRow, LoadError, Snapshot, Sync, Table};
 use crate::options::DataError;
@@ -23,6 +25,8 @@ const COPY: &str = "store.new";
 pub(super) const FILE: &str = "store.redb";
 /// What says that a directory has a store, and of which version.
 pub(super) const MARK: &str = "FORMAT";
+/// What is given up when the disk is full.
+const RESERVE: &str = "reserve";
 /// What stands in the mark, before the number of the version.
 const MARK_TEXT: &str = "servicebus-emulator data ";
 /// The version of the rows: of their keys, and of what they tell.
@@ -40,8 +44,9 @@ pub(super) struct RowFile {
     database: Arc<Database>,
     /// The same, for those who read while it is written: who has it keeps no directory.
     current: Arc<Mutex<Weak<Database>>>,
-    directory: PathBuf,
-    sync: Sync,
+    room: Arc<Room>,
+    /// Where it is, and how safe, if that is a directory.
+    place: Option<(PathBuf, Sync)>,
     waste: Waste,
 }
 
@@ -74,10 +79,11 @@ pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBu
         file: path.clone(),
         reason,
     };
+    let room = Room::new(Box::new(ReserveFile(directory.join(RESERVE))));
     shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
     let length = file.metadata().map_err(cannot_use)?.len();
-    let opened = open_in(Backend { file, sync }, is_new);
-    let opened = opened.and_then(|database| RowFile::of(database, directory, sync, length));
+    let opened = RowFile::new(Backend::new(file, sync), room, is_new);
+    let opened = opened.and_then(|disk| disk.at(directory.to_owned(), sync, length));
     let disk = opened.map_err(|error| {
         if let redb::Error::Io(source) = error {
             return cannot_use(source);
@@ -160,7 +166,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// The database in a file, which is made there where there is none; one that is not new is checked.
-fn open_in(backend: Backend, is_new: bool) -> Result<Database, redb::Error> {
+fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb::Error> {
     let database = Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(!is_new)
@@ -173,21 +179,35 @@ fn open_in(backend: Backend, is_new: bool) -> Result<Database, redb::Error> {
 }
 
 impl RowFile {
-    /// What is in the database of a directory, whose file has so many bytes.
-    pub(super) fn of(
-        database: Database,
-        directory: &Path,
-        sync: Sync,
-        length: u64,
+    /// The store that is in `backend`, which is made there where there is none; one that is not new is checked.
+    pub(super) fn new(
+        backend: impl StorageBackend,
+        room: Room,
+        is_new: bool,
     ) -> Result<Self, redb::Error> {
-        let waste = Waste::of(&database, length)?;
+        let room = Arc::new(room);
+        let database = open_in(Waiting::new(backend, Arc::clone(&room)), is_new)?;
+        Ok(Self::of(database, room))
+    }
+
+    /// The store that is in a database.
+    pub(super) fn of(database: Database, room: Arc<Room>) -> Self {
         let database = Arc::new(database);
-        Ok(Self {
+        Self {
             current: Arc::new(Mutex::new(Arc::downgrade(&database))),
             database,
-            directory: directory.to_owned(),
-            sync,
-            waste,
+            room,
+            place: None,
+            waste: Waste::none(),
+        }
+    }
+
+    /// The same in a directory, where it can become smaller; its file has so many bytes.
+    fn at(self, directory: PathBuf, sync: Sync, length: u64) -> Result<Self, redb::Error> {
+        Ok(Self {
+            waste: Waste::of(&self.database, length)?,
+            place: Some((directory, sync)),
+            ..self
         })
     }
 
@@ -222,40 +242,35 @@ impl RowFile {
         Ok(())
     }
 
-    /// Copies everything to a file that takes the place of this one; nothing where that was not wanted to its end.
+    /// Copies everything to a file that takes the place of that of so many bytes; nothing where that was not wanted to its end.
     fn replace(
         &mut self,
-        copy: &Path,
+        (directory, sync): &(PathBuf, Sync),
         length: u64,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<(), redb::Error> {
-        let file = open_file(copy)?;
+        let copy = directory.join(COPY);
+        let file = open_file(&copy)?;
         // As long as it is a copy nothing depends on it.
-        let sync = Sync::Process;
-        let database = open_in(
-            Backend {
-                file: file.try_clone()?,
-                sync,
-            },
-            true,
-        )?;
+        let backend = Backend::new(file.try_clone()?, Sync::Process);
+        let database = open_in(backend, true)?;
         if !shrink::copy(&self.database, &database, length / 4 * 3, is_wanted)? {
             drop(database);
-            shrink::remove(copy)?;
+            shrink::remove(&copy)?;
             return Ok(());
         }
         drop(database);
-        if self.sync == Sync::Always {
+        if *sync == Sync::Always {
             file.sync_all()?;
         }
         file.lock()?;
-        let sync = self.sync;
-        let database = Arc::new(open_in(Backend { file, sync }, true)?);
-        fs::rename(copy, self.directory.join(FILE))?;
+        let backend = Waiting::new(Backend::new(file, *sync), Arc::clone(&self.room));
+        let database = Arc::new(open_in(backend, true)?);
+        fs::rename(&copy, directory.join(FILE))?;
         // From now on a write to the old file would be lost.
         *self.current.lock() = Arc::downgrade(&database);
         self.database = database;
-        sync_directory(&self.directory, sync)?;
+        sync_directory(directory, *sync)?;
         Ok(())
     }
 
@@ -271,6 +286,10 @@ impl RowFile {
 }
 
 impl Disk for RowFile {
+    fn room(&self) -> Arc<Room> {
+        Arc::clone(&self.room)
+    }
+
     fn write(&mut self, batch: Batch) -> Result<(), String> {
         self.write_all(batch).map_err(|error| error.to_string())
     }
@@ -296,6 +315,30 @@ impl Disk for RowFile {
         Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
     }
 
+    fn reader(&self) -> Box<dyn Bodies> {
+        Box::new(BodyReader(Arc::clone(&self.current)))
+    }
+
+    fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        let Some(place) = self.place.clone() else {
+            return Ok(());
+        };
+        let length = fs::metadata(place.0.join(FILE));
+        let length = length.map_err(|error| error.to_string())?.len();
+        if !self.waste.is_worth(length) {
+            return Ok(());
+        }
+        let replaced = self.replace(&place, length, is_wanted);
+        if is_wanted() {
+            self.waste = Waste::none();
+        }
+        replaced.map_err(|error| {
+            // What is left of it goes at the next start.
+            let _ = shrink::remove(&place.0.join(COPY));
+            error.to_string()
+        })
+    }
+
     fn bodies(&self) -> Result<(u64, u64), LoadError> {
         use redb::ReadableTableMetadata as _;
         let table = self.table(BODIES)?;
@@ -305,28 +348,6 @@ impl Disk for RowFile {
             table.len().map_err(told)?,
             last.map_or(0, u64::from_be_bytes),
         ))
-    }
-
-    fn reader(&self) -> Box<dyn Bodies> {
-        Box::new(BodyReader(Arc::clone(&self.current)))
-    }
-
-    fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
-        let length = fs::metadata(self.directory.join(FILE));
-        let length = length.map_err(|error| error.to_string())?.len();
-        if !self.waste.is_worth(length) {
-            return Ok(());
-        }
-        let copy = self.directory.join(COPY);
-        let replaced = self.replace(&copy, length, is_wanted);
-        if is_wanted() {
-            self.waste = Waste::none();
-        }
-        replaced.map_err(|error| {
-            // What is left of it goes at the next start.
-            let _ = shrink::remove(&copy);
-            error.to_string()
-        })
     }
 }
 
@@ -381,76 +402,4 @@ fn end_of(prefix: &[u8]) -> Vec<u8> {
         }
     }
     end
-}
-
-/// A file, of which the disk is told to write only where that was asked for.
-#[derive(Debug)]
-struct Backend {
-    file: File,
-    sync: Sync,
-}
-
-impl StorageBackend for Backend {
-    fn len(&self) -> Result<u64, io::Error> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
-        read_exact_at(&self.file, out, offset)
-    }
-
-    fn set_len(&self, length: u64) -> Result<(), io::Error> {
-        self.file.set_len(length)
-    }
-
-    fn sync_data(&self) -> Result<(), io::Error> {
-        match self.sync {
-            Sync::Always => self.file.sync_data(),
-            Sync::Process => Ok(()),
-        }
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
-        write_all_at(&self.file, data, offset)
-    }
-}
-
-#[cfg(unix)]
-use std::os::unix::fs::FileExt as _;
-
-#[cfg(unix)]
-pub(super) fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
-    file.read_exact_at(out, offset)
-}
-
-#[cfg(unix)]
-fn write_all_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
-    file.write_all_at(data, offset)
-}
-
-#[cfg(windows)]
-use std::os::windows::fs::FileExt as _;
-
-#[cfg(windows)]
-pub(super) fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !out.is_empty() {
-        match file.seek_read(out, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                out = &mut out[read..];
-                offset += read as u64;
-            }
-        }
-    }
-    Ok(())
-}
-
-#[cfg(windows)]
-fn write_all_at(file: &File, mut data: &[u8], mut offset: u64) -> io::Result<()> {
-    while !data.is_empty() {
-        let written = file.seek_write(data, offset)?;
-        data = &data[written..];
-        offset += written as u64;
-    }
-    Ok(())
 }

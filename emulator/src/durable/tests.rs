@@ -48,6 +48,10 @@ impl Gate {
 }
 
 impl Disk for Memory {
+    fn room(&self) -> Arc<Room> {
+        Arc::new(Room::new(Box::new(())))
+    }
+
     fn write(&mut self, batch: Batch) -> Result<(), String> {
         let mut state = self.gate.state.lock();
         while *state == State::Closed {

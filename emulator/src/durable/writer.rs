@@ -51,6 +51,7 @@ impl Store {
         *writer = match writer.take() {
             Some(Writer::Waiting(disk)) => {
                 let store = Arc::downgrade(self);
+                self.room.set_patient(true);
                 let thread = thread::Builder::new().name("store".to_owned());
                 Some(Writer::Writing(
                     thread.spawn(move || run(&store, disk, &failures))?,
@@ -59,6 +60,34 @@ impl Store {
             other => other,
         };
         Ok(())
+    }
+
+    /// Writes what was taken, and then tells those who wait for it.
+    pub(super) fn write(
+        &self,
+        disk: &mut dyn Disk,
+        mut batch: Batch,
+        said: u64,
+        failures: &Failures,
+    ) -> Result<(), WriteFailed> {
+        let fresh = mem::take(&mut batch.fresh);
+        // The file may be other than it was written, and then a panic is what tells.
+        let done = catch_unwind(AssertUnwindSafe(|| disk.write(batch)));
+        let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
+        let written = done.map_err(|reason| WriteFailed(reason.into()));
+        if let Err(failed) = &written {
+            failures.add(Failure {
+                namespace: None,
+                entity: None,
+                reason: failed.to_string(),
+            });
+        }
+        self.written
+            .send_modify(|last| *last = written.clone().map(|()| said));
+        if written.is_ok() {
+            self.leave_out(fresh);
+        }
+        written
     }
 
     /// Has the disk give room back until something is to be written that is waited for.
@@ -73,7 +102,7 @@ impl Store {
     }
 
     /// What is to be written next, with how many changes it makes that clients may wait for; none when the store has closed.
-    fn next_batch(&self) -> Option<(Batch, u64)> {
+    pub(super) fn next_batch(&self) -> Option<(Batch, u64)> {
         let mut pending = self.pending.lock();
         if !pending.is_awaited && !pending.is_closing {
             self.wake.wait_for(&mut pending, LEISURE);
@@ -96,32 +125,20 @@ impl Store {
 fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
     let mut at_leisure = 0;
     while let Some(store) = store.upgrade() {
-        let Some((mut batch, said)) = store.next_batch() else {
+        store.room.fill();
+        let Some((batch, said)) = store.next_batch() else {
             return;
         };
-        if batch.is_empty() {
-            at_leisure += 1;
-            if at_leisure == REST {
-                store.shrink(disk.as_mut());
+        if !batch.is_empty() {
+            at_leisure = 0;
+            if store.write(disk.as_mut(), batch, said, failures).is_err() {
+                return;
             }
             continue;
         }
-        at_leisure = 0;
-        let fresh = mem::take(&mut batch.fresh);
-        // The file may be other than it was written, and then a panic is what tells.
-        let done = catch_unwind(AssertUnwindSafe(|| disk.write(batch)));
-        let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
-        if let Err(reason) = done {
-            let failed = WriteFailed(reason.into());
-            failures.add(Failure {
-                namespace: None,
-                entity: None,
-                reason: failed.to_string(),
-            });
-            store.written.send_modify(|written| *written = Err(failed));
-            return;
+        at_leisure += 1;
+        if at_leisure == REST {
+            store.shrink(disk.as_mut());
         }
-        store.written.send_modify(|written| *written = Ok(said));
-        store.leave_out(fresh);
     }
 }

@@ -22,6 +22,11 @@ impl Namespace {
         self.store.as_ref().map(|store| store.begin_unit())
     }
 
+    /// Whether there is room for what clients send.
+    pub(super) fn has_room(&self) -> bool {
+        (self.store.as_ref()).is_none_or(|store| store.store().has_room())
+    }
+
     /// Takes down what an operation changed in an entity, which is locked.
     pub(super) fn keep(&self, shared: &SharedEntity, entity: &mut Entity) {
         let Some(store) = &self.store else {

@@ -119,6 +119,7 @@ impl Namespace {
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
+                has_room: self.has_room(),
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
                 events: &mut caller.events,
@@ -221,6 +222,7 @@ impl Namespace {
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
+                has_room: self.has_room(),
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
                 events: &mut caller.events,

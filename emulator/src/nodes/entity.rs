@@ -68,7 +68,7 @@ pub(crate) fn send_refusal(error: &SendError, host: &str) -> ServiceError {
     match error {
         SendError::NotFound(path) => ServiceError::not_found(host, path.as_str()),
         SendError::Disabled(path) => ServiceError::disabled(host, path.as_str()),
-        SendError::QuotaExceeded { .. } => {
+        SendError::QuotaExceeded { .. } | SendError::NoRoom { .. } => {
             ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
         }
         SendError::Broken { .. } => ServiceError::new(Condition::InternalError, error.to_string()),

@@ -72,6 +72,7 @@ impl World {
         };
         let mut cx = Context {
             now: Timestamp::from_millis(NOW),
+            has_room: true,
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,

@@ -380,6 +380,7 @@ impl Entities for World {
         let (mut effects, mut events) = (Effects::new(), Events::new());
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: self.client,
             ids: &mut self.ids,
             effects: if is_there {

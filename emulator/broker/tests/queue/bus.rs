@@ -310,6 +310,7 @@ impl Bus {
     ) -> T {
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: self.client,
             ids: &mut self.ids,
             effects: &mut self.effects,

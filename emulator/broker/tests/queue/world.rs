@@ -343,6 +343,7 @@ impl Entities for World {
         let mut entity = entity.borrow_mut();
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,

@@ -100,7 +100,9 @@ impl TransferFailure {
             Self::Hops => "MaxTransferHopCountExceeded",
             Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
             Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
-            Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
+            Self::Refused(SendError::QuotaExceeded { .. } | SendError::NoRoom { .. }) => {
+                "QuotaExceededException"
+            }
             Self::Refused(SendError::Broken { .. }) => "InternalServerErrorException",
             Self::Refused(
                 SendError::NoSession
@@ -117,6 +119,7 @@ impl TransferFailure {
                 SendError::NotFound(_)
                 | SendError::Disabled(_)
                 | SendError::QuotaExceeded { .. }
+                | SendError::NoRoom { .. }
                 | SendError::Broken { .. },
             ) => true,
             Self::Hops

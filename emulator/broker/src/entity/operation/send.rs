@@ -48,6 +48,17 @@ pub enum SendError {
         /// Bytes that may be held.
         max: u64,
     },
+    /// Where messages are kept beyond the process has no room for more.
+    #[error(
+        "The {kind} '{path}' accepts no more: the disk of the emulator's data directory is full. Receive messages, or make \
+         room on the disk."
+    )]
+    NoRoom {
+        /// A queue or a topic.
+        kind: EntityKind,
+        /// Which.
+        path: EntityPath,
+    },
     /// A message without session id, at a queue that requires sessions (semantics §20.2).
     #[error(
         "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session \
@@ -94,6 +105,7 @@ impl Entity {
     ) -> Result<Option<SequenceNumber>, SendError> {
         self.verb(cx, |entity, cx| {
             entity.check_quota(message.size())?;
+            entity.check_room(cx)?;
             let key = entity.own_key(&message)?;
             let partition = entity.partition(key.as_deref());
             Ok(entity.accept(cx, message, partition))
@@ -108,6 +120,7 @@ impl Entity {
     ) -> Result<Vec<Option<SequenceNumber>>, SendError> {
         self.verb(cx, |entity, cx| {
             entity.check_quota(messages.iter().map(Message::size).sum())?;
+            entity.check_room(cx)?;
             if messages.iter().any(|message| entity.lacks_session(message)) {
                 return Err(SendError::NoSession);
             }
@@ -143,6 +156,17 @@ impl Entity {
             });
         }
         Ok(())
+    }
+
+    /// Whether anything more can be kept of what clients send.
+    pub(crate) fn check_room(&self, cx: &Context<'_>) -> Result<(), SendError> {
+        match cx.has_room {
+            true => Ok(()),
+            false => Err(SendError::NoRoom {
+                kind: self.kind(),
+                path: self.path.clone(),
+            }),
+        }
     }
 
     /// The partition key of a message that stays here, if it may.

@@ -64,7 +64,7 @@ impl Entity {
             }
             let found = entity.active.sessions().and_then(|all| all.get(slot));
             let before = found.map_or(0, |session| session.state_size());
-            entity.check_state_fits(before, size.unwrap_or(0))?;
+            entity.check_state_fits(cx, before, size.unwrap_or(0))?;
             let state = state.map(|bytes| SessionState {
                 // A slice would keep its whole read block alive for as long as the session.
                 bytes: Bytes::copy_from_slice(&bytes),
@@ -118,10 +118,16 @@ impl Entity {
     }
 
     /// Whether a state of `size` bytes fits that replaces one of `before` bytes.
-    fn check_state_fits(&self, before: u64, size: u64) -> Result<(), SessionError> {
-        match size > before {
-            true => Ok(self.check_size(size - before)?),
-            false => Ok(()),
+    fn check_state_fits(
+        &self,
+        cx: &Context<'_>,
+        before: u64,
+        size: u64,
+    ) -> Result<(), SessionError> {
+        if size > before {
+            self.check_size(size - before)?;
+            self.check_room(cx)?;
         }
+        Ok(())
     }
 }

@@ -129,6 +129,7 @@ impl World {
         let mut entities: Vec<&mut Entity> = involved.iter_mut().map(|e| &mut **e).collect();
         let mut cx = Context {
             now: self.now,
+            has_room: true,
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,

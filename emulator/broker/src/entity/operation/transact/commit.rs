@@ -106,6 +106,7 @@ fn check(
         if transaction.sends_to(entity) {
             // Its bytes count already.
             entities[at].check_quota(0).map_err(refused)?;
+            entities[at].check_room(cx).map_err(refused)?;
         }
     }
     for Enlisted { entity, work, .. } in &transaction.work {

@@ -46,6 +46,7 @@ impl Entity {
         self.touch(cx);
         transaction.check(cx.now, &self.path, messages.len())?;
         self.check_quota(messages.iter().map(Message::size).sum())?;
+        self.check_room(cx)?;
         let keys = messages.iter().map(|message| key(self, message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let key = key_of_batch(&keys)?;
@@ -117,7 +118,7 @@ impl Entity {
         messages: Vec<Message>,
     ) -> Result<Vec<SequenceNumber>, SendError> {
         self.verb(cx, |entity, cx| {
-            let partition = entity.check_via(&messages)?;
+            let partition = entity.check_via(cx, &messages)?;
             let mut numbers = Vec::with_capacity(messages.len());
             for message in messages {
                 let offset = entity.active.reserve_offset();
@@ -188,7 +189,7 @@ impl Entity {
         messages: Vec<Message>,
     ) -> Result<(), SendError> {
         self.verb(cx, |entity, cx| {
-            let partition = entity.check_via(&messages)?;
+            let partition = entity.check_via(cx, &messages)?;
             for message in messages {
                 entity.accept_send_via(cx, message, partition, destination.clone());
             }
@@ -197,8 +198,13 @@ impl Entity {
     }
 
     /// Whether messages may go by way of this entity, and in which of its partitions.
-    pub(crate) fn check_via(&mut self, messages: &[Message]) -> Result<u8, SendError> {
+    pub(crate) fn check_via(
+        &mut self,
+        cx: &Context<'_>,
+        messages: &[Message],
+    ) -> Result<u8, SendError> {
         self.check_quota(messages.iter().map(Message::size).sum())?;
+        self.check_room(cx)?;
         let keys: Vec<_> = messages
             .iter()
             .map(|message| self.via_key(message))

@@ -1,0 +1,249 @@
+//! A file that remembers what was written to it and when it was synchronized, and what a crash leaves of it.
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use redb::StorageBackend;
+
+use super::SeededRng;
+
+/// What a disk writes whole or not at all.
+const SECTOR: usize = 512;
+
+/// A file in memory, which its clones share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SimulatedFile(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    content: Vec<u8>,
+    log: Vec<Event>,
+    /// How far the emulator is.
+    progress: Option<Progress>,
+    fault: Fault,
+}
+
+/// What a file refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Fault {
+    #[default]
+    None,
+    /// Writes: there is no room.
+    Full,
+    /// To be synchronized.
+    Unsynchronized,
+}
+
+/// Says how many changes are told to be written, and how many operations have ended.
+pub(super) type Progress = Arc<dyn Fn() -> (u64, usize) + Send + Sync>;
+
+/// Something that is done to a file, with how far the emulator was just before that.
+#[derive(Debug, Clone)]
+struct Event {
+    kind: Kind,
+    written: u64,
+    done: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Write(u64, Vec<u8>),
+    Length(u64),
+    Synchronize,
+    /// The history ends.
+    End,
+}
+
+/// A crash, just before something was done to a file.
+#[derive(Debug)]
+pub(super) struct Crash {
+    /// What is left of it.
+    pub(super) file: SimulatedFile,
+    /// How many changes were told to be written.
+    pub(super) written: u64,
+    /// How many operations had ended.
+    pub(super) done: usize,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("State").finish_non_exhaustive()
+    }
+}
+
+impl SimulatedFile {
+    pub(super) fn set_fault(&self, fault: Fault) {
+        self.0.lock().fault = fault;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().content.is_empty()
+    }
+
+    /// Another file of the same content.
+    pub(super) fn copy(&self) -> Self {
+        Self::of(self.0.lock().content.clone())
+    }
+
+    /// Remembers what is done from now on; all that is there is safe.
+    pub(super) fn begin_log(&self, progress: Progress) {
+        let mut state = self.0.lock();
+        state.log.clear();
+        state.progress = Some(progress);
+    }
+
+    /// Every crash that could have been since `before` was the content, each with one of its possible outcomes.
+    pub(super) fn crashes(&self, before: &Self, rng: &mut SeededRng, mut each: impl FnMut(Crash)) {
+        self.note(Kind::End);
+        let log = mem::take(&mut self.0.lock().log);
+        let mut safe = before.0.lock().content.clone();
+        let mut unsafe_since = 0;
+        for (at, event) in log.iter().enumerate() {
+            let mut content = safe.clone();
+            let lost = Lost::draw(rng);
+            for event in &log[unsafe_since..at] {
+                lost.apply(&mut content, &event.kind, rng);
+            }
+            each(Crash {
+                file: Self::of(content),
+                written: event.written,
+                done: event.done,
+            });
+            if matches!(event.kind, Kind::Synchronize) {
+                for event in &log[unsafe_since..at] {
+                    event.kind.apply(&mut safe);
+                }
+                unsafe_since = at + 1;
+            }
+        }
+    }
+
+    fn of(content: Vec<u8>) -> Self {
+        let state = State {
+            content,
+            ..State::default()
+        };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    fn note(&self, kind: Kind) {
+        let progress = self.0.lock().progress.clone();
+        // It looks at the store, which may be writing.
+        let Some((written, done)) = progress.map(|progress| progress()) else {
+            return;
+        };
+        self.0.lock().log.push(Event {
+            kind,
+            written,
+            done,
+        });
+    }
+
+    fn change(&self, kind: Kind) -> io::Result<()> {
+        if self.0.lock().fault == Fault::Full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        kind.apply(&mut self.0.lock().content);
+        self.note(kind);
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write(offset, bytes) => write(content, *offset, bytes),
+            Self::Length(length) => content.resize(size(*length), 0),
+            Self::Synchronize | Self::End => {}
+        }
+    }
+}
+
+/// What becomes of what was not synchronized.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    /// It is all there: the process was killed.
+    Nothing,
+    Everything,
+    /// Some of it is there, whatever its order.
+    Some,
+    /// Of some only a part is there.
+    Parts,
+}
+
+impl Lost {
+    fn draw(rng: &mut SeededRng) -> Self {
+        let all = [
+            Self::Nothing,
+            Self::Everything,
+            Self::Some,
+            Self::Parts,
+            Self::Parts,
+        ];
+        all[rng.below(all.len())]
+    }
+
+    fn apply(self, content: &mut Vec<u8>, kind: &Kind, rng: &mut SeededRng) {
+        let is_there = match self {
+            Self::Nothing => true,
+            Self::Everything => false,
+            Self::Some | Self::Parts => rng.one_in(2),
+        };
+        match (self, kind) {
+            (Self::Parts, Kind::Write(offset, bytes)) if rng.one_in(2) => {
+                for (number, sector) in bytes.chunks(SECTOR).enumerate() {
+                    if rng.one_in(2) {
+                        write(content, offset + (number * SECTOR) as u64, sector);
+                    }
+                }
+            }
+            _ if is_there => kind.apply(content),
+            _ => {}
+        }
+    }
+}
+
+impl StorageBackend for SimulatedFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.lock().content.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.0.lock();
+        let from = state.content.get(size(offset)..).unwrap_or_default();
+        let part = from.get(..out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(part);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.change(Kind::Length(length))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if self.0.lock().fault == Fault::Unsynchronized {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        self.note(Kind::Synchronize);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.change(Kind::Write(offset, data.to_vec()))
+    }
+}
+
+fn write(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+    let (from, to) = (size(offset), size(offset) + bytes.len());
+    if content.len() < to {
+        content.resize(to, 0);
+    }
+    content[from..to].copy_from_slice(bytes);
+}
+
+fn size(length: u64) -> usize {
+    usize::try_from(length).expect("it is in memory")
+}

@@ -1,0 +1,185 @@
+//! A disk that is full, and one that is broken.
+
+use std::io;
+use std::time::Duration;
+
+use super::super::room::Reserve;
+use super::disk::Fault;
+use super::*;
+
+/// A reserve that can be set aside or not, and gives room to a file when it is released.
+#[derive(Debug, Clone)]
+struct Aside {
+    file: SimulatedFile,
+    state: Arc<Mutex<(bool, bool)>>,
+}
+
+impl Aside {
+    fn new(file: &SimulatedFile) -> Self {
+        Self {
+            file: file.clone(),
+            state: Arc::new(Mutex::new((true, false))),
+        }
+    }
+
+    /// Whether there is room for it.
+    fn allow(&self, is_possible: bool) {
+        self.state.lock().0 = is_possible;
+    }
+}
+
+impl Reserve for Aside {
+    fn fill(&mut self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.1 = state.0;
+        match state.0 {
+            true => Ok(()),
+            false => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+
+    fn release(&mut self) -> bool {
+        let was_there = std::mem::take(&mut self.state.lock().1);
+        if was_there {
+            self.file.set_fault(Fault::None);
+        }
+        was_there
+    }
+}
+
+/// A process whose thread writes, with the queue `q`.
+fn start(file: &SimulatedFile, room: Room) -> (Arc<Store>, Namespace, Failures) {
+    let process = Process::start(file, room);
+    let Process {
+        store,
+        namespace,
+        disk,
+        failures,
+        ..
+    } = process;
+    *store.writer.lock() = Some(Writer::new(disk));
+    store.start(failures.clone()).expect("a thread can be made");
+    let made = namespace.create(
+        servicebus_broker::EntityKind::Queue,
+        &path("q"),
+        Default::default(),
+        Vec::new(),
+    );
+    drop(made);
+    (store, namespace, failures)
+}
+
+fn message(id: &str) -> Message {
+    let sent = Sent::new(id).body("x").encode();
+    Message::parse(sent.into(), &mut Ids::new(Some(1), 1)).expect("it is legal")
+}
+
+fn send(namespace: &Namespace, id: &str) -> Result<(), String> {
+    let message = message(id);
+    let entity = namespace.entity(&path("q"));
+    let entity = entity.ok_or("there is no queue")?;
+    let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
+    sent.map(drop).map_err(|error| error.to_string())
+}
+
+/// Receives a message and deletes it.
+fn take(namespace: &Namespace) -> bool {
+    use servicebus_broker::{ReceiveMode, ReceiverId};
+    let entity = namespace.entity(&path("q")).expect("it is there");
+    namespace.operate_as_broker(&entity, |entity, cx| {
+        let (id, mut taken) = (ReceiverId(1 << 32), Vec::new());
+        entity.attach_receiver(SubQueue::Active, id, ReceiveMode::ReceiveAndDelete);
+        entity.set_credit(cx, SubQueue::Active, id, 1);
+        entity.acquire(cx, SubQueue::Active, id, 1, usize::MAX, &mut taken);
+        entity.detach_receiver(cx, SubQueue::Active, id);
+        !taken.is_empty()
+    })
+}
+
+/// Waits until it is so, for ten seconds at most.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(10), async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.expect(what);
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_sends_alone_and_recovers() {
+    let file = SimulatedFile::default();
+    let aside = Aside::new(&file);
+    let (store, namespace, failures) = start(&file, Room::new(Box::new(aside.clone())));
+    until("a reserve is set aside", || aside.state.lock().1).await;
+    send(&namespace, "first").expect("there is room");
+    store.written().await.expect("it can be written");
+    // This one finds the disk full, and has the reserve.
+    aside.allow(false);
+    file.set_fault(Fault::Full);
+    send(&namespace, "second").expect("nothing is known yet");
+    store.written().await.expect("there is the reserve");
+    assert!(!store.has_room());
+    let refused = send(&namespace, "third").expect_err("it is full");
+    assert!(
+        refused.contains("the disk of the emulator's data directory is full"),
+        "{refused}"
+    );
+    assert!(take(&namespace));
+    store.written().await.expect("what follows is written");
+    assert_eq!(active(&namespace, "q"), 1);
+    // The reserve is used up, too: what is to be told waits, and is told.
+    file.set_fault(Fault::Full);
+    assert!(take(&namespace));
+    let waited = tokio::time::timeout(Duration::from_millis(300), store.written()).await;
+    waited.expect_err("nothing is told that is not written");
+    file.set_fault(Fault::None);
+    store.written().await.expect("there is room");
+    send(&namespace, "third").expect_err("there is no reserve yet");
+    aside.allow(true);
+    until("sends are accepted again", || store.has_room()).await;
+    send(&namespace, "third").expect("there is room");
+    store.written().await.expect("it can be written");
+    assert!(failures.all().is_empty(), "{:?}", failures.all());
+    store.close();
+    let process = Process::start(&file.copy(), Room::new(Box::new(())));
+    assert_eq!(active(&process.namespace, "q"), 1);
+}
+
+#[tokio::test]
+async fn an_emulator_that_ends_does_not_wait_for_room() {
+    let file = SimulatedFile::default();
+    let (store, namespace, _) = start(&file, Room::new(Box::new(())));
+    store.written().await.expect("it can be written");
+    file.set_fault(Fault::Full);
+    send(&namespace, "lost").expect("nothing is known yet");
+    until("it is full", || !store.has_room()).await;
+    store.close();
+    store.written().await.expect_err("it was never written");
+    file.set_fault(Fault::None);
+    let process = Process::start(&file.copy(), Room::new(Box::new(())));
+    assert_eq!(active(&process.namespace, "q"), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
+    let file = SimulatedFile::default();
+    let (store, namespace, failures) = start(&file, Room::new(Box::new(())));
+    store.written().await.expect("it can be written");
+    file.set_fault(Fault::Unsynchronized);
+    send(&namespace, "lost").expect("nothing is known yet");
+    let failed = store
+        .written()
+        .await
+        .expect_err("it is not safe")
+        .to_string();
+    assert!(
+        failed.contains("Nothing is accepted until the emulator is restarted"),
+        "{failed}"
+    );
+    assert_eq!(failures.all()[0].reason, failed);
+    // Not even when the disk is well again: what it has of the last transaction is not known.
+    file.set_fault(Fault::None);
+    send(&namespace, "later").expect("it stays in memory");
+    store.written().await.expect_err("and is not told");
+}
