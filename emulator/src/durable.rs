@@ -15,6 +15,8 @@ mod bodies;
 mod definition;
 #[cfg(feature = "durable")]
 mod file;
+#[cfg(feature = "durable")]
+mod journal;
 mod load;
 mod room;
 #[cfg(feature = "durable")]
@@ -72,6 +74,11 @@ pub(crate) trait Disk: Send {
 
     /// Writes all of it or nothing; returns when it is as safe as was asked for.
     fn write(&mut self, batch: Batch) -> Result<(), String>;
+
+    /// Puts what was written where it is to stay, since nothing else is to be done.
+    fn settle(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Hands the rows whose keys begin with `prefix` to `each`, in order, until that fails.
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError>;
@@ -457,7 +464,11 @@ impl Batch {
     }
 
     fn remove(&mut self, prefix: Vec<u8>) {
-        self.rows.retain(|key, _| !key.starts_with(&prefix));
+        let rows = self.rows.range(prefix.clone()..);
+        let rows = rows.take_while(|(key, _)| key.starts_with(&prefix));
+        for key in Vec::from_iter(rows.map(|(key, _)| key.clone())) {
+            self.rows.remove(&key);
+        }
         self.removed.push(prefix);
     }
 }

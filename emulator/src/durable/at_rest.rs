@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use redb::{Builder, Database, StorageBackend};
+use redb::{Builder, StorageBackend};
 
 use super::backend::read_exact_at;
-use super::file::{CACHE, FILE, MARK, RowFile, check_mark, lock, open_rows};
+use super::file::{
+    CACHE, FILE, JOURNAL_FILE, MARK, RowFile, cannot_open, check_mark, lock, open_rows,
+};
 use super::room::Room;
 use super::{Disk, Sync};
 use crate::failures::told;
@@ -35,15 +37,13 @@ pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
     let file = directory.join(FILE);
     check_mark(directory, &file)?;
     let open = |checks| open_beside(directory, &file, checks);
-    let (database, damage) = match open(true)? {
+    let (disk, damage) = match open(true)? {
         Ok(whole) => (whole, None),
         Err(reason) => match open(false)? {
             Ok(readable) => (readable, Some(reason)),
             Err(_) => return Err(DataError::Damaged { file, reason }),
         },
     };
-    let room = Arc::new(Room::new(Box::new(())));
-    let disk = RowFile::of(database, room);
     Ok(AtRest {
         disk: Box::new(disk),
         file,
@@ -86,48 +86,64 @@ fn check_there(directory: &Path) -> Result<(), DataError> {
     }
 }
 
-/// Opens the file with what is written kept beside it; the inner error is what is wrong with its contents.
+/// Opens the files with what is written kept beside them; the inner error is what is wrong with the contents of the first.
 fn open_beside(
     directory: &Path,
     file: &Path,
     checks: bool,
-) -> Result<Result<Database, String>, DataError> {
-    let opened = File::open(file).map_err(|source| cannot_use(directory, source))?;
+) -> Result<Result<RowFile, String>, DataError> {
+    let failed = |source| cannot_use(directory, source);
+    let opened = File::open(file).map_err(failed)?;
     lock(&opened, directory)?;
-    let length = opened.metadata().map(|found| found.len());
-    let backend = Beside {
-        length: Mutex::new(length.map_err(|source| cannot_use(directory, source))?),
-        file: opened,
-        written: Mutex::default(),
+    let rows = Beside::of(Some(opened)).map_err(failed)?;
+    let journal = match File::open(directory.join(JOURNAL_FILE)) {
+        // The first version has none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Beside::of(None),
+        opened => opened.and_then(|file| Beside::of(Some(file))),
     };
+    let journal = Box::new(journal.map_err(failed)?);
     let open = || {
-        Builder::new()
+        let database = Builder::new()
             .set_cache_size(CACHE)
             .set_check_integrity_on_open(checks)
-            .create_with_backend(backend)
+            .create_with_backend(rows)?;
+        RowFile::of(database, journal, Arc::new(Room::new(Box::new(()))))
     };
     // Without the check a damaged file may be anything, and then a panic is what tells.
-    Ok(match catch_unwind(AssertUnwindSafe(open)) {
-        Ok(opened) => opened.map_err(|error| error.to_string()),
-        Err(payload) => Err(told(&*payload)),
-    })
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(Ok(opened)) => Ok(Ok(opened)),
+        Ok(Err(error @ redb::Error::Io(_))) => Err(cannot_open(directory, error)),
+        Ok(Err(error)) => Ok(Err(error.to_string())),
+        Err(payload) => Ok(Err(told(&*payload))),
+    }
 }
 
 /// A file that is not changed: what is written to it stays in memory, by blocks.
 #[derive(Debug)]
 struct Beside {
-    file: File,
+    file: Option<File>,
     length: Mutex<u64>,
     written: Mutex<BTreeMap<u64, Box<[u8; BLOCK]>>>,
 }
 
 impl Beside {
+    fn of(file: Option<File>) -> io::Result<Self> {
+        let length = file.as_ref().map(File::metadata).transpose()?;
+        Ok(Self {
+            length: Mutex::new(length.map_or(0, |found| found.len())),
+            file,
+            written: Mutex::default(),
+        })
+    }
+
     /// A block of the file; zeros behind its end.
     fn block(&self, number: u64) -> io::Result<Box<[u8; BLOCK]>> {
         let mut block = Box::new([0; BLOCK]);
-        let (start, end) = (number * BLOCK as u64, self.file.metadata()?.len());
-        let there = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
-        read_exact_at(&self.file, &mut block[..there.min(BLOCK)], start)?;
+        if let Some(file) = &self.file {
+            let (start, end) = (number * BLOCK as u64, file.metadata()?.len());
+            let there = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
+            read_exact_at(file, &mut block[..there.min(BLOCK)], start)?;
+        }
         Ok(block)
     }
 

@@ -2,7 +2,7 @@
 //! is there whole or not at all, in all entities that it concerned.
 //!
 //! The store is the real one on a file that remembers what was done to it. Wherever the thread that writes could take what waits,
-//! it does so by chance. For each crash some of what was not synchronized is lost, out of order and torn; the file is opened again,
+//! it does so by chance, and then by chance has the database take in what the journal has. For each crash some of what was not synchronized is lost, out of order and torn; the file is opened again,
 //! and the namespace in it must look as it did after some step of the history, and not before the last one that was told.
 //!
 //! `CRASH_HISTORIES` says how many histories, `CRASH_SEED` which alone.
@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use servicebus_broker::{IdSource as _, Message, SubQueue};
 use servicebus_test_support::message::Message as Sent;
 
-use self::disk::{Crash, Progress, SimulatedFile};
+use self::disk::{Crash, Progress, SimulatedDisk};
 use self::operations::{Client, path};
 use self::seen::seen;
 use super::file::RowFile;
@@ -178,7 +178,7 @@ struct ManualWriter {
 }
 
 impl ManualWriter {
-    fn write(&mut self, store: &Store, done: usize) {
+    fn write(&mut self, store: &Store, done: usize, settles: bool) {
         if !store.pending.lock().is_awaited {
             return;
         }
@@ -187,6 +187,9 @@ impl ManualWriter {
         self.taken.push((self.content.clone(), done));
         // Where it fails, those who wait are told so.
         drop(store.write(self.disk.as_mut(), batch, said, &self.failures));
+        if settles {
+            self.disk.settle().expect("there is room");
+        }
     }
 }
 
@@ -201,14 +204,15 @@ struct Process {
 }
 
 impl Process {
-    fn start(file: &SimulatedFile, room: Room) -> Self {
+    fn start(file: &SimulatedDisk, room: Room) -> Self {
         Self::start_at(file, room, 0)
     }
 
     /// The same when the clock of the machine is so far ahead, in milliseconds.
-    fn start_at(file: &SimulatedFile, room: Room, ahead: i64) -> Self {
+    fn start_at(file: &SimulatedDisk, room: Room, ahead: i64) -> Self {
         let is_new = file.is_empty();
-        let disk = RowFile::new(file.clone(), room, is_new).expect("it can be opened");
+        let [rows, journal] = file.files();
+        let disk = RowFile::new(rows, journal, room, is_new).expect("it can be opened");
         let content = Content::read(&disk);
         let store = Store::begin(Box::new(disk), "rows".into()).expect("it can be read");
         let (put, real) = put_by_hand();
@@ -242,7 +246,7 @@ fn run(seed: u64) -> u64 {
         .expect("a runtime can be made");
     let _in = runtime.enter();
     let mut rng = SeededRng::new(seed);
-    let mut history = History::of(SimulatedFile::default(), BTreeSet::new(), 0, &mut rng);
+    let mut history = History::of(SimulatedDisk::default(), BTreeSet::new(), 0, &mut rng);
     let (crashes, left, known) = history.crash(&mut rng);
     let mut history = History::of(left, known, 10_000, &mut rng);
     crashes + history.crash(&mut rng).0
@@ -250,15 +254,15 @@ fn run(seed: u64) -> u64 {
 
 /// What one process did until it crashed.
 struct History {
-    before: SimulatedFile,
-    file: SimulatedFile,
+    before: SimulatedDisk,
+    file: SimulatedDisk,
     steps: Arc<Steps>,
     taken: Vec<(Content, usize)>,
 }
 
 impl History {
     fn of(
-        file: SimulatedFile,
+        file: SimulatedDisk,
         known: BTreeSet<String>,
         messages: u64,
         rng: &mut SeededRng,
@@ -289,7 +293,9 @@ impl History {
         let now = Arc::clone(&steps);
         *store.between.lock() = Some(Box::new(move |store| {
             if chance.one_in(2) {
-                own.lock().write(store, now.done.load(Ordering::Acquire));
+                let settles = chance.one_in(4);
+                let done = now.done.load(Ordering::Acquire);
+                own.lock().write(store, done, settles);
             }
         }));
         let seed = rng.0.next();
@@ -301,7 +307,7 @@ impl History {
                 // Crashes of this are much the same in each history.
                 writer
                     .lock()
-                    .write(store, steps.done.load(Ordering::Acquire));
+                    .write(store, steps.done.load(Ordering::Acquire), false);
                 before = file.copy();
                 file.begin_log(progress);
             }
@@ -313,7 +319,7 @@ impl History {
         if rng.one_in(2) {
             writer
                 .lock()
-                .write(store, steps.done.load(Ordering::Acquire));
+                .write(store, steps.done.load(Ordering::Acquire), false);
         }
         *store.between.lock() = None;
         let taken = std::mem::take(&mut writer.lock().taken);
@@ -326,7 +332,7 @@ impl History {
     }
 
     /// Looks at every crash; returns how many there were, what one of them left, and the ids that duplicate detection knows there.
-    fn crash(&mut self, rng: &mut SeededRng) -> (u64, SimulatedFile, BTreeSet<String>) {
+    fn crash(&mut self, rng: &mut SeededRng) -> (u64, SimulatedDisk, BTreeSet<String>) {
         let (mut count, mut left) = (0, None);
         let all = self.steps.all.lock();
         let mut looked = vec![None; self.taken.len()];
@@ -339,7 +345,7 @@ impl History {
                 .unwrap_or(0);
             let at = self.look(&crash, &all, &mut looked, told);
             if left.is_none() || chance.one_in(count) {
-                left = Some((crash.file, all[at].known.clone()));
+                left = Some((crash.disk, all[at].known.clone()));
             }
         });
         let (left, known) = left.expect("the end of the history is a crash");
@@ -354,14 +360,15 @@ impl History {
         looked: &mut [Option<usize>],
         told: usize,
     ) -> usize {
-        let opened = RowFile::new(crash.file.copy(), Room::new(Box::new(())), false);
+        let [rows, journal] = crash.disk.copy().files();
+        let opened = RowFile::new(rows, journal, Room::new(Box::new(())), false);
         let content = Content::read(&opened.expect("it can be opened after a crash"));
         let number = self.taken.iter().rposition(|(taken, _)| *taken == content);
         let number =
             number.expect("a transaction is torn: what is in the store was never written together");
         let at = *looked[number].get_or_insert_with(|| {
             let done = self.taken[number].1;
-            recover(&crash.file, all, done)
+            recover(&crash.disk, all, done)
         });
         assert!(
             at >= told || all[at].seen == all[told].seen,
@@ -373,7 +380,7 @@ impl History {
 }
 
 /// After which step the namespace in a file looks, of which the one after `done` had begun.
-fn recover(file: &SimulatedFile, all: &[Step], done: usize) -> usize {
+fn recover(file: &SimulatedDisk, all: &[Step], done: usize) -> usize {
     let process = Process::start(&file.copy(), Room::new(Box::new(())));
     let found = seen(&process.namespace);
     let possible = done..all.len().min(done + 2);

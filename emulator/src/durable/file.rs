@@ -14,6 +14,7 @@ use redb::{
 use servicebus_broker::BodyId;
 
 use super::backend::{Backend, ReserveFile, Waiting};
+use super::journal::{self, Journal};
 use super::room::Room;
 use super::shrink::{self, Waste};
 use super::{Batch, Bodies, Disk, EachRow, LoadError, Snapshot, Sync, Table};
@@ -23,14 +24,16 @@ use crate::options::DataError;
 const COPY: &str = "store.new";
 /// The rows of a directory.
 pub(super) const FILE: &str = "store.redb";
+/// What the rows of a directory do not have yet.
+pub(super) const JOURNAL_FILE: &str = "journal";
 /// What says that a directory has a store, and of which version.
 pub(super) const MARK: &str = "FORMAT";
 /// What is given up when the disk is full.
 const RESERVE: &str = "reserve";
 /// What stands in the mark, before the number of the version.
 const MARK_TEXT: &str = "servicebus-emulator data ";
-/// The version of the rows: of their keys, and of what they tell.
-const VERSION: u32 = 1;
+/// The version of what is written. Up to the first one there was no journal.
+const VERSION: u32 = 2;
 /// Pages of the file that are kept in memory.
 pub(super) const CACHE: usize = 32 << 20;
 
@@ -39,11 +42,15 @@ type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
 pub(super) const ROWS: Own = TableDefinition::new("rows");
 pub(super) const BODIES: Own = TableDefinition::new("bodies");
+/// Under [`GENERATION`], that of the records in the journal which are not in the other tables.
+pub(super) const JOURNAL: Own = TableDefinition::new("journal");
+const GENERATION: &[u8] = b"generation";
 
 pub(super) struct RowFile {
     database: Arc<Database>,
     /// The same, for those who read while it is written: who has it keeps no directory.
     current: Arc<Mutex<Weak<Database>>>,
+    journal: Journal,
     room: Arc<Room>,
     /// Where it is, and how safe, if that is a directory.
     place: Option<(PathBuf, Sync)>,
@@ -72,28 +79,43 @@ pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBu
     };
     fs::create_dir_all(directory).map_err(cannot_use)?;
     let path = directory.join(FILE);
-    let is_new = check_mark(directory, &path)?;
+    let version = check_mark(directory, &path)?;
     let file = open_file(&path).map_err(cannot_use)?;
     lock(&file, directory)?;
-    let damaged = |reason: String| DataError::Damaged {
-        file: path.clone(),
-        reason,
-    };
+    let journal = directory.join(JOURNAL_FILE);
+    if version == Some(VERSION) && !journal.exists() {
+        return Err(DataError::Missing(journal));
+    }
+    let journal = open_file(&journal).map_err(cannot_use)?;
     let room = Room::new(Box::new(ReserveFile(directory.join(RESERVE))));
     shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
     let length = file.metadata().map_err(cannot_use)?.len();
-    let opened = RowFile::new(Backend::new(file, sync), room, is_new);
+    let [file, journal] = [file, journal].map(|file| Backend::new(file, sync));
+    let opened = RowFile::new(file, journal, room, version.is_none());
     let opened = opened.and_then(|disk| disk.at(directory.to_owned(), sync, length));
-    let disk = opened.map_err(|error| {
-        if let redb::Error::Io(source) = error {
-            return cannot_use(source);
-        }
-        damaged(error.to_string())
-    })?;
-    if is_new {
+    let disk = opened.map_err(|error| cannot_open(directory, error))?;
+    if version != Some(VERSION) {
         write_mark(directory, sync).map_err(cannot_use)?;
     }
     Ok((disk, path))
+}
+
+/// Why the store of a directory cannot be opened.
+pub(super) fn cannot_open(directory: &Path, error: redb::Error) -> DataError {
+    let damaged = |file, reason| DataError::Damaged {
+        file: directory.join(file),
+        reason,
+    };
+    let redb::Error::Io(source) = error else {
+        return damaged(FILE, error.to_string());
+    };
+    if source.kind() == io::ErrorKind::InvalidData {
+        return damaged(JOURNAL_FILE, source.to_string());
+    }
+    DataError::Directory {
+        directory: directory.to_owned(),
+        source,
+    }
 }
 
 /// Sees to it that no other process has the file, for as long as it is open.
@@ -106,12 +128,12 @@ pub(super) fn lock(file: &File, directory: &Path) -> Result<(), DataError> {
     }
 }
 
-/// Whether there is no store yet; a store that is of no use is refused.
-pub(super) fn check_mark(directory: &Path, file: &Path) -> Result<bool, DataError> {
+/// The version of a store, if there is one yet; a store that is of no use is refused.
+pub(super) fn check_mark(directory: &Path, file: &Path) -> Result<Option<u32>, DataError> {
     let mark = directory.join(MARK);
     let text = match fs::read_to_string(&mark) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => {
             return Err(DataError::Directory {
                 directory: directory.to_owned(),
@@ -122,8 +144,8 @@ pub(super) fn check_mark(directory: &Path, file: &Path) -> Result<bool, DataErro
     let version = text.strip_prefix(MARK_TEXT);
     let version = version.and_then(|version| version.trim().parse::<u32>().ok());
     match version {
-        Some(VERSION) if file.exists() => Ok(false),
-        Some(VERSION) => Err(DataError::Missing(file.to_owned())),
+        Some(version @ 1..=VERSION) if file.exists() => Ok(Some(version)),
+        Some(1..=VERSION) => Err(DataError::Missing(file.to_owned())),
         Some(version) => Err(DataError::Version {
             directory: directory.to_owned(),
             version,
@@ -171,35 +193,59 @@ fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb:
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(!is_new)
         .create_with_backend(backend)?;
-    let transaction = database.begin_write()?;
-    transaction.open_table(ROWS)?;
-    transaction.open_table(BODIES)?;
-    transaction.commit()?;
     Ok(database)
 }
 
+/// Sees to it that the tables are there; returns the generation of the journal.
+fn prepare(database: &Database) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(ROWS)?;
+    transaction.open_table(BODIES)?;
+    let mut table = transaction.open_table(JOURNAL)?;
+    let found = table.get(GENERATION)?;
+    let found = found.and_then(|own| own.value().try_into().ok());
+    let generation = found.map_or_else(journal::draw, u64::from_be_bytes);
+    table.insert(GENERATION, &generation.to_be_bytes()[..])?;
+    drop(table);
+    transaction.commit()?;
+    Ok(generation)
+}
+
 impl RowFile {
-    /// The store that is in `backend`, which is made there where there is none; one that is not new is checked.
+    /// The store that is in `backend` and its journal, which is made there where there is none; one that is not new is checked.
     pub(super) fn new(
         backend: impl StorageBackend,
+        journal: impl StorageBackend,
         room: Room,
         is_new: bool,
     ) -> Result<Self, redb::Error> {
         let room = Arc::new(room);
         let database = open_in(Waiting::new(backend, Arc::clone(&room)), is_new)?;
-        Ok(Self::of(database, room))
+        let journal = Waiting::new(journal, Arc::clone(&room));
+        Self::of(database, Box::new(journal), room)
     }
 
-    /// The store that is in a database.
-    pub(super) fn of(database: Database, room: Arc<Room>) -> Self {
+    /// The store that is in a database, which takes in what its journal has.
+    pub(super) fn of(
+        database: Database,
+        journal: Box<dyn StorageBackend>,
+        room: Arc<Room>,
+    ) -> Result<Self, redb::Error> {
+        let generation = prepare(&database)?;
+        let last = last_body(&database)?;
+        let journal = Journal::open(journal, generation, last).map_err(redb::Error::Io)?;
         let database = Arc::new(database);
-        Self {
+        let mut store = Self {
             current: Arc::new(Mutex::new(Arc::downgrade(&database))),
             database,
+            journal,
             room,
             place: None,
             waste: Waste::none(),
-        }
+        };
+        store.take_journal()?;
+        store.journal.shrink().map_err(redb::Error::Io)?;
+        Ok(store)
     }
 
     /// The same in a directory, where it can become smaller; its file has so many bytes.
@@ -217,7 +263,18 @@ impl RowFile {
         Arc::into_inner(self.database)
     }
 
-    fn write_all(&mut self, batch: Batch) -> Result<(), redb::Error> {
+    /// Takes what the journal has into the database.
+    fn take_journal(&mut self) -> Result<(), redb::Error> {
+        if self.journal.is_empty() {
+            return Ok(());
+        }
+        let (batch, generation) = self.journal.take();
+        self.write_all(batch, generation)?;
+        self.journal.begin(generation);
+        Ok(())
+    }
+
+    fn write_all(&mut self, batch: Batch, generation: u64) -> Result<(), redb::Error> {
         let waste = &mut self.waste;
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
@@ -238,6 +295,9 @@ impl RowFile {
             put(&mut bodies, &key, bytes.as_deref(), waste)?;
         }
         drop(bodies);
+        let mut journal = transaction.open_table(JOURNAL)?;
+        journal.insert(GENERATION, &generation.to_be_bytes()[..])?;
+        drop(journal);
         transaction.commit()?;
         Ok(())
     }
@@ -254,6 +314,7 @@ impl RowFile {
         // As long as it is a copy nothing depends on it.
         let backend = Backend::new(file.try_clone()?, Sync::Process);
         let database = open_in(backend, true)?;
+        prepare(&database)?;
         if !shrink::copy(&self.database, &database, length / 4 * 3, is_wanted)? {
             drop(database);
             shrink::remove(&copy)?;
@@ -291,7 +352,16 @@ impl Disk for RowFile {
     }
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
-        self.write_all(batch).map_err(|error| error.to_string())
+        let written = self.journal.append(batch);
+        written.map_err(|error| error.to_string())?;
+        match self.journal.is_much() {
+            true => self.settle(),
+            false => Ok(()),
+        }
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        self.take_journal().map_err(|error| error.to_string())
     }
 
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
@@ -320,6 +390,7 @@ impl Disk for RowFile {
     }
 
     fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        self.journal.shrink().map_err(|error| error.to_string())?;
         let Some(place) = self.place.clone() else {
             return Ok(());
         };
@@ -341,13 +412,8 @@ impl Disk for RowFile {
 
     fn bodies(&self) -> Result<(u64, u64), LoadError> {
         use redb::ReadableTableMetadata as _;
-        let table = self.table(BODIES)?;
-        let last = table.last().map_err(told)?;
-        let last = last.and_then(|(key, _)| key.value().try_into().ok());
-        Ok((
-            table.len().map_err(told)?,
-            last.map_or(0, u64::from_be_bytes),
-        ))
+        let count = self.table(BODIES)?.len().map_err(told)?;
+        Ok((count, last_body(&self.database).map_err(told)?))
     }
 }
 
@@ -369,6 +435,14 @@ impl Snapshot for Seen {
         let found = found.get(&key[..]).map_err(told)?;
         Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
     }
+}
+
+/// The last number of a message's bytes.
+fn last_body(database: &Database) -> Result<u64, redb::Error> {
+    let table = database.begin_read()?.open_table(BODIES)?;
+    let last = table.last()?;
+    let last = last.and_then(|(key, _)| key.value().try_into().ok());
+    Ok(last.map_or(0, u64::from_be_bytes))
 }
 
 /// Writes a row or removes it, and counts what was there.

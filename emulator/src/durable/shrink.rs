@@ -9,7 +9,7 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _};
 
-use super::file::{BODIES, Own, ROWS};
+use super::file::{BODIES, JOURNAL, Own, ROWS};
 
 /// Bytes that are copied before others have their turn.
 const STEP: usize = 4 << 20;
@@ -73,7 +73,7 @@ pub(super) fn copy(
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<bool, redb::Error> {
     let mut room = most;
-    for table in [ROWS, BODIES] {
+    for table in [JOURNAL, ROWS, BODIES] {
         let mut next = Some(Vec::new());
         while let Some(first) = next {
             if !is_wanted() {
@@ -174,6 +174,7 @@ mod tests {
             ..Batch::default()
         };
         disk.write(batch).expect("it can be written");
+        disk.settle().expect("it can be written");
     }
 
     fn is_whole(disk: &dyn Disk) -> bool {

@@ -71,23 +71,32 @@ impl Store {
         failures: &Failures,
     ) -> Result<(), WriteFailed> {
         let fresh = mem::take(&mut batch.fresh);
+        self.attempt(failures, || disk.write(batch))?;
+        self.written.send_modify(|last| *last = Ok(said));
+        self.leave_out(fresh);
+        Ok(())
+    }
+
+    /// Does something to the disk; nothing is written any more where that fails.
+    fn attempt(
+        &self,
+        failures: &Failures,
+        act: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), WriteFailed> {
         // The file may be other than it was written, and then a panic is what tells.
-        let done = catch_unwind(AssertUnwindSafe(|| disk.write(batch)));
+        let done = catch_unwind(AssertUnwindSafe(act));
         let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
-        let written = done.map_err(|reason| WriteFailed(reason.into()));
-        if let Err(failed) = &written {
+        let done = done.map_err(|reason| WriteFailed(reason.into()));
+        if let Err(failed) = &done {
             failures.add(Failure {
                 namespace: None,
                 entity: None,
                 reason: failed.to_string(),
             });
+            let failed = failed.clone();
+            self.written.send_modify(|last| *last = Err(failed));
         }
-        self.written
-            .send_modify(|last| *last = written.clone().map(|()| said));
-        if written.is_ok() {
-            self.leave_out(fresh);
-        }
-        written
+        done
     }
 
     /// Has the disk give room back until something is to be written that is waited for.
@@ -126,9 +135,9 @@ fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
     let mut at_leisure = 0;
     while let Some(store) = store.upgrade() {
         store.room.fill();
-        let Some((batch, said)) = store.next_batch() else {
-            return;
-        };
+        let next = store.next_batch();
+        let is_closed = next.is_none();
+        let (batch, said) = next.unwrap_or_default();
         if !batch.is_empty() {
             at_leisure = 0;
             if store.write(disk.as_mut(), batch, said, failures).is_err() {
@@ -137,6 +146,13 @@ fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
             continue;
         }
         at_leisure += 1;
+        let settled = match at_leisure == 1 || is_closed {
+            true => store.attempt(failures, || disk.settle()),
+            false => Ok(()),
+        };
+        if is_closed || settled.is_err() {
+            return;
+        }
         if at_leisure == REST {
             store.shrink(disk.as_mut());
         }

@@ -11,7 +11,7 @@ const TURN: usize = 2048;
 
 #[tokio::test]
 async fn a_clock_that_went_back_between_two_starts_goes_on() {
-    let file = SimulatedFile::default();
+    let file = SimulatedDisk::default();
     let first = begin(&file, 7_200_000);
     schedule(&first, 1, 60_000);
     let left_at = first.namespace.clock.now();
@@ -31,7 +31,7 @@ async fn a_clock_that_went_back_between_two_starts_goes_on() {
 async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
     let asked = std::env::var("CRASH_DUE").map(|text| text.parse().expect("CRASH_DUE"));
     let count = asked.unwrap_or(DUE);
-    let file = SimulatedFile::default();
+    let file = SimulatedDisk::default();
     let first = begin(&file, 0);
     schedule(&first, count, 60_000);
     write(first);
@@ -48,7 +48,7 @@ async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
 }
 
 /// A process with the queue `q`, which begins when the machine's clock is so far ahead of another, in milliseconds.
-fn begin(file: &SimulatedFile, ahead: i64) -> Process {
+fn begin(file: &SimulatedDisk, ahead: i64) -> Process {
     let process = Process::start_at(file, Room::new(Box::new(())), ahead);
     let queue = EntityDescription {
         max_size_in_megabytes: 81_920,
@@ -83,5 +83,5 @@ fn write(process: Process) {
         content: process.content,
         taken: Vec::new(),
     };
-    writer.write(&process.store, 0);
+    writer.write(&process.store, 0, false);
 }

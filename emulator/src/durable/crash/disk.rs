@@ -1,4 +1,4 @@
-//! A file that remembers what was written to it and when it was synchronized, and what a crash leaves of it.
+//! Files that remember what was written to them and when they were synchronized, and what a crash leaves of them.
 
 use std::fmt;
 use std::io;
@@ -13,20 +13,27 @@ use super::SeededRng;
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;
 
-/// A file in memory, which its clones share.
+/// The rows of a store and their journal, in memory, which clones share.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SimulatedFile(Arc<Mutex<State>>);
+pub(super) struct SimulatedDisk(Arc<Mutex<State>>);
+
+/// One of the two files of a disk.
+#[derive(Debug)]
+pub(super) struct SimulatedFile(SimulatedDisk, usize);
+
+/// What is in the rows, and in the journal.
+type Contents = [Vec<u8>; 2];
 
 #[derive(Default)]
 struct State {
-    content: Vec<u8>,
+    contents: Contents,
     log: Vec<Event>,
     /// How far the emulator is.
     progress: Option<Progress>,
     fault: Fault,
 }
 
-/// What a file refuses.
+/// What a disk refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Fault {
     #[default]
@@ -40,9 +47,10 @@ pub(super) enum Fault {
 /// Says how many changes are told to be written, and how many operations have ended.
 pub(super) type Progress = Arc<dyn Fn() -> (u64, usize) + Send + Sync>;
 
-/// Something that is done to a file, with how far the emulator was just before that.
+/// Something that is done to a file of a disk, with how far the emulator was just before that.
 #[derive(Debug, Clone)]
 struct Event {
+    file: usize,
     kind: Kind,
     written: u64,
     done: usize,
@@ -61,7 +69,7 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct Crash {
     /// What is left of it.
-    pub(super) file: SimulatedFile,
+    pub(super) disk: SimulatedDisk,
     /// How many changes were told to be written.
     pub(super) written: u64,
     /// How many operations had ended.
@@ -74,18 +82,23 @@ impl fmt::Debug for State {
     }
 }
 
-impl SimulatedFile {
+impl SimulatedDisk {
+    /// The file of the rows, and that of the journal.
+    pub(super) fn files(&self) -> [SimulatedFile; 2] {
+        [0, 1].map(|file| SimulatedFile(self.clone(), file))
+    }
+
     pub(super) fn set_fault(&self, fault: Fault) {
         self.0.lock().fault = fault;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().content.is_empty()
+        self.0.lock().contents.iter().all(Vec::is_empty)
     }
 
-    /// Another file of the same content.
+    /// Another disk of the same content.
     pub(super) fn copy(&self) -> Self {
-        Self::of(self.0.lock().content.clone())
+        Self::of(self.0.lock().contents.clone())
     }
 
     /// Remembers what is done from now on; all that is there is safe.
@@ -97,57 +110,62 @@ impl SimulatedFile {
 
     /// Every crash that could have been since `before` was the content, each with one of its possible outcomes.
     pub(super) fn crashes(&self, before: &Self, rng: &mut SeededRng, mut each: impl FnMut(Crash)) {
-        self.note(Kind::End);
+        self.note(0, Kind::End);
         let log = mem::take(&mut self.0.lock().log);
-        let mut safe = before.0.lock().content.clone();
-        let mut unsafe_since = 0;
-        for (at, event) in log.iter().enumerate() {
-            let mut content = safe.clone();
+        let mut safe = before.0.lock().contents.clone();
+        let mut not_safe: Vec<&Event> = Vec::new();
+        for event in &log {
+            let mut contents = safe.clone();
             let lost = Lost::draw(rng);
-            for event in &log[unsafe_since..at] {
-                lost.apply(&mut content, &event.kind, rng);
+            for event in &not_safe {
+                lost.apply(&mut contents[event.file], &event.kind, rng);
             }
             each(Crash {
-                file: Self::of(content),
+                disk: Self::of(contents),
                 written: event.written,
                 done: event.done,
             });
-            if matches!(event.kind, Kind::Synchronize) {
-                for event in &log[unsafe_since..at] {
-                    event.kind.apply(&mut safe);
-                }
-                unsafe_since = at + 1;
+            if !matches!(event.kind, Kind::Synchronize) {
+                not_safe.push(event);
+                continue;
+            }
+            for own in not_safe.extract_if(.., |other| other.file == event.file) {
+                own.kind.apply(&mut safe[own.file]);
             }
         }
     }
 
-    fn of(content: Vec<u8>) -> Self {
+    fn of(contents: Contents) -> Self {
         let state = State {
-            content,
+            contents,
             ..State::default()
         };
         Self(Arc::new(Mutex::new(state)))
     }
 
-    fn note(&self, kind: Kind) {
+    fn note(&self, file: usize, kind: Kind) {
         let progress = self.0.lock().progress.clone();
         // It looks at the store, which may be writing.
         let Some((written, done)) = progress.map(|progress| progress()) else {
             return;
         };
         self.0.lock().log.push(Event {
+            file,
             kind,
             written,
             done,
         });
     }
+}
 
+impl SimulatedFile {
     fn change(&self, kind: Kind) -> io::Result<()> {
-        if self.0.lock().fault == Fault::Full {
+        let Self(disk, file) = self;
+        if disk.0.lock().fault == Fault::Full {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        kind.apply(&mut self.0.lock().content);
-        self.note(kind);
+        kind.apply(&mut disk.0.lock().contents[*file]);
+        disk.note(*file, kind);
         Ok(())
     }
 }
@@ -208,14 +226,14 @@ impl Lost {
 
 impl StorageBackend for SimulatedFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.lock().content.len() as u64)
+        Ok(self.0.0.lock().contents[self.1].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.0.lock();
-        let from = state.content.get(size(offset)..).unwrap_or_default();
-        let part = from.get(..out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-        out.copy_from_slice(part);
+        let state = self.0.0.lock();
+        let from = state.contents[self.1].get(size(offset)..);
+        let part = from.unwrap_or_default().get(..out.len());
+        out.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
@@ -224,10 +242,11 @@ impl StorageBackend for SimulatedFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        if self.0.lock().fault == Fault::Unsynchronized {
+        let Self(disk, file) = self;
+        if disk.0.lock().fault == Fault::Unsynchronized {
             return Err(io::Error::other("the disk is broken"));
         }
-        self.note(Kind::Synchronize);
+        disk.note(*file, Kind::Synchronize);
         Ok(())
     }
 

@@ -10,12 +10,12 @@ use super::*;
 /// A reserve that can be set aside or not, and gives room to a file when it is released.
 #[derive(Debug, Clone)]
 struct Aside {
-    file: SimulatedFile,
+    file: SimulatedDisk,
     state: Arc<Mutex<(bool, bool)>>,
 }
 
 impl Aside {
-    fn new(file: &SimulatedFile) -> Self {
+    fn new(file: &SimulatedDisk) -> Self {
         Self {
             file: file.clone(),
             state: Arc::new(Mutex::new((true, false))),
@@ -48,7 +48,7 @@ impl Reserve for Aside {
 }
 
 /// A process whose thread writes, with the queue `q`.
-fn start(file: &SimulatedFile, room: Room) -> (Arc<Store>, Namespace, Failures) {
+fn start(file: &SimulatedDisk, room: Room) -> (Arc<Store>, Namespace, Failures) {
     let process = Process::start(file, room);
     let Process {
         store,
@@ -108,7 +108,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_full_disk_refuses_sends_alone_and_recovers() {
-    let file = SimulatedFile::default();
+    let file = SimulatedDisk::default();
     let aside = Aside::new(&file);
     let (store, namespace, failures) = start(&file, Room::new(Box::new(aside.clone())));
     until("a reserve is set aside", || aside.state.lock().1).await;
@@ -148,7 +148,7 @@ async fn a_full_disk_refuses_sends_alone_and_recovers() {
 
 #[tokio::test]
 async fn an_emulator_that_ends_does_not_wait_for_room() {
-    let file = SimulatedFile::default();
+    let file = SimulatedDisk::default();
     let (store, namespace, _) = start(&file, Room::new(Box::new(())));
     store.written().await.expect("it can be written");
     file.set_fault(Fault::Full);
@@ -163,7 +163,7 @@ async fn an_emulator_that_ends_does_not_wait_for_room() {
 
 #[tokio::test]
 async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
-    let file = SimulatedFile::default();
+    let file = SimulatedDisk::default();
     let (store, namespace, failures) = start(&file, Room::new(Box::new(())));
     store.written().await.expect("it can be written");
     file.set_fault(Fault::Unsynchronized);

@@ -303,14 +303,21 @@ impl Client {
 
     /// Sends to several entities and settles at one, all or none.
     fn transact(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
+        if namespace.entity(&path("q")).is_none() {
+            return;
+        }
         let mut transaction = Transaction::declare(self.caller.ids());
-        let mut names = vec!["q", ["s", "f", "t"][rng.below(3)]];
-        for &name in &names {
+        // A transaction has one queue or topic; what it sends to others goes by way of that.
+        let mut names = vec!["q"];
+        let others = ["s", "f", "t"].map(path);
+        for destination in [None, Some(&others[rng.below(3)])] {
             let sent = self.message(rng);
-            let message = self.parse(&sent);
-            self.at(namespace, name, |entity, cx| {
-                entity.enlist_send(cx, &mut transaction, vec![message])
+            let message = vec![self.parse(&sent)];
+            let enlisted = self.at(namespace, "q", |entity, cx| match destination {
+                Some(other) => entity.enlist_transfer(cx, &mut transaction, other, message),
+                None => entity.enlist_send(cx, &mut transaction, message),
             });
+            enlisted.expect("it is there").expect("there is room");
         }
         if let Some((name, token)) = self.held.pop() {
             self.at(namespace, name, |entity, cx| {
