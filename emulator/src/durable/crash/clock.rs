@@ -9,7 +9,7 @@ const DUE: usize = 10_000;
 /// As much of what is due as happens before others have their turn.
 const TURN: usize = 2048;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_clock_that_went_back_between_two_starts_goes_on() {
     let file = SimulatedDisk::default();
     let first = begin(&file, 7_200_000);
@@ -27,7 +27,7 @@ async fn a_clock_that_went_back_between_two_starts_goes_on() {
     assert_eq!(active(&second.namespace, "q"), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
     let asked = std::env::var("CRASH_DUE").map(|text| text.parse().expect("CRASH_DUE"));
     let count = asked.unwrap_or(DUE);
