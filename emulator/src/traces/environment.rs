@@ -47,7 +47,9 @@ impl TraceOptions {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
 
-    fn from_variables(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+    pub(super) fn from_variables(
+        get: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, String> {
         let get = |name: &str| get(name).filter(|value| !value.trim().is_empty());
         // Those of traces go before those of all signals.
         let own = |name: &str| {

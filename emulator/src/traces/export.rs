@@ -311,6 +311,53 @@ fn status(answer: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
+    fn exporter() -> Exporter {
+        let endpoint = "http://127.0.0.1:1".to_owned();
+        let variable =
+            |name: &str| (name == "OTEL_EXPORTER_OTLP_ENDPOINT").then(|| endpoint.clone());
+        let options = TraceOptions::from_variables(&variable).expect("it is legal");
+        Exporter::start(options.expect("there is an endpoint"))
+    }
+
+    fn counted(exporter: &Exporter, name: &str) -> u64 {
+        let all = exporter.metrics();
+        let found = all.into_iter().find(|(own, ..)| *own == name);
+        found.expect("it is counted").2
+    }
+
+    #[tokio::test]
+    async fn no_more_messages_are_followed_than_may_be() {
+        let exporter = exporter();
+        let followed = (0..OPEN + 3).filter(|_| exporter.opens()).count();
+        assert_eq!(followed, OPEN);
+        assert_eq!(
+            counted(&exporter, "servicebus_traced_messages"),
+            OPEN as u64
+        );
+        assert_eq!(counted(&exporter, "servicebus_untraced_messages_total"), 3);
+        exporter.close(1);
+        assert!(exporter.opens(), "there is a place again");
+    }
+
+    #[tokio::test]
+    async fn spans_for_which_there_is_no_room_are_dropped_and_counted() {
+        let exporter = exporter();
+        // Its task has no turn here.
+        for id in 1..QUEUED as u64 + 6 {
+            exporter.add(Span {
+                trace: 1,
+                id,
+                parent: 0,
+                name: "queued q".to_owned(),
+                begun: 1,
+                ended: 2,
+                error: None,
+                attributes: Vec::new(),
+            });
+        }
+        assert_eq!(counted(&exporter, "servicebus_spans_dropped_total"), 5);
+    }
+
     #[test]
     fn the_status_is_read_of_http_alone() {
         assert_eq!(status(b"HTTP/1.1 503 Service Unavailable\r\n"), Some(503));

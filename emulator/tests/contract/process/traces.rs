@@ -241,6 +241,89 @@ fn a_topic_publishes_and_its_subscriptions_queue() {
 }
 
 #[test]
+fn what_is_scheduled_waits_for_its_time_in_a_span_of_its_queue() {
+    let collector = Collector::start(&[]);
+    let process = start(&collector.endpoint(), &[DELAY]);
+    let mut peer = process.client();
+    let at = client_now() + 60_000;
+    let message = traced("m-1", "traceparent", "01").scheduled_at(at);
+    peer.send_to("queue.1", &message);
+    process.http().advance(61.0);
+    let delivery = peer.receive_from("queue.1");
+    peer.complete(&delivery);
+    peer.settle_down();
+    let spans = collector.wait_for(2);
+    let expected = [
+        ("locked queue.1", "completed", "queued queue.1"),
+        ("queued queue.1", "completed", "sender"),
+    ];
+    let expected = expected.map(|(name, outcome, above)| (name, outcome.to_owned(), above));
+    assert_eq!(shape(&spans), expected);
+}
+
+#[test]
+fn what_is_forwarded_has_a_span_in_each_queue() {
+    let collector = Collector::start(&[]);
+    let forwards = [("first", r#""ForwardTo":"second""#), ("second", "")];
+    let config = TemporaryFile::new(&queues("", &forwards));
+    let process = start_with(
+        &["--config", config.path()],
+        &collector.endpoint(),
+        &[DELAY],
+    );
+    let mut peer = process.client();
+    peer.send_to("first", &traced("m-1", "traceparent", "01"));
+    let delivery = peer.receive_from("second");
+    peer.complete(&delivery);
+    peer.settle_down();
+    let spans = collector.wait_for(3);
+    let expected = [
+        ("queued first", "forwarded", "sender"),
+        ("locked second", "completed", "queued second"),
+        ("queued second", "completed", "sender"),
+    ];
+    let expected = expected.map(|(name, outcome, above)| (name, outcome.to_owned(), above));
+    assert_eq!(shape(&spans), expected);
+}
+
+#[test]
+fn a_transaction_begins_and_ends_spans_when_it_is_committed() {
+    let collector = Collector::start(&[]);
+    let process = start(&collector.endpoint(), &[DELAY]);
+    let mut peer = process.client();
+    peer.send_to("queue.1", &traced("in", "traceparent", "01"));
+    let (receiver, sender) = (peer.receiver("queue.1"), peer.sender("queue.1"));
+    let delivery = peer.receive_one(&receiver);
+    let coordinator = peer.attached(&Attach::coordinator());
+    for id in ["undone", "out"] {
+        let transaction = peer.declare(&coordinator);
+        let message = traced(id, "traceparent", "01");
+        peer.send_in(&sender, &transaction, &message)
+            .expect("there is room");
+        if id == "undone" {
+            peer.roll_back(&coordinator, &transaction);
+            continue;
+        }
+        peer.settle_in(&delivery, &transaction, accepted())
+            .expect("it is locked");
+        assert_eq!(metric(&process, "servicebus_traced_messages "), 1);
+        assert!(collector.spans().is_empty(), "nothing has happened yet");
+        assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    }
+    let second = peer.receive_one(&receiver);
+    peer.complete(&second);
+    peer.settle_down();
+    let spans = collector.wait_for(4);
+    let told = spans.iter().map(|span| {
+        let id = attribute(span, "messaging.message.id");
+        (id, attribute(span, "servicebus.outcome"))
+    });
+    let completed = |id: &str| (id.to_owned(), "completed".to_owned());
+    let expected = ["in", "in", "out", "out"].map(completed);
+    assert_eq!(Vec::from_iter(told), expected);
+}
+
+#[test]
 fn the_sampler_decides_for_whole_traces() {
     let collector = Collector::start(&[]);
     let process = start(
