@@ -228,9 +228,16 @@ impl ClientConnection {
         };
         let active = seen.iter().enumerate().filter(active);
         let active: Vec<usize> = active.map(|(at, _)| at).collect();
-        // What there is no credit for is looked at again.
-        let shown = &active[..active.len().min(credit)];
-        let looked_at = match active.len() > credit {
+        // What there is no credit or room for is looked at again.
+        let mut room = (OUTPUT_HIGH - self.engine.output().len()) as u64;
+        let fits = |at: &&usize| {
+            let fits = room > 0;
+            room = room.saturating_sub(seen[**at].message.size());
+            fits
+        };
+        let fitting = active.iter().take(credit).take_while(fits).count();
+        let shown = &active[..fitting];
+        let looked_at = match active.len() > fitting {
             true => shown.last().map_or(0, |at| at + 1),
             false => seen.len(),
         };
@@ -239,7 +246,7 @@ impl ClientConnection {
         }
         let ahead = namespace.clock.ahead();
         let settled = browser.settled;
-        let nothing_more = is_end && active.len() <= credit;
+        let nothing_more = is_end && active.len() == fitting;
         let drained = nothing_more && std::mem::take(&mut browser.drain);
         let places = seen.iter_mut().enumerate();
         let whole = places.filter(|(at, _)| shown.binary_search(at).is_ok());

@@ -113,6 +113,36 @@ fn a_browser_shows_what_its_selector_matches() {
     assert_eq!(bus.http.held("q"), (200, 0));
 }
 
+/// It asks for everything and reads nothing: what the system takes for it is all that is written.
+#[test]
+fn a_browser_that_never_reads_keeps_no_copies_in_memory() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let sender = peer.sender("q");
+    let (count, size) = (300, 200_000);
+    for number in 0..count {
+        let message = Message::new(&number.to_string()).body(vec![b'x'; size]);
+        peer.send(&sender, &message);
+    }
+    let mut idle = bus.jms("idle");
+    for name in ["one", "two", "three"] {
+        let browser = idle.attached(&Attach::queue_browser("q").named(name));
+        idle.credit(&browser, 2_000);
+    }
+    // Others are served meanwhile.
+    for number in 0..100 {
+        let other = peer.attached(&Attach::queue_browser("q").named("other"));
+        peer.credit(&other, 1);
+        peer.receive(&other);
+        peer.detach(&other);
+        let held = bus.http.get("/health").ok()["memory"]["held_bytes"].clone();
+        let held = held.as_u64().expect("a number");
+        assert!(held < 2_000_000, "{held} bytes after {number} others");
+    }
+    drop(idle);
+    assert_eq!(bus.http.held("q"), (count, 0));
+}
+
 #[test]
 fn a_queue_with_sessions_takes_no_selector() {
     let bus = bus();
