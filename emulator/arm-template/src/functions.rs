@@ -1,6 +1,6 @@
 //! The functions of templates that need nothing but their arguments.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Longest text and most elements that a function makes.
 const MAX_LENGTH: usize = 64 * 1024;
@@ -82,9 +82,11 @@ fn of_collections(name: &str, arguments: &[Value]) -> Option<Value> {
         "last" => elements(first).last().cloned().unwrap_or_default(),
         "createarray" => arguments.into(),
         "createobject" => {
-            let pairs = arguments.chunks_exact(2);
-            let members = pairs.map(|pair| (text(&pair[0]), pair[1].clone()));
-            Value::Object(members.collect())
+            let mut members = Map::new();
+            for pair in arguments.chunks_exact(2) {
+                members.insert(text(&pair[0]), pair[1].clone());
+            }
+            members.into()
         }
         "range" => {
             let (from, count) = (number(first), number(at(arguments, 1)).clamp(0, 10_000));

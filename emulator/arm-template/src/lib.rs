@@ -97,7 +97,8 @@ pub fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     })
 }
 
-/// An object of these members. Beside `json!`, which inserts each where it stands, it is little code where many are made.
+/// An object of these members. Beside `json!`, which inserts each where it stands, it is little code where many are made; and
+/// where members are collected, they are sorted first, with 4 KB of code for each place that does so.
 pub fn object<const N: usize>(mut members: [(&str, Value); N]) -> Value {
     of_members(&mut members)
 }
@@ -133,9 +134,11 @@ fn value_of(value: &ast::Value<'_>) -> Value {
         ast::Value::NullKeyword(_) => Value::Null,
         ast::Value::Array(array) => array.elements.iter().map(value_of).collect(),
         ast::Value::Object(object) => {
-            let members = object.properties.iter();
-            let members = members.map(|own| (own.name.as_str().to_owned(), value_of(&own.value)));
-            Value::Object(members.collect::<Map<_, _>>())
+            let mut members = Map::new();
+            for own in &object.properties {
+                members.insert(own.name.as_str().to_owned(), value_of(&own.value));
+            }
+            members.into()
         }
     }
 }

@@ -67,12 +67,11 @@ impl<'a> Scope<'a> {
                 elements.collect()
             }
             Value::Object(members) => {
-                let members = members
-                    .iter()
-                    .map(|(name, own)| Ok((name.clone(), self.value(own, depth + 1)?)));
-                members
-                    .collect::<Result<Map<_, _>, String>>()
-                    .map(Value::Object)
+                let mut evaluated = Map::new();
+                for (name, own) in members {
+                    evaluated.insert(name.clone(), self.value(own, depth + 1)?);
+                }
+                Ok(evaluated.into())
             }
             plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(plain.clone()),
         }

@@ -54,10 +54,10 @@ fn written(filter: &Correlation) -> Value {
             members.insert(name.to_owned(), text.as_ref().into());
         }
     }
-    let named = filter.properties.iter();
-    let named: Map<String, Value> = named
-        .map(|(name, encoded)| (name.to_string(), told(encoded).into()))
-        .collect();
+    let mut named = Map::new();
+    for (name, encoded) in filter.properties.iter() {
+        named.insert(name.to_string(), told(encoded).into());
+    }
     members.insert("properties".to_owned(), named.into());
     members.into()
 }
