@@ -38,7 +38,8 @@ pub use problem::{ConfigError, ConfigProblem, Position};
 pub use properties::properties_json;
 pub use words::setting_names;
 pub(crate) use {
-    export::{declaration, declared_rules, export},
+    document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE},
+    export::{client_json, declaration, declared_rules, export},
     properties::{json as property_json, read_properties},
     resolve::entities::missing_targets,
     resolve::{NAMESPACE_NAMES, is_namespace_name},

@@ -9,7 +9,7 @@ use servicebus_broker::{
 };
 
 use super::call::{Call, NAMESPACE};
-use super::properties::{self, name};
+use super::properties::{self, name, show_client};
 use super::{Answer, Refusal, member, object};
 use crate::admin::{Frame, NEVER};
 use crate::config::property_json;
@@ -136,6 +136,7 @@ impl Call<'_> {
                 property.set(&mut usual, value);
             }
         }
+        usual.client = before.and_then(|before| before.client);
         let empty = Map::new();
         let written = member(&self.body, "properties").and_then(Value::as_object);
         let read = properties::read(kind, written.unwrap_or(&empty), usual, tier);
@@ -337,5 +338,6 @@ fn described(kind: EntityKind, description: &EntityDescription, tier: Tier) -> M
             shown.insert(name(property), value);
         }
     }
+    shown.extend(description.client.as_deref().map(show_client));
     shown
 }

@@ -4,16 +4,17 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use servicebus_arm_template::{member, object};
 use servicebus_broker::{
-    EntityDescription, EntityKind, EntityStatus, Property, PropertyType, PropertyValue, Tier,
+    ClientAffinity, EntityDescription, EntityKind, EntityStatus, Property, PropertyType,
+    PropertyValue, Tier,
 };
 
 use crate::config::duration::{self, FOREVER};
 
 /// What clients are shown and send back, and what only names the entity once more; in lower case.
-const READ_ONLY: [&str; 9] = [
+const READ_ONLY: [&str; 8] = [
     "accessedat",
-    "clientaffineproperties",
     "countdetails",
     "createdat",
     "messagecount",
@@ -32,6 +33,12 @@ pub(crate) struct Written {
     /// Keys whose values are wrong, with what is allowed.
     pub(crate) wrong: Vec<(String, String)>,
 }
+
+/// Whose a subscription is that a client of JMS 2.0 has; beside the table, as an object of its own.
+const CLIENT: &str = "clientAffineProperties";
+const CLIENT_ID: &str = "clientId";
+const IS_DURABLE: &str = "isDurable";
+const IS_SHARED: &str = "isShared";
 
 /// The name that a property has here.
 pub(crate) fn name(property: &Property) -> String {
@@ -67,8 +74,21 @@ pub(crate) fn read(
     read
 }
 
+/// Whose a subscription is.
+pub(crate) fn show_client(client: &ClientAffinity) -> (String, Value) {
+    let members = [
+        (CLIENT_ID, (*client.client_id).into()),
+        (IS_DURABLE, client.is_durable.into()),
+        (IS_SHARED, client.is_shared.into()),
+    ];
+    (CLIENT.to_owned(), object(members))
+}
+
 impl Written {
     fn one(&mut self, kind: EntityKind, key: &str, value: &Value, tier: Tier) {
+        if key.eq_ignore_ascii_case(CLIENT) {
+            return self.client(kind, value, tier);
+        }
         let mut known = Property::all_of(kind);
         let Some(property) = known.find(|known| known.name.eq_ignore_ascii_case(key)) else {
             if !READ_ONLY.contains(&key.to_ascii_lowercase().as_str()) {
@@ -88,6 +108,33 @@ impl Written {
                 self.wrong.push((key.to_owned(), message));
             }
         }
+    }
+}
+
+impl Written {
+    /// Only premium namespaces know such clients, and whose a subscription is never changes.
+    fn client(&mut self, kind: EntityKind, value: &Value, tier: Tier) {
+        let knows = kind == EntityKind::Subscription && tier == Tier::Premium;
+        if !knows || value.is_null() || self.description.client.is_some() {
+            return;
+        }
+        let mut flag = |name, usual| match member(value, name).map(|own| (own, read_flag(own))) {
+            None => usual,
+            Some((_, Some(flag))) => flag,
+            Some((own, None)) => {
+                let message = format!("{own} is not allowed; allowed: true or false");
+                self.wrong.push((format!("{CLIENT}.{name}"), message));
+                usual
+            }
+        };
+        let (is_durable, is_shared) = (flag(IS_DURABLE, true), flag(IS_SHARED, false));
+        let client_id = member(value, CLIENT_ID).and_then(Value::as_str);
+        self.description.client = Some(Box::new(ClientAffinity {
+            client_id: client_id.unwrap_or_default().into(),
+            is_durable,
+            is_shared,
+            selector: None,
+        }));
     }
 }
 
@@ -198,6 +245,36 @@ mod tests {
         assert_eq!(description.auto_delete_on_idle, None);
         assert_eq!(description.max_delivery_count, 7);
         assert!(description.enable_partitioning && !description.requires_session);
+    }
+
+    #[test]
+    fn the_client_of_a_subscription_is_read_where_the_tier_has_such_clients() {
+        let read = |written: Value, tier| {
+            let written = written.as_object().unwrap();
+            let usual = EntityDescription::default();
+            read(EntityKind::Subscription, written, usual, tier)
+        };
+        let own = json!({"isClientAffine": true, "clientAffineProperties": {"clientId": "desk", "isShared": "true"}});
+        let client = read(own.clone(), Tier::Premium).description.client.unwrap();
+        assert_eq!(
+            (&*client.client_id, client.is_durable, client.is_shared),
+            ("desk", true, true)
+        );
+        assert_eq!(
+            show_client(&client).1,
+            json!({"clientId": "desk", "isDurable": true, "isShared": true})
+        );
+        assert_eq!(read(own, Tier::Standard).description.client, None);
+        let wrong = json!({"clientAffineProperties": {"isDurable": "perhaps"}});
+        let wrong = read(wrong, Tier::Premium).wrong;
+        let message = r#""perhaps" is not allowed; allowed: true or false"#;
+        assert_eq!(
+            wrong,
+            [(
+                "clientAffineProperties.isDurable".to_owned(),
+                message.to_owned()
+            )]
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A namespace written as a configuration file: what is read again declares the same.
 
 use serde_json::{Map, Value, json};
-use servicebus_broker::EntityKind;
 use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{ClientAffinity, EntityKind};
 
 use super::document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 use super::words::{self, word};
@@ -52,16 +52,21 @@ fn subscription(subscription: &SubscriptionConfig) -> Value {
     let mut properties = properties_json(EntityKind::Subscription, &subscription.description);
     if let Some(client) = &subscription.description.client {
         properties[IS_CLIENT_AFFINE] = true.into();
-        properties[CLIENT_AFFINE_PROPERTIES] = json!({
-            "ClientId": client.client_id,
-            "IsDurable": client.is_durable,
-            "IsShared": client.is_shared,
-        });
+        properties[CLIENT_AFFINE_PROPERTIES] = client_json(client);
     }
     json!({
         "Name": subscription.name,
         "Properties": properties,
         "Rules": rules,
+    })
+}
+
+/// Whose a subscription is.
+pub(crate) fn client_json(client: &ClientAffinity) -> Value {
+    json!({
+        "ClientId": client.client_id,
+        "IsDurable": client.is_durable,
+        "IsShared": client.is_shared,
     })
 }
 

@@ -2,14 +2,18 @@
 
 use serde_json::{Map, Value};
 use servicebus_broker::{
-    Audience, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp, check_name,
+    Audience, EntityDescription, EntityKind, EntityPath, Property, PropertyValue, Tier, Timestamp,
+    check_name,
 };
 
 use servicebus_arm_template::{Report, Resource, member, object, text};
 
 use crate::arm::{properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
-use crate::config::{NAMESPACE_NAMES, is_namespace_name, property_json, rule_json};
+use crate::config::{
+    CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, NAMESPACE_NAMES, client_json, is_namespace_name,
+    property_json, rule_json,
+};
 
 /// A namespace on its way into a configuration.
 #[derive(Debug, Default)]
@@ -320,9 +324,15 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
         );
     }
     let mut changed = Map::new();
+    if let Some(client) = &read.description.client {
+        changed.insert(IS_CLIENT_AFFINE.to_owned(), true.into());
+        changed.insert(CLIENT_AFFINE_PROPERTIES.to_owned(), client_json(client));
+    }
     for property in Property::all_of(kind) {
         let value = property.get(&read.description);
-        let Some(value) = value.filter(|value| property.get(&usual).as_ref() != Some(value)) else {
+        let is_usual = |value: &PropertyValue| property.get(&usual).as_ref() == Some(value);
+        let is_left_out = |value| property.name == IS_CLIENT_AFFINE || is_usual(value);
+        let Some(value) = value.filter(|value| !is_left_out(value)) else {
             continue;
         };
         match property.audience {

@@ -55,6 +55,35 @@ fn nested() {
 }
 
 #[test]
+fn a_subscription_of_a_client_of_jms_stays_its() {
+    let properties = json!({
+        "isClientAffine": true,
+        "clientAffineProperties": {"clientId": "desk", "isShared": true},
+    });
+    let resource = |kind: &str, name: &str, properties| {
+        json!({
+            "type": format!("Microsoft.ServiceBus/namespaces{kind}"),
+            "name": name,
+            "sku": {"name": "Premium"},
+            "properties": properties,
+        })
+    };
+    let resources = [
+        resource("", "n1-name", json!({})),
+        resource("/topics", "n1-name/t", json!({})),
+        resource("/topics/subscriptions", "n1-name/t/sub$desk$DS", properties),
+    ];
+    let template = json!({"resources": resources}).to_string();
+    let imported = import(&template, &given(&[])).unwrap();
+    assert!(imported.notes.is_empty(), "{:?}", imported.notes);
+    let config = Config::parse(&imported.document.to_string()).unwrap();
+    let topics = config.namespaces[0].topics.iter();
+    let subscription = &topics.flat_map(|topic| &topic.subscriptions).next().unwrap();
+    let client = subscription.description.client.as_ref().unwrap();
+    assert_eq!((&*client.client_id, client.is_durable, client.is_shared), ("desk", true, true));
+}
+
+#[test]
 fn values_are_of_the_types_that_are_declared() {
     let parameters = [
         ("prefix", "shop"),

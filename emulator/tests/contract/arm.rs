@@ -114,6 +114,24 @@ fn an_entity_is_made_shown_changed_listed_and_deleted() {
 }
 
 #[test]
+fn a_subscription_says_which_client_of_jms_has_it() {
+    let manager = Manager(Bus::configured(&queues(r#""Tier":"premium""#, &[])));
+    manager.put("/topics/t", json!({}));
+    let below = "/topics/t/subscriptions/sub$desk$D";
+    let client = json!({"clientId": "desk", "isDurable": true, "isShared": false});
+    let own = json!({"isClientAffine": true, "clientAffineProperties": client});
+    let made = manager.put(below, own);
+    assert_eq!(made["properties"]["isClientAffine"], true);
+    assert_eq!(made["properties"]["clientAffineProperties"], client);
+    // Whose it is stays, whatever is written later.
+    let changed = manager.put(below, json!({"maxDeliveryCount": 4}));
+    assert_eq!(changed["properties"]["maxDeliveryCount"], 4);
+    assert_eq!(changed["properties"]["clientAffineProperties"], client);
+    let exported = manager.0.http.get("~/topology").ok().to_string();
+    assert_contains(&exported, r#""ClientId":"desk""#);
+}
+
+#[test]
 fn lists_have_pages() {
     let manager = Manager::with_queues(&["a", "b", "c"]);
     let path = format!("{GROUP}/{NAMESPACE}/queues?{VERSION}&$top=2");
