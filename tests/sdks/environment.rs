@@ -50,10 +50,6 @@ pub(crate) enum Language {
     /// JMS, in Java: the same, for `jakarta.jms`.
     Jms,
     /// The same for `javax.jms`.
-    #[cfg_attr(
-        not(feature = "matrices"),
-        expect(dead_code, reason = "only the matrices need it")
-    )]
     JmsJavax,
     /// What runs on top of an SDK.
     Framework(Framework),

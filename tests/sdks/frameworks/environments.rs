@@ -20,10 +20,6 @@ pub(crate) enum Framework {
     /// Apache Camel: the same.
     Camel,
     /// The application of `examples/spring`: the same.
-    #[cfg_attr(
-        not(feature = "matrices"),
-        expect(dead_code, reason = "only the matrices run it")
-    )]
     Shop,
 }
 
