@@ -330,9 +330,10 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
     }
     for property in Property::all_of(kind) {
         let value = property.get(&read.description);
-        let is_usual = |value: &PropertyValue| property.get(&usual).as_ref() == Some(value);
-        let is_left_out = |value| property.name == IS_CLIENT_AFFINE || is_usual(value);
-        let Some(value) = value.filter(|value| !is_left_out(value)) else {
+        let is_written = |value: &PropertyValue| {
+            property.name != IS_CLIENT_AFFINE && property.get(&usual).as_ref() != Some(value)
+        };
+        let Some(value) = value.filter(is_written) else {
             continue;
         };
         match property.audience {

@@ -78,9 +78,13 @@ fn a_subscription_of_a_client_of_jms_stays_its() {
     assert!(imported.notes.is_empty(), "{:?}", imported.notes);
     let config = Config::parse(&imported.document.to_string()).unwrap();
     let topics = config.namespaces[0].topics.iter();
-    let subscription = &topics.flat_map(|topic| &topic.subscriptions).next().unwrap();
+    let mut subscriptions = topics.flat_map(|topic| &topic.subscriptions);
+    let subscription = subscriptions.next().unwrap();
     let client = subscription.description.client.as_ref().unwrap();
-    assert_eq!((&*client.client_id, client.is_durable, client.is_shared), ("desk", true, true));
+    assert_eq!(
+        (&*client.client_id, client.is_durable, client.is_shared),
+        ("desk", true, true)
+    );
 }
 
 #[test]
