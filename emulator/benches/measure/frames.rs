@@ -248,12 +248,12 @@ impl Transfers {
     }
 
     /// Puts eight bytes at the end of the first one's body.
-    pub(crate) fn broker_properties(&mut self, broker_properties: u64) {
-        self.bytes[self.frame - 8..self.frame].copy_from_slice(&broker_properties.to_be_bytes());
+    pub(crate) fn stamp(&mut self, stamp: u64) {
+        self.bytes[self.frame - 8..self.frame].copy_from_slice(&stamp.to_be_bytes());
     }
 }
 
-/// What [`Transfers::broker_properties`] has put at the end of a message.
+/// What [`Transfers::stamp`] has put at the end of a message.
 pub(crate) fn read_stamp(message: &[u8]) -> u64 {
     message
         .last_chunk::<8>()

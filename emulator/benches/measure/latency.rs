@@ -101,13 +101,13 @@ impl Answer {
 
 impl Clock {
     /// This moment, to be carried by a message.
-    pub(crate) fn broker_properties(&self) -> u64 {
+    pub(crate) fn stamp(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
     }
 
-    /// Nanoseconds since a broker_properties.
-    pub(crate) fn since(&self, broker_properties: u64) -> u64 {
-        self.broker_properties().saturating_sub(broker_properties)
+    /// Nanoseconds since a stamp.
+    pub(crate) fn since(&self, stamp: u64) -> u64 {
+        self.stamp().saturating_sub(stamp)
     }
 }
 
@@ -210,14 +210,14 @@ pub(crate) fn through_emulator(
                     Pace::OneAtATime => sender.settle()?,
                 }
                 beat.wait_for(number);
-                sender.post(clock.broker_properties())?;
+                sender.post(clock.stamp())?;
             }
             sender.settle()
         });
         let step = if pace == Pace::Steady { count } else { 1 };
         for _ in 0..count / step {
-            receiver.receive(step, CREDIT, Accept::AsItComes, |broker_properties| {
-                seen.saturating_record(clock.since(broker_properties));
+            receiver.receive(step, CREDIT, Accept::AsItComes, |stamp| {
+                seen.saturating_record(clock.since(stamp));
             })?;
             answer.give();
         }

@@ -97,7 +97,7 @@ impl Raw {
             let writing = scope.spawn(move || {
                 for number in 0..count {
                     beat.wait_for(number);
-                    transfers.broker_properties(clock.broker_properties());
+                    transfers.stamp(clock.stamp());
                     (&self.0).write_all(transfers.numbered(number, 1))?;
                 }
                 Ok::<(), io::Error>(())

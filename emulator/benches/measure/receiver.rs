@@ -57,7 +57,7 @@ impl Receiver {
     }
 
     /// Receives `count` messages, accepts them, and returns when the emulator has answered all of that. Credit is
-    /// filled up to `credit` at half; zero leaves it alone. `seen` is told the broker_properties of each message.
+    /// filled up to `credit` at half; zero leaves it alone. `seen` is told the stamp of each message.
     pub(crate) fn receive(
         &mut self,
         count: u32,

@@ -81,9 +81,9 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends one message that carries `broker_properties`, without waiting for anything.
-    pub(crate) fn post(&mut self, broker_properties: u64) -> io::Result<()> {
-        self.transfers.broker_properties(broker_properties);
+    /// Sends one message that carries `stamp`, without waiting for anything.
+    pub(crate) fn post(&mut self, stamp: u64) -> io::Result<()> {
+        self.transfers.stamp(stamp);
         let bytes = self.transfers.numbered(self.sent, 1);
         self.connection.write(bytes)?;
         self.sent += 1;

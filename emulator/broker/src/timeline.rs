@@ -1,7 +1,7 @@
 //! The bounded record of what happened in a namespace, and counters that stay exact when it overflows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use crate::event::{Counter, Event};
 use crate::events::Events;
@@ -88,25 +88,24 @@ impl Timeline {
         self.dropped + self.events.len() as u64
     }
 
-    /// Copies events at positions from `from` on that `takes` chooses, with their positions; looks at `max` of them and
-    /// returns the position to go on from.
+    /// Copies the events at these positions that `takes` chooses, with their positions; returns the position to go on from.
     pub fn copy(
         &self,
-        from: u64,
-        max: usize,
+        range: Range<u64>,
         takes: impl Fn(&Event) -> bool,
         copy: &mut Events,
         positions: &mut Vec<u64>,
     ) -> u64 {
         let first = self.dropped + 1;
-        let from = from.max(first);
-        let start = usize::try_from(from - first).unwrap_or(usize::MAX);
-        let start = start.min(self.events.len());
-        let end = self.events.len().min(start.saturating_add(max));
-        self.events.copy_to(start..end, takes, copy, |index| {
+        let index = |position: u64| {
+            let index = usize::try_from(position.saturating_sub(first)).unwrap_or(usize::MAX);
+            index.min(self.events.len())
+        };
+        let indexes = index(range.start)..index(range.end.max(range.start));
+        self.events.copy_to(indexes, takes, copy, |index| {
             positions.push(first + index as u64);
         });
-        first + end as u64
+        range.end.max(first)
     }
 
     /// Adds the entities of the events at positions from `from` on; looks at `max` of them and returns the position to go

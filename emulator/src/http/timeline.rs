@@ -28,9 +28,9 @@ use super::Control;
 use super::counts::find;
 use super::error::{ApiError, Asked, Chosen, check_limit};
 use crate::namespace::{Namespace, SharedEntity};
-use page::Page;
+use page::{Newest, Page};
 pub(crate) use render::Recorded;
-use render::Rendering;
+use render::{Rendering, place};
 
 /// Events that are copied while the record is locked: a tenth of a millisecond. Other tasks have their turn behind them.
 const COPIED: usize = 1024;
@@ -104,7 +104,7 @@ pub(crate) async fn show(
         // They are not taken away while a client can ask for them.
         return Ok(Response::default());
     };
-    let rendering = copied(&namespace, which, entity).await;
+    let rendering = copied(&namespace, which, entity, page.as_ref()).await;
     let rendering = rendering.in_page(page).await.with_lines(lines);
     let body = streamed(rendering, permit, control.shared.options.patience);
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
@@ -133,11 +133,13 @@ impl Wanted {
     }
 }
 
-/// What is to be rendered, as it is in the record now.
+/// What is to be rendered, as it is in the record now; of a page of the newest events these, and those before them that tell the
+/// ids of their messages.
 async fn copied(
     namespace: &Arc<Namespace>,
     which: Which,
     entity: Option<(Arc<SharedEntity>, SubQueue)>,
+    page: Option<&Page>,
 ) -> Rendering {
     let mut head = Timeline {
         sends_unsettled: entity.as_ref().map(|(entity, _)| UnsettledSends {
@@ -167,17 +169,31 @@ async fn copied(
             .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
         head.dropped = timeline.dropped();
-        timeline.last_position()
+        match page {
+            // One more tells which message the last of the page is about.
+            Some(page) if page.is_newest => timeline.last_position().min(page.before),
+            _ => timeline.last_position(),
+        }
+    };
+    let newest = match page {
+        Some(page) if page.is_newest => Newest::find(namespace, &wanted, page, last).await,
+        _ => None,
     };
     let (mut events, mut positions, mut from) = (Events::new(), Vec::new(), 1);
     // What all are gathered in grows while nothing is locked.
     let mut copy = Events::new();
     while from <= last {
         positions.reserve(COPIED);
-        let takes = |event: &Event| wanted.is_here(event);
+        let newest = newest.as_ref().filter(|newest| from < newest.begin);
+        let end = newest.map_or(last + 1, |newest| newest.begin);
+        let takes = |event: &Event| {
+            let is_told_of = |newest: &Newest| newest.places.contains(&place(event));
+            wanted.is_here(event) && newest.is_none_or(is_told_of)
+        };
+        let range = from..end.min(from + COPIED as u64);
         from = namespace
             .timeline()
-            .copy(from, COPIED, takes, &mut copy, &mut positions);
+            .copy(range, takes, &mut copy, &mut positions);
         events.absorb(&mut copy);
         yield_now().await;
     }
@@ -201,7 +217,10 @@ pub(crate) async fn of_entity(
         messages,
         ..Which::default()
     };
-    copied(namespace, which, Some(found)).await.whole().await
+    copied(namespace, which, Some(found), None)
+        .await
+        .whole()
+        .await
 }
 
 /// What happened to one message; none where there is no such entity, or it is more than is told of one.
@@ -215,7 +234,7 @@ pub(crate) async fn of_message(
         message_id: Some(message_id.to_owned()),
         ..Which::default()
     };
-    let mut rendering = copied(namespace, which, Some(found)).await;
+    let mut rendering = copied(namespace, which, Some(found), None).await;
     let mut whole = Vec::new();
     while let Some(piece) = rendering.piece() {
         whole.extend_from_slice(&piece);
@@ -269,7 +288,7 @@ mod tests {
     use futures_util::FutureExt as _;
     use http_body_util::BodyExt as _;
     use serde_json::{Value, json};
-    use servicebus_broker::ClientId;
+    use servicebus_broker::{ClientId, EventKind};
     use tokio::sync::Semaphore;
 
     use super::*;
@@ -298,7 +317,7 @@ mod tests {
     async fn body(namespace: &Arc<Namespace>, permits: &Arc<Semaphore>) -> Body {
         let permit = Arc::clone(permits).acquire_owned().await.unwrap();
         streamed(
-            copied(namespace, Which::default(), None).await,
+            copied(namespace, Which::default(), None, None).await,
             permit,
             Duration::from_secs(20),
         )
@@ -354,5 +373,70 @@ mod tests {
         let next = body(&namespace, &permits).await;
         next.collect().await.unwrap();
         assert!(unread.collect().await.is_err());
+    }
+    /// Messages that come in, move and go at three places, as chance has it.
+    fn happen(namespace: &Namespace, seed: u32) {
+        let mut random = seed;
+        let mut draw = |below: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) % below
+        };
+        let mut events = Events::new();
+        for number in 0..1_500 {
+            let place = (EntityId(1 + draw(2)), SubQueue::ALL[draw(2) as usize]);
+            let own = Some(SequenceNumber(u64::from(draw(40))));
+            let rule = events.text("a");
+            let kinds = match draw(4) {
+                0 => vec![
+                    EventKind::Matched { rule },
+                    EventKind::Enqueued {
+                        message_id: events.text(&number.to_string()),
+                        bytes: 1,
+                        expires_at: None,
+                    },
+                ],
+                1 => vec![EventKind::DeadLettered {
+                    moved_to: SequenceNumber(u64::from(draw(40))),
+                    reason: events.text(""),
+                    description: events.text(""),
+                }],
+                _ => vec![EventKind::Completed],
+            };
+            for kind in kinds {
+                let at = servicebus_broker::Timestamp::default();
+                events.push(Event::new(at, place, ClientId::BROKER, own, kind));
+            }
+        }
+        namespace.timeline().absorb(&mut events);
+    }
+
+    #[tokio::test]
+    async fn a_page_of_the_newest_is_that_of_the_whole_record() {
+        let mut named = 0;
+        for seed in 0..20 {
+            let namespace = namespace();
+            happen(&namespace, seed);
+            let page = || Page {
+                after: u64::from(seed % 3 * 250),
+                before: u64::from(1_700 - seed * 60),
+                left: 1 + 7 * seed as usize,
+                is_newest: true,
+                next: None,
+            };
+            let mut told = Vec::new();
+            for asked in [None, Some(page())] {
+                let which = || Which {
+                    sequence_number: (seed % 2 == 0).then_some(7),
+                    ..Which::default()
+                };
+                let copied = copied(&namespace, which(), None, asked.as_ref()).await;
+                let mut rendering = copied.in_page(Some(page())).await;
+                let pieces = std::iter::from_fn(|| rendering.piece());
+                told.push(String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap());
+            }
+            assert_eq!(told[0], told[1], "seed {seed}");
+            named += usize::from(told[0].contains("\"message_id\":\""));
+        }
+        assert!(named > 15, "{named} pages name a message");
     }
 }

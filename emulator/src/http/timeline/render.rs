@@ -452,7 +452,8 @@ impl Rendering {
     }
 }
 
-fn place(event: &Event) -> Place {
+/// Where the message of an event is.
+pub(super) fn place(event: &Event) -> Place {
     (event.entity, event.store, event.number())
 }
 
@@ -472,7 +473,7 @@ fn own_id(kind: &EventKind) -> Option<Text> {
 }
 
 /// Where a message is found from now on, if it moved within its entity.
-fn moved(kind: &EventKind) -> Option<(SubQueue, SequenceNumber)> {
+pub(super) fn moved(kind: &EventKind) -> Option<(SubQueue, SequenceNumber)> {
     match kind {
         EventKind::DeadLettered { moved_to, .. } => Some((SubQueue::DeadLetter, *moved_to)),
         EventKind::TransferFailed { moved_to, .. } => {
