@@ -5,20 +5,19 @@
 mod data;
 mod health;
 mod report;
+mod values;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use servicebus_broker::Tier;
 
-use crate::access::{AccessOptions, ControlToken, HostName, Origin};
+use crate::access::{AccessOptions, HostName, Origin};
 use crate::durable::Sync;
 use crate::options::{AMQPS_PORT, DataOptions};
 use crate::tls::{TlsOptions, UserCertificate};
@@ -27,6 +26,7 @@ pub use data::{DataVerb, run_data};
 pub use health::{HealthOptions, run_health};
 pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
+use values::{GivenToken, PortOption, read_pair, read_port, syncs, tiers};
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -405,10 +405,6 @@ struct RunArguments {
     prune: bool,
 }
 
-/// A listener that can be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct PortOption(Option<u16>);
-
 impl TryFrom<RunArguments> for RunOptions {
     type Error = clap::Error;
 
@@ -452,55 +448,6 @@ impl TryFrom<RunArguments> for RunOptions {
             }),
         })
     }
-}
-
-/// A token that the parser does not judge: it would show what it refuses.
-#[derive(Clone)]
-struct GivenToken(String);
-
-impl GivenToken {
-    fn read(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
-    }
-
-    fn check(self) -> Result<ControlToken, clap::Error> {
-        self.0.parse().map_err(|error| {
-            let message = format!("invalid value for '--control-token <TOKEN>': {error}");
-            Cli::command().error(ErrorKind::ValueValidation, message)
-        })
-    }
-}
-
-impl fmt::Debug for GivenToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("GivenToken").finish_non_exhaustive()
-    }
-}
-
-fn read_port(text: &str) -> Result<PortOption, String> {
-    if text == "off" {
-        return Ok(PortOption(None));
-    }
-    let port = text.parse().map(|port| PortOption(Some(port)));
-    port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
-}
-
-fn read_pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    pair.ok_or_else(|| "not a name and a value, as in prefix=shop".to_owned())
-}
-
-fn tiers() -> impl clap::builder::TypedValueParser<Value = Tier> {
-    PossibleValuesParser::new(["basic", "standard", "premium"]).map(|name| match name.as_str() {
-        "basic" => Tier::Basic,
-        "premium" => Tier::Premium,
-        _ => Tier::Standard,
-    })
-}
-
-fn syncs() -> impl clap::builder::TypedValueParser<Value = Sync> {
-    PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::of_word(&word))
 }
 
 #[cfg(test)]

@@ -26,11 +26,13 @@ const LISTS: [&str; 2] = [
     "/messages?entity=bench&limit=50",
 ];
 /// Every kind of read.
-const READS: [&str; 7] = [
+const READS: [&str; 9] = [
     "/entities?order=dead-letter&limit=1000",
     "/messages?entity=bench&limit=200",
     "/messages?entity=bench&where=1%3D2&limit=200",
     "/timeline?limit=1000&order=newest",
+    "/timeline?limit=1000&order=oldest",
+    "/timeline?limit=1000&order=oldest&after=100000",
     "/connections",
     "/due",
     "/receivers?entity=bench",

@@ -119,14 +119,7 @@ impl ClientConnection {
         }
         let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let path = &entity.path;
-        let entity = match entity.is_deleted() {
-            // One of the same name may be there by now.
-            true => namespace.entity(path),
-            false => Some(Arc::clone(entity)),
-        };
-        let entity =
-            entity.ok_or_else(|| ServiceError::not_found(&self.client.host, path.as_str()))?;
-        entity.check_whole(&self.client.host)?;
+        let entity = present(namespace, entity, &self.client.host)?;
         let ahead = namespace.clock.ahead();
         if is_about_rules(request) {
             return self.perform_on_rules((&entity, kind), request, ahead);
@@ -304,6 +297,21 @@ fn is_of_partitioned_topic(namespace: &Namespace, entity: &SharedEntity) -> bool
     topic.is_some_and(|topic| {
         namespace.read(&topic, |topic| topic.description().enable_partitioning)
     })
+}
+
+/// The entity, or the one of the same name that is there by now.
+fn present(
+    namespace: &Namespace,
+    entity: &Arc<SharedEntity>,
+    host: &str,
+) -> Result<Arc<SharedEntity>, ServiceError> {
+    let found = match entity.is_deleted() {
+        true => namespace.entity(&entity.path),
+        false => Some(Arc::clone(entity)),
+    };
+    let found = found.ok_or_else(|| ServiceError::not_found(host, entity.path.as_str()))?;
+    found.check_whole(host)?;
+    Ok(found)
 }
 
 fn place(node: &Node) -> Option<(&SharedEntity, SubQueue)> {

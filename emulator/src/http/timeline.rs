@@ -28,7 +28,7 @@ use super::Control;
 use super::counts::find;
 use super::error::{ApiError, Asked, Chosen, check_limit};
 use crate::namespace::{Namespace, SharedEntity};
-use page::{Newest, Page};
+use page::{Needed, Page};
 pub(crate) use render::Recorded;
 use render::{Rendering, place};
 
@@ -133,8 +133,8 @@ impl Wanted {
     }
 }
 
-/// What is to be rendered, as it is in the record now; of a page of the newest events these, and those before them that tell the
-/// ids of their messages.
+/// What is to be rendered, as it is in the record now; of a page its events, and those before them that tell the ids of their
+/// messages.
 async fn copied(
     namespace: &Arc<Namespace>,
     which: Which,
@@ -169,26 +169,38 @@ async fn copied(
             .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
         head.dropped = timeline.dropped();
-        match page {
-            // One more tells which message the last of the page is about.
-            Some(page) if page.is_newest => timeline.last_position().min(page.before),
-            _ => timeline.last_position(),
-        }
+        // One more tells which message the last of a page is about.
+        let before = page.map_or(u64::MAX, |page| page.before);
+        timeline.last_position().min(before)
     };
-    let newest = match page {
-        Some(page) if page.is_newest => Newest::find(namespace, &wanted, page, last).await,
-        _ => None,
+    let needed = match page {
+        Some(page) => Needed::find(namespace, &wanted, page, last).await,
+        None => None,
     };
-    let (mut events, mut positions, mut from) = (Events::new(), Vec::new(), 1);
+    let copy = copy_of(namespace, &wanted, needed.as_ref(), last).await;
+    let shows_messages = which.messages && namespace.recorded_messages.are_kept();
+    Rendering::new(Arc::clone(namespace), head, copy, wanted, shows_messages)
+}
+
+/// Events and their positions up to the `last`, copied in pieces: all, or those that a page needs.
+async fn copy_of(
+    namespace: &Namespace,
+    wanted: &Wanted,
+    needed: Option<&Needed>,
+    last: u64,
+) -> (Events, Vec<u64>) {
+    let last = needed.map_or(last, |needed| needed.end);
+    let mut from = needed.map_or(1, |needed| needed.start);
+    let (mut events, mut positions) = (Events::new(), Vec::new());
     // What all are gathered in grows while nothing is locked.
     let mut copy = Events::new();
     while from <= last {
         positions.reserve(COPIED);
-        let newest = newest.as_ref().filter(|newest| from < newest.begin);
-        let end = newest.map_or(last + 1, |newest| newest.begin);
+        let earlier = needed.filter(|needed| from < needed.begin);
+        let end = earlier.map_or(last + 1, |needed| needed.begin);
         let takes = |event: &Event| {
-            let is_told_of = |newest: &Newest| newest.places.contains(&place(event));
-            wanted.is_here(event) && newest.is_none_or(is_told_of)
+            let is_told_of = |needed: &Needed| needed.places.contains(&place(event));
+            wanted.is_here(event) && earlier.is_none_or(is_told_of)
         };
         let range = from..end.min(from + COPIED as u64);
         from = namespace
@@ -197,14 +209,7 @@ async fn copied(
         events.absorb(&mut copy);
         yield_now().await;
     }
-    let shows_messages = which.messages && namespace.recorded_messages.are_kept();
-    Rendering::new(
-        Arc::clone(namespace),
-        head,
-        (events, positions),
-        wanted,
-        shows_messages,
-    )
+    (events, positions)
 }
 
 /// What happened at an address, with the messages behind the events if they are asked for and kept.
@@ -282,161 +287,4 @@ fn streamed(mut rendering: Rendering, permit: OwnedSemaphorePermit, patience: Du
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use futures_util::FutureExt as _;
-    use http_body_util::BodyExt as _;
-    use serde_json::{Value, json};
-    use servicebus_broker::{ClientId, EventKind};
-    use tokio::sync::Semaphore;
-
-    use super::*;
-    use crate::clock::{RealClock, WallClock};
-    use crate::config::NamespaceConfig;
-    use crate::failures::Failures;
-
-    fn namespace() -> Arc<Namespace> {
-        let config = NamespaceConfig::new("a");
-        Arc::new(Namespace::new(
-            config,
-            RealClock::start(WallClock::default()),
-            None,
-            false,
-            Failures::default(),
-        ))
-    }
-
-    fn refuse(namespace: &Namespace, times: usize) {
-        for number in 0..times {
-            let text = format!("the {number}th");
-            namespace.note_refusal(ClientId::BROKER, None, "amqp:not-allowed", &text);
-        }
-    }
-
-    async fn body(namespace: &Arc<Namespace>, permits: &Arc<Semaphore>) -> Body {
-        let permit = Arc::clone(permits).acquire_owned().await.unwrap();
-        streamed(
-            copied(namespace, Which::default(), None, None).await,
-            permit,
-            Duration::from_secs(20),
-        )
-    }
-
-    #[tokio::test]
-    async fn what_happens_while_an_answer_is_rendered_waits_for_nothing() {
-        let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
-        refuse(&namespace, 5_000);
-        let mut answer = body(&namespace, &permits).await;
-        let first = answer.frame().await.unwrap().unwrap().into_data().unwrap();
-        // The next piece waits for a reader, and the record is free: this would wait for ever.
-        refuse(&namespace, 10_000);
-        assert_eq!(namespace.timeline().last_position(), 15_000);
-        let rest = answer.collect().await.unwrap().to_bytes();
-        assert!(
-            first.len() < 256 * 1024 && rest.len() > first.len(),
-            "{}",
-            first.len()
-        );
-        let answer: Value = serde_json::from_slice(&[first, rest].concat()).unwrap();
-        let events = answer["events"].as_array().unwrap();
-        assert_eq!((events.len(), &answer["dropped"]), (5_000, &json!(0)));
-        for (number, event) in events.iter().enumerate() {
-            assert_eq!(event["detail"], format!("the {number}th"));
-        }
-    }
-
-    #[tokio::test]
-    async fn an_answer_without_events_is_whole() {
-        let answer = body(&namespace(), &Arc::new(Semaphore::new(1))).await;
-        let answer = answer.collect().await.unwrap().to_bytes();
-        let answer: BTreeMap<String, Value> = serde_json::from_slice(&answer).unwrap();
-        let names: Vec<&str> = answer.keys().map(String::as_str).collect();
-        assert_eq!(names, ["counters", "dropped", "events"]);
-    }
-
-    #[tokio::test]
-    async fn one_that_is_not_read_keeps_its_place_until_it_is_dropped() {
-        let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
-        refuse(&namespace, 5_000);
-        let unread = body(&namespace, &permits).await;
-        assert!(body(&namespace, &permits).now_or_never().is_none());
-        drop(unread);
-        body(&namespace, &permits).await.collect().await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn one_that_is_not_read_in_time_breaks_off() {
-        let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
-        refuse(&namespace, 5_000);
-        let unread = body(&namespace, &permits).await;
-        let next = body(&namespace, &permits).await;
-        next.collect().await.unwrap();
-        assert!(unread.collect().await.is_err());
-    }
-    /// Messages that come in, move and go at three places, as chance has it.
-    fn happen(namespace: &Namespace, seed: u32) {
-        let mut random = seed;
-        let mut draw = |below: u32| {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (random >> 16) % below
-        };
-        let mut events = Events::new();
-        for number in 0..1_500 {
-            let place = (EntityId(1 + draw(2)), SubQueue::ALL[draw(2) as usize]);
-            let own = Some(SequenceNumber(u64::from(draw(40))));
-            let rule = events.text("a");
-            let kinds = match draw(4) {
-                0 => vec![
-                    EventKind::Matched { rule },
-                    EventKind::Enqueued {
-                        message_id: events.text(&number.to_string()),
-                        bytes: 1,
-                        expires_at: None,
-                    },
-                ],
-                1 => vec![EventKind::DeadLettered {
-                    moved_to: SequenceNumber(u64::from(draw(40))),
-                    reason: events.text(""),
-                    description: events.text(""),
-                }],
-                _ => vec![EventKind::Completed],
-            };
-            for kind in kinds {
-                let at = servicebus_broker::Timestamp::default();
-                events.push(Event::new(at, place, ClientId::BROKER, own, kind));
-            }
-        }
-        namespace.timeline().absorb(&mut events);
-    }
-
-    #[tokio::test]
-    async fn a_page_of_the_newest_is_that_of_the_whole_record() {
-        let mut named = 0;
-        for seed in 0..20 {
-            let namespace = namespace();
-            happen(&namespace, seed);
-            let page = || Page {
-                after: u64::from(seed % 3 * 250),
-                before: u64::from(1_700 - seed * 60),
-                left: 1 + 7 * seed as usize,
-                is_newest: true,
-                next: None,
-            };
-            let mut told = Vec::new();
-            for asked in [None, Some(page())] {
-                let which = || Which {
-                    sequence_number: (seed % 2 == 0).then_some(7),
-                    ..Which::default()
-                };
-                let copied = copied(&namespace, which(), None, asked.as_ref()).await;
-                let mut rendering = copied.in_page(Some(page())).await;
-                let pieces = std::iter::from_fn(|| rendering.piece());
-                told.push(String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap());
-            }
-            assert_eq!(told[0], told[1], "seed {seed}");
-            named += usize::from(told[0].contains("\"message_id\":\""));
-        }
-        assert!(named > 15, "{named} pages name a message");
-    }
-}
+mod tests;

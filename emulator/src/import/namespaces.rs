@@ -287,19 +287,7 @@ impl Namespace {
 /// A queue, topic or subscription as a configuration has it: what has its default is not written.
 fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report) -> Option<Value> {
     let name = resource.names.last()?;
-    let legal = match kind {
-        EntityKind::Subscription => check_name(name).map_err(|error| error.to_string()),
-        EntityKind::Queue | EntityKind::Topic => name
-            .parse::<EntityPath>()
-            .map(drop)
-            .map_err(|error| error.to_string()),
-    };
-    if let Err(error) = legal {
-        report.problem(
-            format!("{}.name", resource.path),
-            format!("{name:?} is no legal name: {error}"),
-        );
-    }
+    report_illegal_name(kind, name, resource, report);
     let at = |key: &str| format!("{}.properties.{key}", resource.path);
     let empty = Map::new();
     let written = resource.properties.as_object().unwrap_or(&empty);
@@ -355,6 +343,23 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
             ("Properties", changed.into()),
         ]),
     })
+}
+
+/// Names are checked as the administration checks them.
+fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report: &mut Report) {
+    let legal = match kind {
+        EntityKind::Subscription => check_name(name).map_err(|error| error.to_string()),
+        EntityKind::Queue | EntityKind::Topic => name
+            .parse::<EntityPath>()
+            .map(drop)
+            .map_err(|error| error.to_string()),
+    };
+    if let Err(error) = legal {
+        report.problem(
+            format!("{}.name", resource.path),
+            format!("{name:?} is no legal name: {error}"),
+        );
+    }
 }
 
 /// What forwards to what is not there could not be served.

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use servicebus_broker::Timeline;
+use servicebus_broker::{Event, Timeline};
 use tokio::task::yield_now;
 
-use super::render::{moved, place};
+use super::render::{arrival_of, moved, own_id, place};
 use super::{COPIED, Wanted};
 use crate::namespace::{Namespace, Place};
 
@@ -39,18 +39,24 @@ impl Page {
     }
 }
 
-/// What a page of the newest events needs of a record.
-pub(super) struct Newest {
-    /// Where it begins, or the event before it, by which it is known that there are more.
+/// What a page needs of a record: the events that may be in it, and those before them that tell the ids of their messages.
+pub(super) struct Needed {
+    /// The first event that is needed.
+    pub(super) start: u64,
+    /// Where the page begins, or the event before it, by which it is known that there are more.
     pub(super) begin: u64,
-    /// How many more are looked for.
-    left: usize,
+    /// The last event that is needed.
+    pub(super) end: u64,
     /// Where its messages are, and were: what happened there before tells their ids.
     pub(super) places: HashSet<Place>,
+    /// Those of them where the message has no id yet, going back.
+    open: HashSet<Place>,
+    /// How many more events are looked for.
+    left: usize,
 }
 
-impl Newest {
-    /// Looks through the record from its `last` event; none where the id of a message is asked for, which takes all of it.
+impl Needed {
+    /// Looks through the record up to its `last` event; none where the id of a message is asked for, which takes all of it.
     pub(super) async fn find(
         namespace: &Namespace,
         wanted: &Wanted,
@@ -60,41 +66,96 @@ impl Newest {
         if wanted.message_id.is_some() {
             return None;
         }
-        let mut position = page.before.saturating_sub(1).min(last);
-        let mut newest = Self {
+        let end = match page.is_newest {
+            true => last,
+            false => end_of_oldest(namespace, wanted, page, last).await,
+        };
+        let mut position = end.min(page.before.saturating_sub(1));
+        let mut needed = Self {
+            start: 1,
             begin: position + 1,
-            left: page.left + 1,
+            end,
             places: HashSet::new(),
+            open: HashSet::new(),
+            left: page.left + 1,
         };
         while position > 0 {
-            position = newest.look(&namespace.timeline(), wanted, page.after, position);
+            position = needed.look_back(&namespace.timeline(), wanted, page.after, position);
             yield_now().await;
         }
-        Some(newest)
+        Some(needed)
     }
 
-    /// Looks at some events from this position on, backwards; returns that of the next, 0 behind the last.
-    fn look(&mut self, timeline: &Timeline, wanted: &Wanted, after: u64, position: u64) -> u64 {
-        let first = timeline.dropped() + 1;
+    /// Looks at some events from this position on, backwards; returns that of the next, 0 when no more are needed.
+    fn look_back(
+        &mut self,
+        timeline: &Timeline,
+        wanted: &Wanted,
+        after: u64,
+        position: u64,
+    ) -> u64 {
         let end = position.saturating_sub(COPIED as u64);
         for position in (end + 1..=position).rev() {
-            let index = position.checked_sub(first);
-            let index = index.and_then(|index| usize::try_from(index).ok());
-            let Some(event) = index.and_then(|index| timeline.events().get(index)) else {
+            let is_in_page = self.left > 0 && position > after;
+            let event = event_at(timeline, position);
+            let Some(event) = event.filter(|_| is_in_page || !self.open.is_empty()) else {
                 return 0;
             };
-            let is_in_page = self.left > 0 && position > after;
+            self.start = position;
+            let is_told = is_in_page && wanted.takes(event);
             if is_in_page {
                 self.begin = position;
+                self.left -= usize::from(is_told);
             }
-            let is_told = is_in_page && wanted.takes(event);
-            self.left -= usize::from(is_told);
-            let is_of_told = moved(&event.kind)
-                .is_some_and(|(store, to)| self.places.contains(&(event.entity, store, Some(to))));
-            if event.number().is_some() && (is_told || is_of_told) {
-                self.places.insert(place(event));
-            }
+            self.trace(event, event_at(timeline, position + 1), is_told);
         }
         end
     }
+
+    /// Notes of which place the id is wanted before this event.
+    fn trace(&mut self, event: &Event, next: Option<&Event>, is_told: bool) {
+        let here = place(event);
+        if let Some((store, to)) = moved(&event.kind)
+            && self.open.remove(&(event.entity, store, Some(to)))
+        {
+            self.places.insert(here);
+            self.open.insert(here);
+        }
+        if is_told && event.number().is_some() {
+            self.places.insert(here);
+            self.open.insert(here);
+        }
+        if own_id(&event.kind).is_some() || arrival_of(event, next).is_some() {
+            self.open.remove(&here);
+        }
+    }
+}
+
+/// The position of the event behind a page of the oldest, or the `last` one.
+async fn end_of_oldest(namespace: &Namespace, wanted: &Wanted, page: &Page, last: u64) -> u64 {
+    let mut left = page.left;
+    let mut position = page.after.max(namespace.timeline().dropped());
+    while position < last {
+        let end = last.min(position + COPIED as u64);
+        {
+            let timeline = namespace.timeline();
+            for position in position + 1..=end {
+                if event_at(&timeline, position).is_some_and(|event| wanted.takes(event)) {
+                    let Some(less) = left.checked_sub(1) else {
+                        return position;
+                    };
+                    left = less;
+                }
+            }
+        }
+        position = end;
+        yield_now().await;
+    }
+    last
+}
+
+/// The event at a position of the record, if it is kept.
+fn event_at(timeline: &Timeline, position: u64) -> Option<&Event> {
+    let index = position.checked_sub(timeline.dropped() + 1)?;
+    timeline.events().get(usize::try_from(index).ok()?)
 }

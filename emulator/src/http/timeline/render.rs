@@ -296,9 +296,7 @@ impl Rendering {
         let event = *self.events.get(self.read)?;
         self.read += 1;
         let here = place(&event);
-        // A match stands before the arrival that it is about.
-        let next = self.events.get(self.read);
-        let arrival = next.filter(|next| is_match(&event) && place(next) == here);
+        let arrival = arrival_of(&event, self.events.get(self.read));
         let own = own_id(arrival.map_or(&event.kind, |arrival| &arrival.kind));
         // What was never held has no number of its own, and shares none with others that have none.
         if let Some(message_id) = own.filter(|_| event.number().is_some()) {
@@ -457,12 +455,14 @@ pub(super) fn place(event: &Event) -> Place {
     (event.entity, event.store, event.number())
 }
 
-fn is_match(event: &Event) -> bool {
-    matches!(event.kind, EventKind::Matched { .. })
+/// The arrival that a match is about, which it stands before.
+pub(super) fn arrival_of<'e>(event: &Event, next: Option<&'e Event>) -> Option<&'e Event> {
+    let is_match = matches!(event.kind, EventKind::Matched { .. });
+    next.filter(|next| is_match && place(next) == place(event))
 }
 
 /// The id that an event tells of its message.
-fn own_id(kind: &EventKind) -> Option<Text> {
+pub(super) fn own_id(kind: &EventKind) -> Option<Text> {
     match kind {
         EventKind::Enqueued { message_id, .. }
         | EventKind::Scheduled { message_id, .. }

@@ -1,0 +1,66 @@
+//! Values of options as they are read.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use clap::CommandFactory as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use servicebus_broker::Tier;
+
+use super::Cli;
+use crate::access::ControlToken;
+use crate::durable::Sync;
+
+/// A listener that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PortOption(pub(super) Option<u16>);
+
+/// A token that the parser does not judge: it would show what it refuses.
+#[derive(Clone)]
+pub(super) struct GivenToken(String);
+
+impl GivenToken {
+    pub(super) fn read(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+
+    pub(super) fn check(self) -> Result<ControlToken, clap::Error> {
+        self.0.parse().map_err(|error| {
+            let message = format!("invalid value for '--control-token <TOKEN>': {error}");
+            Cli::command().error(ErrorKind::ValueValidation, message)
+        })
+    }
+}
+
+impl fmt::Debug for GivenToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GivenToken").finish_non_exhaustive()
+    }
+}
+
+pub(super) fn read_port(text: &str) -> Result<PortOption, String> {
+    if text == "off" {
+        return Ok(PortOption(None));
+    }
+    let port = text.parse().map(|port| PortOption(Some(port)));
+    port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
+}
+
+pub(super) fn read_pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| "not a name and a value, as in prefix=shop".to_owned())
+}
+
+pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(["basic", "standard", "premium"]).map(|name| match name.as_str() {
+        "basic" => Tier::Basic,
+        "premium" => Tier::Premium,
+        _ => Tier::Standard,
+    })
+}
+
+pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {
+    PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::of_word(&word))
+}

@@ -1,0 +1,121 @@
+//! Clocks whose wall time is moved by the tests.
+
+use super::*;
+
+const START: i64 = 1_700_000_000_000;
+
+/// A wall clock at [`START`] that shows what passes by the runtime's clock, and how far it was put forward or back.
+pub(crate) fn put_by_hand() -> (Arc<AtomicI64>, RealClock) {
+    let (put, begun) = (Arc::new(AtomicI64::new(0)), Instant::now());
+    let shown = Arc::clone(&put);
+    let wall = WallClock::new(move || {
+        let at = START + shown.load(Ordering::Relaxed);
+        UNIX_EPOCH + Duration::from_millis(at as u64) + begun.elapsed()
+    });
+    (put, RealClock::start(wall))
+}
+
+fn wall() -> (Arc<AtomicI64>, NamespaceClock) {
+    let (put, real) = put_by_hand();
+    (put, NamespaceClock::new(real))
+}
+
+/// Milliseconds since [`START`].
+fn shown(clock: &NamespaceClock) -> i64 {
+    clock.now().as_millis() - START
+}
+
+#[tokio::test(start_paused = true)]
+async fn wall_time_is_followed_forward_and_never_back() {
+    let (put, clock) = wall();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(shown(&clock), 2_000);
+    // The machine slept for three hours.
+    put.store(10_800_000, Ordering::Relaxed);
+    assert_eq!((shown(&clock), clock.ahead()), (10_802_000, 0));
+    assert_eq!(clock.real.unix_seconds(), (START + 10_802_000) / 1000);
+    assert_eq!(clock.real.elapsed(), Duration::from_secs(2));
+    put.store(0, Ordering::Relaxed);
+    assert_eq!(shown(&clock), 10_802_000, "back");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(shown(&clock), 10_803_000, "it goes on meanwhile");
+    put.store(10_800_000 + JUMP - 1, Ordering::Relaxed);
+    assert_eq!(shown(&clock), 10_803_000, "no jump");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_stands_does_not_jump() {
+    let (put, clock) = wall();
+    clock.freeze();
+    put.store(60_000, Ordering::Relaxed);
+    assert_eq!((shown(&clock), clock.ahead()), (0, -60_000));
+    clock.resume();
+    assert_eq!(shown(&clock), 0);
+    put.store(70_000, Ordering::Relaxed);
+    assert_eq!((shown(&clock), clock.ahead()), (10_000, -60_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instant_is_looked_for_again_and_again() {
+    let (put, clock) = wall();
+    let real = &clock.real;
+    let (near, far) = (START / 1000 + 3, START / 1000 + 7200);
+    assert_eq!(real.look_at(near), Duration::from_secs(3));
+    assert_eq!(real.look_at(far), RECHECK);
+    tokio::time::advance(RECHECK).await;
+    assert_eq!(real.look_at(far), 2 * RECHECK);
+    put.store(7_200_000, Ordering::Relaxed);
+    assert_eq!(real.look_at(far), RECHECK, "it has come");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_walk_ends_exactly_where_it_should() {
+    let (_, clock) = wall();
+    clock.freeze();
+    let start = clock.now();
+    let walk = clock.begin_walk(Duration::from_secs(60));
+    walk.step_to(start + Duration::from_secs(20));
+    assert_eq!(clock.now(), start + Duration::from_secs(20));
+    walk.step_to(start + Duration::from_secs(10));
+    assert_eq!(
+        clock.now(),
+        start + Duration::from_secs(20),
+        "time ran back"
+    );
+    walk.step_to(walk.target);
+    drop(walk);
+    assert_eq!(clock.now(), start + Duration::from_secs(60));
+    assert!(clock.read().frozen);
+    clock.resume();
+    assert_eq!(clock.now(), start + Duration::from_secs(60));
+    assert!(!clock.read().frozen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn flowing_time_is_ahead_by_as_far_as_it_was_walked() {
+    let (put, clock) = wall();
+    let walk = clock.begin_walk(Duration::from_secs(61));
+    assert_eq!(clock.until(walk.target), None);
+    walk.step_to(walk.target);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    put.store(3_600_000, Ordering::Relaxed);
+    drop(walk);
+    assert_eq!((shown(&clock), clock.ahead()), (3_663_000, 61_000));
+    let walk = clock.begin_walk(Duration::from_secs(100));
+    walk.step_to(clock.now() + Duration::from_secs(9));
+    drop(walk);
+    assert_eq!(clock.ahead(), 70_000, "as far as it came");
+}
+
+#[test]
+fn what_has_no_date_is_shown_as_the_nearest() {
+    for (millis, text) in [
+        (0, "1970-01-01T00:00:00Z"),
+        (i64::MAX, "9999-12-30T22:00:00.999999999Z"),
+        (last().as_millis() + 1, "9999-12-30T22:00:00.999999999Z"),
+        (last().as_millis(), "9999-12-30T22:00:00.999999999Z"),
+        (i64::MIN, "-009999-01-02T01:59:59Z"),
+    ] {
+        assert_eq!(from_millis(millis).to_string(), text);
+    }
+}

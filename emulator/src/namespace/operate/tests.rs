@@ -1,0 +1,129 @@
+//! Operations that panic, that touch several entities, and what their clients are told.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use servicebus_broker::{EntityDescription, EntityPath, Message, SubQueue};
+
+use super::*;
+use crate::clock::tests::put_by_hand;
+use crate::config::NamespaceConfig;
+use crate::failures::Failures;
+use crate::namespace::Ids;
+
+fn path(name: &str) -> EntityPath {
+    EntityPath::of_address(name).expect("it is legal")
+}
+
+/// A namespace with two queues.
+fn namespace() -> Namespace {
+    let queues = ["a", "b"].map(|name| (path(name), EntityDescription::default()));
+    let config = NamespaceConfig {
+        queues: queues.to_vec(),
+        ..NamespaceConfig::new("one")
+    };
+    let (_, real) = put_by_hand();
+    Namespace::new(config, real, Some(1), false, Failures::default())
+}
+
+fn message() -> Message {
+    let body: &[u8] = &[0x00, 0x53, 0x75, 0xa0, 0x01, b'x'];
+    Message::parse(body.to_vec().into(), &mut Ids::new(Some(1), 1)).expect("it is legal")
+}
+
+fn send(namespace: &Namespace, name: &str) -> Result<(), String> {
+    let message = message();
+    let entity = namespace.entity(&path(name)).ok_or("it is not there")?;
+    let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
+    sent.map(drop).map_err(|error| error.to_string())
+}
+
+fn active(namespace: &Namespace, name: &str) -> usize {
+    let entity = namespace.entity(&path(name)).expect("it is there");
+    namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)
+}
+
+/// Panics in the middle of a verb, as a mistake in it would.
+fn panic_in(namespace: &Namespace, name: &str) -> Box<dyn Any + Send> {
+    let entity = namespace.entity(&path(name)).expect("it is there");
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        namespace.operate_as_broker(&entity, |entity, cx| {
+            entity.touch(cx);
+            panic!("on purpose");
+        });
+    }));
+    panicked.expect_err("it panics")
+}
+
+#[test]
+fn a_panic_breaks_its_entity_alone_and_is_told_of_once() {
+    let namespace = namespace();
+    send(&namespace, "a").expect("it is whole");
+    let payload = panic_in(&namespace, "a");
+    assert!(payload.is::<Broken>(), "a connection is told which");
+    namespace.failures.add_panic("a connection", &*payload);
+    let failure = Failure {
+        namespace: Some("one".to_owned()),
+        entity: Some("a".to_owned()),
+        reason: "panicked: on purpose".to_owned(),
+    };
+    assert_eq!(namespace.failures.all(), [failure]);
+    let refused = send(&namespace, "a").expect_err("it is broken");
+    assert!(refused.contains("panicked: on purpose"), "{refused}");
+    assert_eq!(active(&namespace, "a"), 0, "nothing of it is used any more");
+    send(&namespace, "b").expect("another one");
+    assert_eq!(active(&namespace, "b"), 1);
+}
+
+#[test]
+fn a_look_that_panics_breaks_as_well() {
+    let namespace = namespace();
+    let entity = namespace.entity(&path("a")).expect("it is there");
+    let looked = catch_unwind(AssertUnwindSafe(|| {
+        namespace.read(&entity, |_| panic!("on purpose"));
+    }));
+    looked.expect_err("it panics");
+    assert!(entity.broken().is_some());
+}
+
+#[test]
+fn a_reset_makes_whole_what_was_declared() {
+    let namespace = namespace();
+    panic_in(&namespace, "a");
+    namespace.reset();
+    assert_eq!(namespace.failures.all(), []);
+    send(&namespace, "a").expect("it is whole again");
+    assert_eq!(active(&namespace, "a"), 1);
+}
+
+#[test]
+fn a_backlog_goes_on_in_pieces() {
+    let namespace = namespace();
+    let messages = 3 * FORWARDED_AT_ONCE;
+    for _ in 0..messages {
+        send(&namespace, "a").expect("there is room");
+    }
+    let entity = namespace.entity(&path("a")).expect("it is there");
+    let forwards = EntityDescription {
+        forward_to: Some(path("b")),
+        ..EntityDescription::default()
+    };
+    assert!(namespace.update(&entity, forwards));
+    assert_eq!(active(&namespace, "b"), FORWARDED_AT_ONCE);
+    send(&namespace, "b").expect("others go on meanwhile");
+    let mut pieces = 0;
+    while namespace.forward_on() {
+        pieces += 1;
+    }
+    assert!((2..=4).contains(&pieces), "{pieces} pieces");
+    assert_eq!(active(&namespace, "a"), 0);
+    assert_eq!(active(&namespace, "b"), messages + 1);
+}
+
+#[test]
+#[should_panic(expected = "is locked under what comes later")]
+fn an_entity_is_locked_before_metadata() {
+    let namespace = namespace();
+    let entity = namespace.entity(&path("a")).expect("it is there");
+    entity.metadata(|_| active(&namespace, "a"));
+}

@@ -1,0 +1,164 @@
+//! Keys, namespaces, and the tokens that Resource Manager takes.
+
+use serde_json::{Value, json};
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use super::{GROUP, Manager, NAMESPACE, SUBSCRIPTION, VERSION, refused};
+use crate::support::*;
+
+#[test]
+fn keys_are_made_shown_and_made_anew() {
+    let manager = Manager::with_queues(&["q"]);
+    let rights = json!({"properties": {"rights": ["Send"]}});
+    assert_eq!(
+        manager
+            .ask("PUT", "/authorizationRules/sender", Some(rights.clone()))
+            .0,
+        200
+    );
+    let (status, keys) = manager.ask("POST", "/authorizationRules/sender/listKeys", None);
+    assert_eq!(status, 200, "{keys}");
+    let signed = |key: &Value| {
+        let key = Key {
+            name: "sender".to_owned(),
+            key: key.as_str().unwrap().to_owned(),
+            claims: Claims::SEND,
+        };
+        sas::sign("sb://localhost/q", &key, in_an_hour())
+    };
+    let send = |token: String| {
+        let headers = [("Authorization", token.as_str())];
+        manager
+            .sent("POST", "/q/messages", &headers, Some("hello"))
+            .0
+    };
+    assert_eq!(send(signed(&keys["primaryKey"])), 201);
+    assert_eq!(send(signed(&keys["secondaryKey"])), 201);
+    let renewed = json!({"keyType": "PrimaryKey"});
+    let (_, again) = manager.ask(
+        "POST",
+        "/authorizationRules/sender/regenerateKeys",
+        Some(renewed.clone()),
+    );
+    assert_ne!(again["primaryKey"], keys["primaryKey"]);
+    assert_eq!(send(signed(&keys["primaryKey"])), 401);
+    assert_eq!(send(signed(&again["primaryKey"])), 201);
+    let declared = manager.ask(
+        "POST",
+        "/authorizationRules/RootManageSharedAccessKey/regenerateKeys",
+        Some(renewed),
+    );
+    assert_eq!(
+        refused(declared),
+        (409, "MessagingGatewayConflict".to_owned())
+    );
+    assert_eq!(
+        manager
+            .ask("PUT", "/queues/q/authorizationRules/own", Some(rights))
+            .0,
+        200
+    );
+    assert_eq!(manager.names("/queues/q/authorizationRules"), ["own"]);
+    assert_eq!(
+        manager.names("/authorizationRules"),
+        ["RootManageSharedAccessKey", "sender"]
+    );
+    let wrong = json!({"properties": {"rights": ["Manage"]}});
+    let wrong = manager.ask("PUT", "/authorizationRules/x", Some(wrong));
+    assert_eq!(
+        refused(wrong),
+        (400, "MessagingGatewayBadRequest".to_owned())
+    );
+}
+
+#[test]
+fn a_key_that_was_added_signs_in_with_sasl_plain() {
+    let manager = Manager::with_queues(&["q"]);
+    let rights = json!({"rights": ["Send"]});
+    manager.put("/authorizationRules/sender", rights);
+    let keys = "/authorizationRules/sender/listKeys";
+    let (_, keys) = manager.ask("POST", keys, None);
+    let sign_in = |key: &str| {
+        let mut peer = Peer::connect(manager.0.amqp);
+        let response = format!("\0sender\0{key}");
+        let outcome = peer.sasl("PLAIN", response.as_bytes());
+        (outcome, peer)
+    };
+    assert_eq!(sign_in("wrong").0, 1);
+    for kind in ["primaryKey", "secondaryKey"] {
+        let (accepted, mut peer) = sign_in(keys[kind].as_str().unwrap());
+        assert_eq!(accepted, 0);
+        peer.introduce(&Open::default());
+        peer.send_to("q", &Message::new("m"));
+        let refusal = peer.refused(&Attach::receiver("q"));
+        assert_eq!(refusal.condition, "amqp:unauthorized-access");
+    }
+}
+
+#[test]
+fn namespaces_are_made_tagged_and_deleted() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second?{VERSION}");
+    let body =
+        json!({"location": "northeurope", "tags": {"team": "shop"}, "sku": {"name": "Premium"}});
+    let (status, made) = manager.at("PUT", &path, Some(body));
+    assert_eq!(status, 200, "{made}");
+    assert_eq!(
+        (&made["sku"]["name"], &made["tags"]["team"]),
+        (&json!("Premium"), &json!("shop"))
+    );
+    let (_, shown) = manager.at("PATCH", &path, Some(json!({"tags": {"team": "bank"}})));
+    assert_eq!(
+        (&shown["location"], &shown["tags"]["team"]),
+        (&json!("northeurope"), &json!("bank"))
+    );
+    let (_, list) = manager.at(
+        "GET",
+        &format!("{SUBSCRIPTION}/providers/Microsoft.ServiceBus/namespaces?{VERSION}"),
+        None,
+    );
+    assert_eq!(list["value"].as_array().unwrap().len(), 2);
+    let check =
+        format!("{SUBSCRIPTION}/providers/Microsoft.ServiceBus/CheckNameAvailability?{VERSION}");
+    let available = |name: &str| {
+        manager.at("POST", &check, Some(json!({"name": name}))).1["nameAvailable"].clone()
+    };
+    assert_eq!(
+        (available("second"), available("third")),
+        (json!(false), json!(true))
+    );
+    assert_eq!(manager.at("DELETE", &path, None).0, 200);
+    assert_eq!(manager.at("DELETE", &path, None).0, 204);
+    let last = manager.ask("DELETE", "", None);
+    assert_eq!(refused(last), (409, "Conflict".to_owned()));
+}
+
+#[test]
+fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
+    for (block, bearer, status) in [
+        (r#""Arm":"off""#, "anyone", 403),
+        (r#""Jwt":"refuse""#, "anyone", 401),
+        (r#""Jwt":"refuse","TokenCheck":"none""#, "anyone", 200),
+    ] {
+        let config = format!(
+            r#"{{"UserConfig":{{"Namespaces":[{{"Name":"sbemulatorns","Queues":[],"Emulator":{{{block}}}}}]}}}}"#
+        );
+        let manager = Manager(Bus::configured(&config));
+        let path = format!("{GROUP}/{NAMESPACE}?{VERSION}");
+        let bearer = format!("Bearer {bearer}");
+        let answer = manager.sent("GET", &path, &[("Authorization", &bearer)], None);
+        assert_eq!(answer.0, status, "{block}: {}", answer.1);
+        if block.contains("refuse") {
+            // A token of this emulator is.
+            let form = "grant_type=client_credentials";
+            let (_, token) = manager.sent("POST", "/adfs/oauth2/v2.0/token", &[], Some(form));
+            let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
+            assert_eq!(
+                manager
+                    .sent("GET", &path, &[("Authorization", &bearer)], None)
+                    .0,
+                200
+            );
+        }
+    }
+}
