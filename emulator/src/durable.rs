@@ -17,6 +17,7 @@ mod definition;
 mod file;
 #[cfg(feature = "durable")]
 mod journal;
+mod kept_clock;
 mod load;
 mod room;
 #[cfg(feature = "durable")]
@@ -28,8 +29,9 @@ mod writer;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
@@ -37,6 +39,7 @@ use servicebus_broker::{BodyChange, BodyCounts, BodyId, Entity, EntityId};
 use thiserror::Error;
 use tokio::sync::watch;
 
+use crate::failures::Failures;
 use crate::lock_order::{Ordered, Rank, take};
 use crate::namespace::AuthorizationRule;
 #[cfg(feature = "cli")]
@@ -50,11 +53,11 @@ use bodies::{Fresh, FreshMessages};
 pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
 pub(crate) use file::open;
+pub(crate) use kept_clock::KeptClock;
 pub(crate) use load::{LoadError, LoadedEntity};
 use room::Room;
 #[cfg(feature = "cli")]
 pub(crate) use walk::{Visitor, walk};
-use writer::Writer;
 
 #[cfg(all(test, feature = "durable"))]
 mod crash;
@@ -74,6 +77,11 @@ pub(crate) trait Disk: Send {
 
     /// Writes all of it or nothing; returns when it is as safe as was asked for.
     fn write(&mut self, batch: Batch) -> Result<(), String>;
+
+    /// Whether the next write takes long, because much that was written is put where it is to stay.
+    fn is_much(&self) -> bool {
+        false
+    }
 
     /// Puts what was written where it is to stay, since nothing else is to be done.
     fn settle(&mut self) -> Result<(), String> {
@@ -164,7 +172,12 @@ pub(crate) struct Store {
     /// Locked by itself.
     fresh: Mutex<FreshMessages>,
     room: Arc<Room>,
-    writer: Mutex<Option<Writer>>,
+    /// Until nothing is written any more.
+    disk: Mutex<Option<Box<dyn Disk>>>,
+    /// The thread that writes, once it has begun.
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Where it tells what fails.
+    failures: OnceLock<Failures>,
     /// Which namespaces are kept and not served yet, by their names in lower case, and the last number that was given to one.
     numbers: Mutex<(BTreeMap<String, u32>, u32)>,
     /// What is told to be damaged when something is.
@@ -184,6 +197,10 @@ struct Pending {
     /// Whether what waits is waited for by more than the next moment of leisure.
     is_awaited: bool,
     is_closing: bool,
+    /// Whether a thread has begun to write, or to give room back.
+    is_writing: bool,
+    /// For how many moments of leisure nothing was to be written.
+    rests: u32,
     /// Whether nothing is taken down any more, as if the process had been killed.
     is_lost: bool,
 }
@@ -222,13 +239,14 @@ impl Store {
             bodies_on_disk: disk.reader(),
             fresh: Mutex::default(),
             room: disk.room(),
-            writer: Mutex::new(None),
+            disk: Mutex::new(Some(disk)),
+            thread: Mutex::default(),
+            failures: OnceLock::new(),
             numbers: Mutex::default(),
             place,
             #[cfg(test)]
             between: Mutex::default(),
         });
-        *store.writer.lock() = Some(Writer::new(disk));
         for declared in store.declared()? {
             let mut numbers = store.numbers.lock();
             numbers.1 = numbers.1.max(declared.number);
@@ -245,6 +263,7 @@ impl Store {
         if matches!(*self.written.borrow(), Ok(written) if written >= said) {
             return Ok(());
         }
+        self.write_here();
         let mut written = self.written.subscribe();
         let waited = written.wait_for(|written| written.as_ref().map_or(true, |at| *at >= said));
         match waited.await.as_deref() {
@@ -296,10 +315,12 @@ impl Store {
     /// Writes what is left and lets go of the directory; blocks until that is done.
     pub(crate) fn close(&self) {
         self.begin_close();
-        let writer = self.writer.lock().take();
-        if let Some(writer) = writer {
-            writer.join();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread {
+            // One that has panicked has told of it.
+            drop(thread.join());
         }
+        drop(self.disk.lock().take());
     }
 
     /// Forgets what waits to be written, and takes nothing down any more.
@@ -337,8 +358,11 @@ impl Store {
         pending.is_awaited |= is_awaited;
         if is_awaited {
             self.said.fetch_add(1, Ordering::Release);
-            drop(pending);
-            self.wake.notify_one();
+            // Who writes looks again.
+            if !pending.is_writing {
+                drop(pending);
+                self.wake.notify_one();
+            }
         }
     }
 }
@@ -470,39 +494,5 @@ impl Batch {
             self.rows.remove(&key);
         }
         self.removed.push(prefix);
-    }
-}
-
-/// How a namespace's clock stands: in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptClock {
-    /// Ahead of real time while it flows.
-    pub(crate) offset: i64,
-    /// Where it stands still.
-    pub(crate) frozen_at: Option<i64>,
-    /// What it showed.
-    pub(crate) now: i64,
-}
-
-impl KeptClock {
-    fn encode(&self) -> Vec<u8> {
-        let frozen = [u8::from(self.frozen_at.is_some())];
-        let numbers = [self.offset, self.frozen_at.unwrap_or(0), self.now].map(i64::to_be_bytes);
-        [&frozen[..], numbers.as_flattened()].concat()
-    }
-
-    fn decode(row: &[u8]) -> Option<Self> {
-        let (&is_frozen, numbers) = row.split_first()?;
-        let (numbers, []) = numbers.as_chunks() else {
-            return None;
-        };
-        let [offset, frozen_at, now] = numbers else {
-            return None;
-        };
-        Some(Self {
-            offset: i64::from_be_bytes(*offset),
-            frozen_at: (is_frozen != 0).then(|| i64::from_be_bytes(*frozen_at)),
-            now: i64::from_be_bytes(*now),
-        })
     }
 }

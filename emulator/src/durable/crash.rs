@@ -28,7 +28,6 @@ use self::operations::{Client, path};
 use self::seen::seen;
 use super::file::RowFile;
 use super::room::Room;
-use super::writer::Writer;
 use super::{Batch, Disk, Store, Table};
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
@@ -182,7 +181,7 @@ impl ManualWriter {
         if !store.pending.lock().is_awaited {
             return;
         }
-        let (batch, said) = store.next_batch().expect("the store is open");
+        let (batch, said) = store.next_batch();
         self.content.apply(&batch);
         self.taken.push((self.content.clone(), done));
         // Where it fails, those who wait are told so.
@@ -223,7 +222,7 @@ impl Process {
         let namespace = Namespace::kept(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");
-        let Some(Writer::Waiting(disk)) = store.writer.lock().take() else {
+        let Some(disk) = store.disk.lock().take() else {
             panic!("nothing is written yet");
         };
         Self {

@@ -352,12 +352,15 @@ impl Disk for RowFile {
     }
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
-        let written = self.journal.append(batch);
-        written.map_err(|error| error.to_string())?;
-        match self.journal.is_much() {
-            true => self.settle(),
-            false => Ok(()),
+        if self.is_much() {
+            self.settle()?;
         }
+        let written = self.journal.append(batch);
+        written.map_err(|error| error.to_string())
+    }
+
+    fn is_much(&self) -> bool {
+        self.journal.is_much()
     }
 
     fn settle(&mut self) -> Result<(), String> {

@@ -1,65 +1,93 @@
-//! The thread that writes: everything that has come meanwhile, as one transaction.
+//! What is to be written: everything that has come meanwhile, as one transaction, by one thread at a time.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use super::{Batch, Disk, Store, WriteFailed};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+
+use super::{Batch, Disk, Fresh, Store, WriteFailed};
 use crate::failures::{Failure, Failures, told};
 
 /// How long rows may wait for which no client does: when an entity was last used, and what its namespace's clock shows.
 const LEISURE: Duration = Duration::from_secs(1);
 
+/// Bytes of messages that a client's thread writes itself; more keep it for too long.
+const SHORT: u64 = 256 << 10;
+
 /// For how many times that long there is nothing to write before the disk is made smaller.
 const REST: u32 = 5;
-
-/// What writes, before it does and while it does.
-pub(super) enum Writer {
-    Waiting(Box<dyn Disk>),
-    Writing(JoinHandle<()>),
-}
-
-impl Writer {
-    pub(super) fn new(disk: Box<dyn Disk>) -> Self {
-        Self::Waiting(disk)
-    }
-
-    pub(super) fn join(self) {
-        match self {
-            // A thread that has panicked has told of it.
-            Self::Writing(thread) => drop(thread.join()),
-            Self::Waiting(_) => {}
-        }
-    }
-}
 
 impl Store {
     /// Looks into the disk before anything is written.
     pub(super) fn with_disk<T>(&self, look: impl FnOnce(&dyn Disk) -> T) -> Option<T> {
-        match self.writer.lock().as_ref()? {
-            Writer::Waiting(disk) => Some(look(disk.as_ref())),
-            Writer::Writing(_) => None,
+        match self.thread.lock().is_some() {
+            true => None,
+            false => self.disk.lock().as_deref().map(look),
         }
     }
 
     /// Begins to write; from now on nothing is read any more.
     pub(crate) fn start(self: &Arc<Self>, failures: Failures) -> std::io::Result<()> {
-        let mut writer = self.writer.lock();
-        *writer = match writer.take() {
-            Some(Writer::Waiting(disk)) => {
-                let store = Arc::downgrade(self);
-                self.room.set_patient(true);
-                let thread = thread::Builder::new().name("store".to_owned());
-                Some(Writer::Writing(
-                    thread.spawn(move || run(&store, disk, &failures))?,
-                ))
-            }
-            other => other,
-        };
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            let store = Arc::downgrade(self);
+            self.room.set_patient(true);
+            let failures = self.failures.get_or_init(|| failures).clone();
+            let named = thread::Builder::new().name("store".to_owned());
+            *thread = Some(named.spawn(move || run(&store, &failures))?);
+        }
         Ok(())
+    }
+
+    /// Writes what waits on the thread of a client that waits for it, where nothing is being written: to have another thread do so
+    /// takes two changes of threads. What is said meanwhile is written by the store's thread.
+    pub(super) fn write_here(&self) {
+        let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
+        // Elsewhere other clients would wait, too.
+        if !matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
+            return;
+        }
+        let Some(failures) = self.failures.get() else {
+            return;
+        };
+        let mut pending = self.pending.lock();
+        let is_short = |fresh: &[Fresh]| fresh.iter().map(|one| one.length).sum::<u64>() <= SHORT;
+        if pending.is_writing || !is_short(&pending.batch.fresh) {
+            return;
+        }
+        pending.is_writing = true;
+        drop(pending);
+        let is_ready = |disk: &dyn Disk| !disk.is_much();
+        if self.disk.lock().as_deref().is_some_and(is_ready) {
+            block_in_place(|| self.write_next(failures));
+        }
+        self.end_writing();
+    }
+
+    /// Lets others write.
+    fn end_writing(&self) {
+        let mut pending = self.pending.lock();
+        pending.is_writing = false;
+        if pending.is_awaited || pending.is_closing {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Writes what waits, if anything does; nothing more where that fails.
+    fn write_next(&self, failures: &Failures) {
+        let mut disk = self.disk.lock();
+        let Some(own) = disk.as_deref_mut() else {
+            return;
+        };
+        let (batch, said) = self.next_batch();
+        if !batch.is_empty() && self.write(own, batch, said, failures).is_err() {
+            *disk = None;
+        }
     }
 
     /// Writes what was taken, and then tells those who wait for it.
@@ -99,6 +127,19 @@ impl Store {
         done
     }
 
+    /// Puts what was written where it is to stay, and gives room back after a rest, since nothing is to be written.
+    fn rest(&self, times: u32, failures: &Failures) {
+        let mut disk = self.disk.lock();
+        let Some(own) = disk.as_deref_mut() else {
+            return;
+        };
+        if times == 1 && self.attempt(failures, || own.settle()).is_err() {
+            *disk = None;
+        } else if times == REST {
+            self.shrink(own);
+        }
+    }
+
     /// Has the disk give room back until something is to be written that is waited for.
     fn shrink(&self, disk: &mut dyn Disk) {
         let is_wanted = || {
@@ -110,51 +151,46 @@ impl Store {
         }
     }
 
-    /// What is to be written next, with how many changes it makes that clients may wait for; none when the store has closed.
-    pub(super) fn next_batch(&self) -> Option<(Batch, u64)> {
+    /// Waits until no other thread writes and something is to be written, or a moment of leisure has passed; says how many have
+    /// passed with nothing to write, and none when the store has closed. No other thread writes until [`Store::end_writing`].
+    fn begin_writing(&self) -> Option<u32> {
         let mut pending = self.pending.lock();
-        if !pending.is_awaited && !pending.is_closing {
-            self.wake.wait_for(&mut pending, LEISURE);
+        let mut is_leisure = false;
+        while pending.is_writing || !(is_leisure || pending.is_awaited || pending.is_closing) {
+            is_leisure = self.wake.wait_for(&mut pending, LEISURE).timed_out();
         }
-        let is_closing = pending.is_closing;
-        if pending.batch.is_empty() {
-            return (!is_closing).then(Default::default);
-        }
-        drop(pending);
+        pending.is_writing = true;
+        pending.rests = match pending.batch.is_empty() {
+            true => pending.rests + 1,
+            false => 0,
+        };
+        (pending.rests == 0 || !pending.is_closing).then_some(pending.rests)
+    }
+
+    /// What is to be written next, with how many changes it makes that clients may wait for.
+    pub(super) fn next_batch(&self) -> (Batch, u64) {
         // Every operation has ended, and none begins: what there is now is whole.
         let _between = self.units.write();
         let mut pending = self.pending.lock();
         let batch = mem::take(&mut pending.batch);
         pending.is_awaited = false;
-        let said = self.said.load(Ordering::Acquire);
-        Some((batch, said))
+        pending.rests = 0;
+        (batch, self.said.load(Ordering::Acquire))
     }
 }
 
-fn run(store: &Weak<Store>, mut disk: Box<dyn Disk>, failures: &Failures) {
-    let mut at_leisure = 0;
+fn run(store: &Weak<Store>, failures: &Failures) {
     while let Some(store) = store.upgrade() {
         store.room.fill();
-        let next = store.next_batch();
-        let is_closed = next.is_none();
-        let (batch, said) = next.unwrap_or_default();
-        if !batch.is_empty() {
-            at_leisure = 0;
-            if store.write(disk.as_mut(), batch, said, failures).is_err() {
-                return;
-            }
-            continue;
+        let rests = store.begin_writing();
+        match rests {
+            Some(0) => store.write_next(failures),
+            Some(times) => store.rest(times, failures),
+            None => store.rest(1, failures),
         }
-        at_leisure += 1;
-        let settled = match at_leisure == 1 || is_closed {
-            true => store.attempt(failures, || disk.settle()),
-            false => Ok(()),
-        };
-        if is_closed || settled.is_err() {
+        store.end_writing();
+        if rests.is_none() || store.disk.lock().is_none() {
             return;
-        }
-        if at_leisure == REST {
-            store.shrink(disk.as_mut());
         }
     }
 }

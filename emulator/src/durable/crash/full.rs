@@ -57,7 +57,7 @@ fn start(file: &SimulatedDisk, room: Room) -> (Arc<Store>, Namespace, Failures) 
         failures,
         ..
     } = process;
-    *store.writer.lock() = Some(Writer::new(disk));
+    *store.disk.lock() = Some(disk);
     store.start(failures.clone()).expect("a thread can be made");
     let made = namespace.create(
         servicebus_broker::EntityKind::Queue,
