@@ -1,5 +1,6 @@
 //! What was measured, run after run, as lines of JSON: what plots are drawn of, and what a later run is held against.
 
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::process::Command;
@@ -19,6 +20,9 @@ pub(crate) struct Entry {
     /// What was checked out, where that is known.
     #[serde(default)]
     pub(crate) commit: String,
+    /// With which profile the program was built.
+    #[serde(default = "release", skip_serializing_if = "is_release")]
+    pub(crate) profile: String,
     pub(crate) section: String,
     pub(crate) what: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -41,6 +45,7 @@ pub(crate) fn save(report: &Report) -> Outcome {
         let entry = Entry {
             date: date.clone(),
             commit: commit.clone(),
+            profile: profile(),
             section: section.to_owned(),
             what: what.to_owned(),
             unit: unit.trim().to_owned(),
@@ -60,8 +65,22 @@ pub(crate) fn read() -> Result<Vec<Entry>, Box<dyn std::error::Error>> {
     Ok(entries.collect::<Result<_, _>>()?)
 }
 
-/// The last that was measured of something.
+/// The last that was measured of something, with a program of the same profile as now.
 pub(crate) fn last<'a>(all: &'a [Entry], section: &str, what: &str) -> Option<&'a Entry> {
+    let profile = profile();
     all.iter()
-        .rfind(|entry| entry.section == section && entry.what == what)
+        .rfind(|entry| entry.profile == profile && entry.section == section && entry.what == what)
+}
+
+/// With which profile the program is built that is measured now.
+fn profile() -> String {
+    env::var("SERVICEBUS_PROFILE").unwrap_or_else(|_| release())
+}
+
+fn release() -> String {
+    "release".to_owned()
+}
+
+fn is_release(profile: &str) -> bool {
+    profile == "release"
 }

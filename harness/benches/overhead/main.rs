@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 
 /// A test with a namespace of its own, which ends with it.
 async fn alone(builder: Builder) -> Result<(), Error> {
-    let servicebus = builder.start().await;
+    let servicebus = builder.start().result().await?;
     exchange(&servicebus).await;
     Ok(())
 }
