@@ -4,7 +4,7 @@
 //! gone by now, so that with `--record-messages` each message is kept as it came in, up to a number of bytes; the oldest
 //! go first. Without it nothing is kept and nothing is looked up.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::{
@@ -28,7 +28,8 @@ pub(crate) struct RecordedMessages(Option<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_place: HashMap<Place, (BrokerProperties, Message)>,
+    /// A hash table would move tens of megabytes within one operation whenever it grows.
+    by_place: BTreeMap<Place, (BrokerProperties, Message)>,
     /// Oldest first.
     order: VecDeque<Place>,
     bytes: u64,
