@@ -1,9 +1,10 @@
 //! Crashes at every write and every synchronization of random histories: what was told is there afterwards, and each operation
 //! is there whole or not at all, in all entities that it concerned.
 //!
-//! The store is the real one on a file that remembers what was done to it. Wherever the thread that writes could take what waits,
-//! it does so by chance, and then by chance has the database take in what the journal has. For each crash some of what was not synchronized is lost, out of order and torn; the file is opened again,
-//! and the namespace in it must look as it did after some step of the history, and not before the last one that was told.
+//! The store is the real one on a file that remembers what was done to it. Wherever the thread that writes could take what
+//! waits, it does so by chance, and then by chance has the database take in what the journal has. For each crash some of what
+//! was not synchronized is lost, out of order and torn; the file is opened again, and the namespace in it must look as it did
+//! after some step of the history, and not before the last one that was told.
 //!
 //! `CRASH_HISTORIES` says how many histories, `CRASH_SEED` which alone.
 
