@@ -314,12 +314,11 @@ impl Entry {
         }
     }
 
-    /// The same as a dead letter, which may not be forwarded.
-    pub(crate) fn into_dead_letter(self, stays: bool) -> Self {
+    /// The same as a dead letter.
+    pub(crate) fn into_dead_letter(self) -> Self {
         Self {
             state: State::Ready,
             is_moved: true,
-            stays,
             ..self
         }
     }

@@ -65,17 +65,11 @@ impl DeadLetterCause {
         (Some(reason.to_owned()), Some(description))
     }
 
-    /// Which store the message goes to, and whether it stays there although the store forwards: what ran out of
-    /// hops gets no more (decision D3).
-    fn place(&self, failed_forwards: FailedForwards) -> (SubQueue, bool) {
+    /// Which store the message goes to (decision D3).
+    fn place(&self, failed_forwards: FailedForwards) -> SubQueue {
         match (self, failed_forwards) {
-            (Self::Transfer(_), FailedForwards::TransferDeadLetter) => {
-                (SubQueue::TransferDeadLetter, false)
-            }
-            (Self::Transfer(failure), FailedForwards::DeadLetter) => {
-                (SubQueue::DeadLetter, *failure == TransferFailure::Hops)
-            }
-            _ => (SubQueue::DeadLetter, false),
+            (Self::Transfer(_), FailedForwards::TransferDeadLetter) => SubQueue::TransferDeadLetter,
+            _ => SubQueue::DeadLetter,
         }
     }
 }
@@ -135,8 +129,6 @@ impl TransferFailure {
 /// What becomes of a dead letter.
 struct DeadLetter {
     kind: SubQueue,
-    /// It is not forwarded from there.
-    stays: bool,
     reason: Option<String>,
     description: Option<String>,
 }
@@ -177,7 +169,7 @@ impl Entity {
             return;
         };
         let (number, partition) = (entry.number(offset), entry.partition());
-        let entry = entry.into_dead_letter(dead.stays);
+        let entry = entry.into_dead_letter();
         let store = self.store_mut(dead.kind);
         let moved_to = store.append(cx.now, entry, None).in_partition(partition);
         let is_transfer = store.policy().kind() == SubQueue::TransferDeadLetter;
@@ -202,11 +194,10 @@ impl Entity {
 
 impl DeadLetter {
     fn new(cause: DeadLetterCause, failed_forwards: FailedForwards) -> Self {
-        let (kind, stays) = cause.place(failed_forwards);
+        let kind = cause.place(failed_forwards);
         let (reason, description) = cause.texts();
         Self {
             kind,
-            stays,
             reason,
             description,
         }

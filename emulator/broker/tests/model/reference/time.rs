@@ -194,7 +194,6 @@ impl Reference {
             true => TransferDeadLetter,
             false => DeadLetter,
         };
-        let stays = matches!(cause, Cause::Hops) && !kept_apart;
         let by_client = matches!(cause, Cause::Client(..));
         let (reason, description) = cause.texts();
         let mut message = self.remove((q, Active), number);
@@ -215,7 +214,7 @@ impl Reference {
             number: there,
             is_moved: true,
             expires_at: None,
-            stays,
+            stays: false,
             former: None,
             state: State::Ready,
             ..message
