@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use servicebus_harness::{ClientSettings, prelude::*};
 use tokio::process::{Child, Command};
@@ -13,6 +13,8 @@ use crate::frameworks::environments::{Framework, class_path};
 
 /// The application has to start first.
 const START: Duration = Duration::from_secs(120);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::test]
 async fn orders_are_taken_tried_again_and_dead_lettered() {
@@ -30,6 +32,9 @@ async fn orders_are_taken_tried_again_and_dead_lettered() {
         .start();
     let servicebus = starting.await;
     let _shop = run(&servicebus, &class_path(&environment));
+    let archive = servicebus.jms_subscription("invoices", "archive", "shop");
+    // What is invoiced before would reach no subscription.
+    until_there(&archive).await;
     let orders = servicebus.queue("orders");
     for order in [
         "one teapot",
@@ -54,8 +59,16 @@ async fn orders_are_taken_tried_again_and_dead_lettered() {
     .await;
     assert_delivered!(orders, message_id = never, times = 10).await;
     assert_not_completed!(orders, message_id = never).await;
-    let archive = servicebus.jms_subscription("invoices", "archive", "shop");
     assert_completed!(archive, count = 2).await;
+}
+
+/// Waits until the application has made a subscription and receives from it.
+async fn until_there(subscription: &SubscriptionClient) {
+    let started = Instant::now();
+    while let Err(error) = subscription.wait_for_receiver().result().await {
+        assert!(started.elapsed() < START, "{error}");
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Starts the application, which ends with what is returned.
