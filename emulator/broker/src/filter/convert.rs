@@ -67,8 +67,8 @@ pub(crate) fn to_system<'v>(
         (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
         (SystemType::Span, Value::Text(text)) => text::parse_span(text).map(Value::Span),
         (SystemType::Flag, Value::Bool(flag)) => Some(Value::Bool(*flag)),
-        (SystemType::Number, Value::Signed(number)) => Some(Value::Signed(*number)),
-        (SystemType::Guid, Value::Guid(uuid)) => Some(Value::Guid(*uuid)),
+        // None of these can be set.
+        (SystemType::Number | SystemType::Guid, _) => None,
         _ => None,
     };
     converted

@@ -92,14 +92,8 @@ impl Selection {
         };
         let message = entry.message();
         let properties = message.filter_view(&System {
-            sequence_number: Some(entry.number(offset)),
-            enqueued_sequence_number: Some(entry.enqueued_number()),
-            enqueued_at: Some(entry.enqueued_at()),
-            expires_at: entry.expires_at(),
+            // Selectors name nothing else of this kind.
             delivery_count: entry.delivery_count(),
-            size: message.size(),
-            force_persistence: true,
-            dead_letter_source: message.dead_letter_source(),
             ..System::default()
         });
         // What was accepted decodes.

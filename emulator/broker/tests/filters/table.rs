@@ -137,6 +137,12 @@ pub(crate) fn agrees(found: &str, expected: &str) -> bool {
 }
 
 #[test]
+fn levels_beside_each_other_do_not_add_up() {
+    let filter = vec!["(a = 1)"; 80].join(" AND ");
+    assert_eq!(outcome(&filter, "a=1"), "true");
+}
+
+#[test]
 fn malformed_filters_say_where_and_why() {
     malformed("malformed.txt", |text| {
         SqlFilter::parse(text, Parameters::new()).map(drop)

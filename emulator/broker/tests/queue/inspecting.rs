@@ -111,6 +111,23 @@ fn a_message_is_dead_lettered_with_reason_and_description() {
 }
 
 #[test]
+fn a_message_is_in_a_state_in_which_that_can_be_done() {
+    let mut bus = bus().with(&["a"]);
+    let dead_letter = Act::DeadLetter {
+        reason: None,
+        description: None,
+    };
+    let text = "message 1 is active; it must be scheduled or deferred";
+    assert_eq!(act(&mut bus, FIRST, &Act::Activate), refused(text));
+    bus.receive_first();
+    let text = "message 1 is locked; it must be active or deferred";
+    assert_eq!(act(&mut bus, FIRST, &dead_letter), refused(text));
+    let scheduled = bus.schedule("b", START + secs(90));
+    let text = "message 2 is scheduled; it must be active or deferred";
+    assert_eq!(act(&mut bus, scheduled, &dead_letter), refused(text));
+}
+
+#[test]
 fn a_lock_is_lost_as_if_its_time_had_run_out() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();

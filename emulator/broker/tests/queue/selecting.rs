@@ -66,6 +66,18 @@ fn what_was_given_back_is_looked_at_again() {
 }
 
 #[test]
+fn how_often_a_message_was_delivered_is_selected_by() {
+    let mut bus = bus();
+    bus.send_numbered(0..2);
+    let all = bus.receiver_with_credit(1);
+    let first = bus.receive_one(all);
+    bus.abandon(&first).unwrap();
+    let again = bus.selecting("JMSXDeliveryCount = 2");
+    bus.credit(again, 5);
+    assert_eq!(ids(&bus.take(again)), ["0"]);
+}
+
+#[test]
 fn whose_lock_ended_is_served_last_of_those_who_select_it() {
     let mut bus = bus();
     let first = bus.selecting("n = 0");

@@ -68,6 +68,26 @@ fn sections_are_known_by_every_form_of_their_descriptor() {
 }
 
 #[test]
+fn other_bodies_and_footers_are_known_by_name() {
+    let named = |name: &str, content: &[u8]| {
+        encoded(|out| {
+            out.raw(&[0]);
+            out.symbol(name);
+            out.raw(content);
+        })
+    };
+    let footer = named("amqp:footer:map", &map(&[&symbol("f"), &null()]));
+    for body in [
+        named("amqp:amqp-sequence:list", &list(&[])),
+        named("amqp:amqp-value:*", &string("body")),
+    ] {
+        let message = parse([&body[..], &footer].concat()).unwrap();
+        let delivered = Delivered::of(&message, &plain());
+        assert!(!delivered.body().is_empty());
+    }
+}
+
+#[test]
 fn every_section_may_be_missing() {
     let contents = contents();
     for chosen in 0..1 << ALL_SECTIONS.len() {
