@@ -5,7 +5,8 @@
 //! Ids that were seen of late (semantics §9).
 
 use servicebus_broker::{
-    EntityDescription, EntityStatus, EventKind, LockToken, SendError, SequenceNumber, SubQueue,
+    EntityDescription, EntityStatus, EventKind, LockToken, SendError, SequenceNumber, SessionError,
+    SubQueue,
 };
 
 use crate::bus::{
@@ -96,6 +97,21 @@ fn a_batch_is_accepted_whole_or_not_at_all() {
     assert!(bus.history().is_empty());
     assert_eq!(bus.post_all(&["a", "b"].map(large)).unwrap().len(), 2);
     assert!(bus.post_all(&[]).unwrap().is_empty());
+}
+
+#[test]
+fn a_state_counts_by_what_it_has_more_than_the_one_before() {
+    let mut bus = rules().sessions().of_one_megabyte().bus();
+    bus.send_to("s", "a");
+    bus.accept("s");
+    bus.set_state("s", Some(&[0; 200_000])).unwrap();
+    bus.set_state("s", Some(&[1; 250_000])).unwrap();
+    while bus.post(&large("filler").session("s")).is_ok() {}
+    while bus.post(&message("filler").session("s").body(900)).is_ok() {}
+    while bus.post(&message("f").session("s")).is_ok() {}
+    bus.set_state("s", Some(&[2; 250_000])).unwrap();
+    let refused = bus.set_state("s", Some(&[3; 250_200]));
+    assert!(matches!(refused, Err(SessionError::Full(_))), "{refused:?}");
 }
 
 #[test]
