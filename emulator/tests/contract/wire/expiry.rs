@@ -31,6 +31,20 @@ fn by_default_it_leaves_at_its_instant() {
 }
 
 #[test]
+fn what_expires_before_all_else_leaves_at_its_instant() {
+    let properties = r#""DeadLetteringOnMessageExpiration":true"#;
+    let (bus, mut peer) = Bus::configured(&queues("", &[("q", properties)])).with_client();
+    bus.http.freeze();
+    let receiver = peer.receiver("q/$DeadLetterQueue");
+    peer.credit(&receiver, 2);
+    peer.send_to("q", &Message::new("later").ttl(60_000));
+    peer.send_to("q", &Message::new("sooner").ttl(10_000));
+    // No request brings the queue up to date: its deadline does.
+    bus.http.advance(10.0);
+    assert_eq!(peer.receive(&receiver).message.id(), "sooner");
+}
+
+#[test]
 fn as_documented_it_waits_for_somebody_who_would_receive_it() {
     let (bus, mut peer) = expired("on-receive");
     assert_eq!(bus.http.held("q"), (1, 0));
