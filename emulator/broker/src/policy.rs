@@ -50,11 +50,10 @@ impl StorePolicy {
         }
     }
 
-    /// The same at a topic, where nothing can be received but what could not be forwarded.
+    /// The same at a topic, whose messages go on to its subscriptions.
     pub(crate) fn of_topic(self) -> Self {
         Self {
             forwards: self.is_active(),
-            serves: self.serves && self.kind == SubQueue::TransferDeadLetter,
             ..self
         }
     }

@@ -86,7 +86,10 @@ pub fn covering(copy: &Path, binaries: Vec<Binary>) -> Outcome<Tests> {
 impl Tests {
     /// Those of these mutants that no test notices.
     pub fn alive(&self, mutants: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let tried = side_by_side(mutants.iter().copied(), |mutant| {
+        let tried = side_by_side(mutants.iter().copied().enumerate(), |(at, mutant)| {
+            if at % 100 == 0 {
+                eprintln!("{at} of {} tried", mutants.len());
+            }
             (!self.notice(mutant)).then_some(mutant)
         });
         tried.into_iter().flatten().collect()
