@@ -1,6 +1,7 @@
 //! A namespace as an embedder sees it that explores what can go wrong: it reads what clients did, sets faults on that, and is
 //! told which of its parties crash.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +12,18 @@ use crate::namespace::Namespace;
 use crate::router::ConnectionId;
 
 /// A namespace of an emulator in this process.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ConductedNamespace {
     namespace: Arc<Namespace>,
+}
+
+/// Not what it holds, as with [`Emulator`].
+impl fmt::Debug for ConductedNamespace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ConductedNamespace")
+            .finish_non_exhaustive()
+    }
 }
 
 impl Emulator {
