@@ -67,8 +67,7 @@ pub(crate) fn to_system<'v>(
         (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
         (SystemType::Span, Value::Text(text)) => text::parse_span(text).map(Value::Span),
         (SystemType::Flag, Value::Bool(flag)) => Some(Value::Bool(*flag)),
-        // None of these can be set.
-        (SystemType::Number | SystemType::Guid, _) => None,
+        // Neither numbers nor GUIDs can be set.
         _ => None,
     };
     converted
