@@ -145,6 +145,7 @@ async fn authority(language: &str) -> PathBuf {
             ..TlsOptions::default()
         },
         amqp_port: 0,
+        amqps_port: Some(0),
         http_port: 0,
         ..Options::default()
     };
