@@ -37,8 +37,8 @@ pub struct Emulator {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Only where it is: all that its namespaces hold is no text to read, and would be compiled anew by whoever keeps an emulator
-/// in something with `Debug`.
+/// Only where it listens: all that its namespaces hold is no text to read, and would be compiled anew in each crate that has a
+/// type with `Debug` and an emulator in it.
 impl fmt::Debug for Emulator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

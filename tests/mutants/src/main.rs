@@ -4,12 +4,12 @@
 //! cargo install cargo-mutants
 //! cargo mutants --list --json --package servicebus-broker > target/mutants.json
 //! cargo run --release --manifest-path tests/mutants/Cargo.toml -- \
-//!     target/mutants.json emulator/broker servicebus-broker servicebus-emulator
+//!     target/mutants.json emulator/broker servicebus-broker
 //! ```
 //!
 //! In a copy of the repository, `target/mutants`, each mutant becomes a branch that an environment variable chooses. Those that do
 //! not compile are left out. Each test of the first package says which mutants it reaches; a mutant is then tried with those
-//! tests alone. What is alive afterwards is tried with the tests of the next package.
+//! tests alone. What is alive afterwards is tried with the tests of the next package, where more are named.
 
 mod build;
 mod mutant;

@@ -67,7 +67,7 @@ pub(crate) fn to_system<'v>(
         (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
         (SystemType::Span, Value::Text(text)) => text::parse_span(text).map(Value::Span),
         (SystemType::Flag, Value::Bool(flag)) => Some(Value::Bool(*flag)),
-        // Neither numbers nor GUIDs can be set.
+        // Among the rest are properties that are numbers or GUIDs: no action can set one.
         _ => None,
     };
     converted

@@ -39,7 +39,7 @@ fn what_expires_before_all_else_leaves_at_its_instant() {
     peer.credit(&receiver, 2);
     peer.send_to("q", &Message::new("later").ttl(60_000));
     peer.send_to("q", &Message::new("sooner").ttl(10_000));
-    // No request brings the queue up to date: its deadline does.
+    // No request looks at the queue before it is dead-lettered.
     bus.http.advance(10.0);
     assert_eq!(peer.receive(&receiver).message.id(), "sooner");
 }
