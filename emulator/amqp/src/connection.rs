@@ -137,12 +137,17 @@ impl Connection {
         self.outbox.output()
     }
 
+    /// The bytes to write so far. To ask leaves a disposition open for the deliveries that come next; it is not counted.
+    pub fn output_len(&self) -> usize {
+        self.outbox.len()
+    }
+
     /// Bytes that this side keeps because of what the peer did: deliveries of which frames are missing, sessions and
     /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds no peer
     /// to a limit: that is for its owner, who may [`Connection::close`] it.
-    pub fn held(&mut self) -> usize {
+    pub fn held(&self) -> usize {
         let events = self.events.len() * size_of::<Event>() + self.unreported;
-        self.reassembly + self.sessions.held() + events + self.output().len()
+        self.reassembly + self.sessions.held() + events + self.output_len()
     }
 
     /// The name of our container in `open`.

@@ -200,7 +200,7 @@ impl ClientConnection {
 
     /// Says whether there may be more to show.
     fn show_more(&mut self, link: LinkId) -> bool {
-        if self.engine.output().len() >= OUTPUT_HIGH {
+        if self.engine.output_len() >= OUTPUT_HIGH {
             self.turn.is_interrupted = true;
             return false;
         }
@@ -229,7 +229,7 @@ impl ClientConnection {
         let active = seen.iter().enumerate().filter(active);
         let active: Vec<usize> = active.map(|(at, _)| at).collect();
         // What there is no credit or room for is looked at again.
-        let mut room = (OUTPUT_HIGH - self.engine.output().len()) as u64;
+        let mut room = (OUTPUT_HIGH - self.engine.output_len()) as u64;
         let fits = |at: &&usize| {
             let fits = room > 0;
             room = room.saturating_sub(seen[**at].message.size());

@@ -58,7 +58,7 @@ impl ClientConnection {
             .wake_handle
             .answer(&mut self.client.caller.woken, &mut self.client.caller.lost);
         self.detach_lost();
-        if self.engine.output().len() < OUTPUT_HIGH {
+        if self.engine.output_len() < OUTPUT_HIGH {
             self.resume_postponed();
         }
         self.serve_browsers();
@@ -128,7 +128,7 @@ impl ClientConnection {
         self.answer_waiting(link);
         self.act_as(link);
         loop {
-            if self.engine.output().len() >= OUTPUT_HIGH {
+            if self.engine.output_len() >= OUTPUT_HIGH {
                 self.outbound.postpone(receiver_id);
                 return;
             }

@@ -355,7 +355,7 @@ impl ClientConnection {
     /// Whether the turn handles no more events: others have theirs, or the output has no room for a long reply.
     fn is_full(&mut self) -> bool {
         self.turn.is_interrupted =
-            self.engine.output().len() >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
+            self.engine.output_len() >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
         self.turn.is_interrupted
     }
 

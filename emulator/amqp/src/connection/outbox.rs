@@ -33,6 +33,11 @@ impl Outbox {
         self.output().buffer()
     }
 
+    /// The bytes of the output, without those of the open range, which stays open.
+    pub(crate) fn len(&self) -> usize {
+        self.output.len()
+    }
+
     /// The output with nothing held back.
     pub(crate) fn output(&mut self) -> &mut Output {
         if self.run.is_some() {

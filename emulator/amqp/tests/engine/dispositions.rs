@@ -39,6 +39,8 @@ fn sends_are_answered_in_ranges() {
     for id in 0..5 {
         peer.connection
             .outcome(one, DeliveryNumber(id), Outcome::Accepted);
+        // An owner that looks how much there is to write ends no range.
+        assert_eq!(peer.connection.output_len(), 0);
     }
     peer.connection
         .outcome(two, DeliveryNumber(5), Outcome::Accepted);

@@ -145,6 +145,19 @@ impl Peer {
         format: u32,
         payload: &[u8],
     ) -> u32 {
+        let (id, frame) = self.transfer_frame_in(link, transaction, format, payload);
+        self.write(&frame);
+        id
+    }
+
+    /// The delivery id and the frame of such a transfer.
+    pub(crate) fn transfer_frame_in(
+        &mut self,
+        link: &Link,
+        transaction: &[u8],
+        format: u32,
+        payload: &[u8],
+    ) -> (u32, Vec<u8>) {
         let id = self.next_delivery_id();
         let fields = [
             uint(link.handle),
@@ -156,8 +169,7 @@ impl Peer {
             Value::Null,
             composite(0x34, [binary(transaction)]),
         ];
-        self.write(&performative(link.channel, TRANSFER, &fields, payload));
-        id
+        (id, performative(link.channel, TRANSFER, &fields, payload))
     }
 
     /// Settles a delivery in a transaction; nothing, or why not.

@@ -70,6 +70,21 @@ fn what_is_sent_and_settled_happens_with_the_discharge() {
 }
 
 #[test]
+fn sends_that_come_at_once_are_answered_in_one_range() {
+    let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    let (coordinator, transaction) = peer.transaction();
+    let transfers = ["a", "b", "c"]
+        .map(|id| peer.transfer_frame_in(&sender, &transaction, 0, &Message::new(id).encode()));
+    peer.write(&transfers.each_ref().map(|(_, frame)| &**frame).concat());
+    let (first, last) = (transfers[0].0, transfers[2].0);
+    let outcome = peer.take("an outcome", |frame| {
+        frame.code == DISPOSITION && frame.is_about(first)
+    });
+    assert_eq!((outcome.number(1), outcome.number(2)), (first, last));
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+}
+
+#[test]
 fn a_rollback_leaves_everything_as_it_was() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
     let (coordinator, transaction) = peer.transaction();
