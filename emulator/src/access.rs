@@ -6,11 +6,9 @@
 mod host;
 
 use std::collections::HashSet;
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
-use ring::hmac::{HMAC_SHA256, Key, sign, verify};
+use servicebus_config::ControlToken;
 use thiserror::Error;
 
 pub(crate) use host::authority;
@@ -48,9 +46,6 @@ pub enum AccessError {
         "{0:?} is no origin; allowed: scheme, host and port without a path, as in http://localhost:3000"
     )]
     Origin(String),
-    /// It cannot be sent as a token; what it is is not said.
-    #[error("allowed: letters, digits and -._~+/=, at least one of them (RFC 6750 §2.1)")]
-    Token,
 }
 
 /// The same, as requests are judged by it.
@@ -102,57 +97,6 @@ impl Access {
 /// Whether a name in lower case is that of this machine for everybody (RFC 6761 §6.3).
 fn is_local_name(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
-}
-
-const SCHEME: &str = "Bearer";
-
-/// The token that clients beyond loopback send to the control API: letters, digits and `-._~+/=` (RFC 6750 §2.1).
-#[derive(Clone, PartialEq, Eq)]
-pub struct ControlToken(String);
-
-impl ControlToken {
-    /// The value of the header `Authorization` that shows this token.
-    pub fn authorization(&self) -> String {
-        format!("{SCHEME} {}", self.0)
-    }
-
-    /// Whether the value of a header `Authorization` shows this token. How long that takes does not depend on how much
-    /// of it is right.
-    pub(crate) fn is_shown_by(&self, authorization: &str) -> bool {
-        let shown = authorization.split_once(' ');
-        let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(SCHEME))
-        else {
-            return false;
-        };
-        self.is(shown.trim())
-    }
-
-    /// Whether a text is this token.
-    pub(crate) fn is(&self, shown: &str) -> bool {
-        let key = |text: &str| Key::new(HMAC_SHA256, text.as_bytes());
-        let shown = sign(&key(shown), &[]);
-        verify(&key(&self.0), &[], shown.as_ref()).is_ok()
-    }
-}
-
-impl FromStr for ControlToken {
-    type Err = AccessError;
-
-    fn from_str(text: &str) -> Result<Self, AccessError> {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-        match !text.is_empty() && text.bytes().all(is_allowed) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(AccessError::Token),
-        }
-    }
-}
-
-impl fmt::Debug for ControlToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_tuple("ControlToken")
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,6 @@ use crate::service_http;
 use crate::service_http::{TokenRefusal, XML, error_body};
 use crate::shared::Shared;
 
-pub use describe::{description_elements, description_root, write_new_rule};
 pub(crate) use time::{Frame, NEVER};
 
 /// Largest body, in bytes: what a description with every list full needs, many times over.

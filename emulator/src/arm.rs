@@ -10,10 +10,8 @@ mod entities;
 mod identity;
 mod locks;
 mod namespaces;
-pub(crate) mod properties;
 mod resources;
 mod route;
-pub(crate) mod rule;
 mod rules;
 
 use std::sync::Arc;

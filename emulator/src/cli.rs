@@ -19,8 +19,9 @@ use servicebus_broker::Tier;
 
 use crate::access::{AccessOptions, HostName, Origin};
 use crate::durable::Sync;
-use crate::options::{AMQPS_PORT, DataOptions};
+use crate::options::DataOptions;
 use crate::tls::{TlsOptions, UserCertificate};
+use servicebus_config::AMQPS_PORT;
 
 pub use data::{DataVerb, run_data};
 pub use health::{HealthOptions, run_health};

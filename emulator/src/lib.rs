@@ -3,7 +3,6 @@
 mod access;
 mod admin;
 mod arm;
-mod client_settings;
 mod clock;
 mod conducted;
 mod connection;
@@ -43,29 +42,24 @@ mod traces;
 mod traces;
 mod watchdog;
 
-pub mod auth;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod config;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
-pub mod import;
-pub mod xml;
 
-pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
-pub use admin::{description_elements, description_root, write_new_rule};
-pub use client_settings::ClientSettings;
+pub use access::{AccessError, AccessOptions, HostName, Origin};
 pub use clock::WallClock;
 pub use conducted::ConductedNamespace;
-pub use config::{Config, ConfigError, NamespaceConfig};
 pub use durable::Sync;
 pub use emulator::Emulator;
 pub use namespaces::NamespaceInfo;
-pub use options::{
-    AMQP_PORT, AMQPS_PORT, DataError, DataOptions, Endpoints, HTTP_PORT, Options, StartError,
-};
+pub use options::{DataError, DataOptions, Endpoints, Options, StartError};
 pub use servicebus_broker as broker;
+pub use servicebus_config::{
+    AMQP_PORT, AMQPS_PORT, ClientSettings, Config, ConfigError, ControlToken, ControlTokenError,
+    HTTP_PORT, NamespaceConfig, auth, config, import, xml,
+};
 pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};
 #[cfg(feature = "otlp")]
 pub use traces::TraceOptions;

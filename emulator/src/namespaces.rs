@@ -26,8 +26,9 @@ use crate::durable::Store;
 use crate::failures::Failures;
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
-use crate::options::{AMQP_PORT, Endpoints};
+use crate::options::Endpoints;
 use crate::traces::Traces;
+use servicebus_config::AMQP_PORT;
 
 pub(crate) use create::{CreateError, Permit};
 pub use servicebus_control_api::NamespaceInfo;

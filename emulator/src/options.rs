@@ -17,13 +17,7 @@ use crate::durable::Sync;
 use crate::tls::{TlsError, TlsOptions};
 #[cfg(feature = "otlp")]
 use crate::traces::TraceOptions;
-
-/// The port of AMQP; connection strings leave it out.
-pub const AMQP_PORT: u16 = 5672;
-/// The port of AMQP over TLS.
-pub const AMQPS_PORT: u16 = 5671;
-/// The port of the control API, and of the admin API of the official emulator.
-pub const HTTP_PORT: u16 = 5300;
+use servicebus_config::{AMQP_PORT, AMQPS_PORT, HTTP_PORT};
 
 /// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
 const WAITING_REQUESTS: u32 = 5_000;

@@ -28,7 +28,7 @@ use fe2o3_amqp::{
         primitives::{Symbol, Value},
     },
 };
-use servicebus_emulator::auth::ConnectionString;
+use servicebus_config::auth::ConnectionString;
 use tokio::{net::TcpStream, sync::Mutex};
 
 use crate::{

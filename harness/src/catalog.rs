@@ -3,10 +3,8 @@
 pub(crate) use servicebus_assertions::{
     Catalog, Declared, EntityKind, UnknownEntity, subscription_path, topic_and_name,
 };
-use servicebus_emulator::{
-    broker,
-    config::{Config, properties_json},
-};
+use servicebus_broker as broker;
+use servicebus_config::config::{Config, properties_json};
 
 /// Takes what the first namespace of a configuration declares.
 pub(crate) fn declared(config: &Config) -> Catalog {

@@ -11,7 +11,7 @@ mod shared;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use servicebus_emulator::{AMQP_PORT, ControlToken};
+use servicebus_config::{AMQP_PORT, ControlToken};
 
 use crate::{
     background::Background,

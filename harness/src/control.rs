@@ -15,12 +15,12 @@ use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use servicebus_config::ControlToken;
 use servicebus_control_api::{
     Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock, Messages,
     NamespaceInfo, Queues, Receiver, Receivers, ScriptedFault, Session, Sessions, Settle,
     Subscriptions, Timeline, Topics,
 };
-use servicebus_emulator::ControlToken;
 use tokio::net::TcpStream;
 
 use crate::{

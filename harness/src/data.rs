@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "in-process")]
 use servicebus_emulator::{DataOptions, Sync};
 
 use crate::address::random_number;
@@ -46,6 +47,7 @@ impl Data {
     }
 
     /// As an emulator is told. A test ends processes and no machines, so that the disk need not be waited for.
+    #[cfg(feature = "in-process")]
     pub(crate) fn options(&self) -> DataOptions {
         DataOptions {
             sync: Sync::Process,

@@ -3,7 +3,8 @@
 use std::{fmt, net::SocketAddr, ops::Deref};
 
 use serde::Deserialize;
-use servicebus_emulator::{HTTP_PORT, NamespaceInfo, auth::ConnectionString};
+use servicebus_config::{HTTP_PORT, auth::ConnectionString};
+use servicebus_control_api::NamespaceInfo;
 
 /// Where a namespace listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 
 use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
 
-use servicebus_emulator::{Emulator, Options, WallClock, config::Config};
+use servicebus_config::Config;
+use servicebus_emulator::{Emulator, Options, WallClock};
 use tokio::sync::Mutex;
 
 use crate::{

@@ -8,7 +8,7 @@
 
 use std::net::SocketAddr;
 
-use servicebus_emulator::{
+use servicebus_config::{
     AMQPS_PORT,
     auth::{Claim, Claims, ConnectionString, Jwt, Key},
     config::Config,
@@ -144,7 +144,7 @@ fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> Secret {
 
 #[cfg(test)]
 mod tests {
-    use servicebus_emulator::config::Config;
+    use servicebus_config::config::Config;
 
     use super::*;
     use crate::service_bus::Builder;

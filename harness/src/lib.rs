@@ -31,6 +31,7 @@ mod fault_script;
 mod faults;
 mod file_lock;
 mod fixture;
+#[cfg(feature = "in-process")]
 mod in_process;
 mod inspector;
 mod keep;
@@ -79,7 +80,7 @@ pub use service_bus::{Builder, ServiceBus};
 pub use servicebus_assertions::{
     EntityKind, Event, EventKind, Predicate, Text, Timeline, TitledTimeline, contains, matches,
 };
-pub use servicebus_emulator::{ClientSettings, auth::Claims};
+pub use servicebus_config::{ClientSettings, auth::Claims};
 /// Makes a test of an `async fn` whose one argument is a namespace of its own, which it starts. The feature `macros` has it.
 ///
 /// The namespace is that of `topology = …` or of `builder = …`, else that of [`ServiceBus::start`]. The test runs on a tokio

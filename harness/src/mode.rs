@@ -1,7 +1,7 @@
 //! Where the emulator runs.
 //!
-//! A mode is chosen by the builder, else by `SERVICEBUS_HARNESS_MODE`, else it is in process. A mode that
-//! cannot run is an error that says so; none ever turns silently into another.
+//! A mode is chosen by the builder, else by `SERVICEBUS_HARNESS_MODE`, else it is in process, or a process of its own where
+//! the feature `in-process` is off. A mode that cannot run is an error that says so; none ever turns silently into another.
 
 use std::{env, fmt, str::FromStr};
 
@@ -13,10 +13,12 @@ use crate::{
 /// Where the emulator of a [`ServiceBus`](crate::ServiceBus) runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Inside the test's own process, on a runtime and threads of its own. Nothing needs to be installed.
-    #[default]
+    /// Inside the test's own process, on a runtime and threads of its own. Nothing needs to be installed. Needs the feature
+    /// `in-process`, which is on unless default features are turned off.
+    #[cfg_attr(feature = "in-process", default)]
     InProcess,
-    /// As a child process: the `servicebus-emulator` binary.
+    /// As a child process: the `servicebus-emulator` binary. The default without the feature `in-process`.
+    #[cfg_attr(not(feature = "in-process"), default)]
     Process,
     /// As a container, one for a test run; each `ServiceBus` has a namespace of its own in it. Needs the feature `container`, a
     /// container engine, and the image that `emulator/image/build` makes.
@@ -35,7 +37,8 @@ impl Mode {
         Self::Namespace,
     ];
 
-    /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`].
+    /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`], or
+    /// [`Mode::Process`] without the feature `in-process`.
     pub fn from_env() -> Result<Self, Error> {
         match env::var_os(MODE_VARIABLE) {
             Some(value) => value.to_string_lossy().parse(),

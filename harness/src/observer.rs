@@ -15,7 +15,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use servicebus_emulator::auth::ConnectionString;
+use servicebus_config::auth::ConnectionString;
 
 use crate::{
     endpoints::{self, Endpoints, Namespace},

@@ -15,7 +15,7 @@ mod plan;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::config::Config;
+use servicebus_config::config::Config;
 
 use crate::{
     background::Background,

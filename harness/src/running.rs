@@ -5,7 +5,7 @@
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
-use servicebus_emulator::ControlToken;
+use servicebus_config::ControlToken;
 
 use crate::{
     backend::Backend,

@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use servicebus_emulator::{
+use servicebus_config::{
     ClientSettings,
     auth::{Claims, ConnectionString, Key},
 };

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use servicebus_emulator::ControlToken;
+use servicebus_config::ControlToken;
 use tokio::sync::Mutex;
 
 use crate::{

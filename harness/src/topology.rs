@@ -15,14 +15,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use servicebus_emulator::{
+use servicebus_config::{
     config::{Config, ConfigError, NamespaceConfig},
     import::import,
 };
 
 pub use entity::{Queue, Subscription, Topic};
 pub use rule::{Correlation, Rule};
-pub use servicebus_emulator::broker::{
+pub use servicebus_broker::{
     BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Tier,
 };

@@ -88,12 +88,22 @@ const OTHERS: [(&str, &str); 11] = [
     ("hdrhistogram", "benchmarks"),
 ];
 
+/// What only an emulator is made of.
+const EMULATOR: [&str; 6] = [
+    "axum",
+    "rcgen",
+    "servicebus-amqp",
+    "servicebus-emulator",
+    "tokio-tungstenite",
+    "yasna",
+];
+
 /// Built in two generations because of ring, the second on Windows alone.
 const TWICE: [&str; 2] = ["getrandom", "windows-sys"];
 
 #[test]
 fn the_harness_brings_nothing_that_only_others_need() {
-    let built = built();
+    let built = built(&[]);
     let names = Vec::from_iter(built.iter().filter_map(|built| built.split(' ').next()));
     assert!(names.contains(&"servicebus-emulator"), "{names:?}");
     for (name, whose) in OTHERS {
@@ -106,17 +116,27 @@ fn the_harness_brings_nothing_that_only_others_need() {
 }
 
 #[test]
+fn a_harness_that_starts_an_installed_emulator_builds_none() {
+    let built = built(&["--no-default-features"]);
+    let names = Vec::from_iter(built.iter().filter_map(|built| built.split(' ').next()));
+    assert!(names.contains(&"servicebus-config"), "{names:?}");
+    for name in EMULATOR {
+        assert!(!names.contains(&name), "{name} is the emulator's");
+    }
+}
+
+#[test]
 fn what_stays_out_goes_by_the_names_above() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
     let lock = fs::read_to_string(lock).unwrap();
-    for (name, _) in OTHERS {
+    for name in OTHERS.map(|(name, _)| name).into_iter().chain(EMULATOR) {
         let line = format!("name = \"{name}\"");
         assert!(lock.lines().any(|found| found == line), "{name} is gone");
     }
 }
 
-/// The crates of a build of the harness, those included that run in it, as `name v1.2.3`, in order.
-fn built() -> Vec<String> {
+/// The crates of a build of the harness with these options, those included that run in it, as `name v1.2.3`, in order.
+fn built(options: &[&str]) -> Vec<String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args([
         "tree",
@@ -126,6 +146,7 @@ fn built() -> Vec<String> {
         "--prefix=none",
         "--format={p}",
     ]);
+    cargo.args(options);
     let output = cargo.output().expect("cargo runs");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");

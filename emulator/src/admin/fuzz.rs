@@ -2,12 +2,11 @@
 
 use servicebus_broker::{EntityKind, Tier, Timestamp};
 
-use super::describe::{
-    KeyGenerator, View, Wanted, description_root, read_entity, read_rule, write_rule,
-};
+use super::describe::{KeyGenerator, View, Wanted, read_entity, read_rule};
 use super::route::Query;
 use super::time::Frame;
 use crate::xml::{Element, Writer, read};
+use servicebus_config::descriptions::{description_root, write_rule};
 
 /// The frame of a namespace whose clock is the client's.
 const FRAME: Frame = Frame { ahead: 0 };
@@ -23,7 +22,7 @@ pub fn read_rule_again(body: &[u8]) -> bool {
     };
     for in_feed in [false, true] {
         let mut out = Writer::new();
-        write_rule(&rule, FRAME, in_feed, &mut out);
+        write_rule(&rule, &FRAME.ticks(rule.created_at), in_feed, &mut out);
         let written = out.finish();
         assert_eq!(rule_of(written.as_bytes()), Some(rule.clone()), "{written}");
     }

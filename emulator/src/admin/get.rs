@@ -8,13 +8,14 @@ use servicebus_broker::{EntityKind, EntityPath, Tier};
 
 use super::call::{Answer, Call, Shape};
 use super::call::{Feed, Item, entry, feed, listed_services, write_entry};
-use super::describe::{View, write_rule};
+use super::describe::View;
 use super::refusal::ServiceError;
 use super::route::Route;
 use super::selection::Selection;
 use super::time::Frame;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, INSTANCE, Writer};
+use servicebus_config::descriptions::write_rule;
 
 impl Call<'_> {
     pub(crate) fn get(&self, route: &Route) -> Result<Answer, ServiceError> {
@@ -83,7 +84,7 @@ impl Call<'_> {
             author: None,
         };
         let body = entry(&item, self.frame, |out| {
-            write_rule(rule, self.frame, false, out);
+            write_rule(rule, &self.frame.ticks(rule.created_at), false, out);
         });
         Answer::ok(Shape::Entry(body)).tagged(self.tag_of(topic))
     }
@@ -203,7 +204,7 @@ impl Call<'_> {
                 base,
                 &item,
                 self.frame,
-                |out| write_rule(rule, self.frame, true, out),
+                |out| write_rule(rule, &self.frame.ticks(rule.created_at), true, out),
                 out,
             );
         }))

@@ -11,13 +11,14 @@ use servicebus_broker::{
 
 use super::call::{Answer, Call, Shape};
 use super::describe::{
-    DEFAULT_RULE, DEFAULT_RULE_DESCRIPTION, KeyGenerator, RULE, View, Wanted,
-    check_duplicate_window, description_root, name_of_rule, read_entity, read_rule,
+    DEFAULT_RULE, KeyGenerator, View, Wanted, check_duplicate_window, name_of_rule, read_entity,
+    read_rule,
 };
 use super::refusal::ServiceError;
 use super::route::Route;
 use crate::namespace::SharedEntity;
 use crate::xml::{Element, Space, read};
+use servicebus_config::descriptions::{DEFAULT_RULE_DESCRIPTION, RULE, description_root};
 
 impl Call<'_> {
     pub(crate) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, ServiceError> {

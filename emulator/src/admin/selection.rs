@@ -12,7 +12,8 @@ use servicebus_broker::Timestamp;
 
 use super::describe::View;
 use super::refusal::ServiceError;
-use super::time::{Frame, Instant};
+use super::time::Frame;
+use servicebus_config::descriptions::Instant;
 
 /// Longest filter, in characters.
 const MAX_LENGTH: usize = 2048;

@@ -1,6 +1,5 @@
 //! Times and durations in the forms of the service (admin-http.md §5.3).
 
-use std::fmt;
 use std::time::Duration;
 
 use servicebus_broker::Timestamp;
@@ -11,7 +10,6 @@ use crate::namespace::Namespace;
 /// The Unix epoch in ticks of 100 ns since the year 1, where .NET begins to count.
 const EPOCH: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
-const NANOSECONDS_PER_TICK: i128 = 100;
 
 /// Never.
 pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
@@ -61,42 +59,6 @@ impl Frame {
 pub(crate) fn tag(at: Timestamp) -> String {
     let ticks = at.as_millis().saturating_mul(TICKS_PER_MILLISECOND);
     ticks.saturating_add(EPOCH).to_string()
-}
-
-/// An instant as it was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Instant {
-    /// Ticks of 100 ns since the Unix epoch.
-    pub(crate) ticks: i64,
-    /// Whether it had no zone: then it is one of UTC.
-    pub(crate) is_zoneless: bool,
-}
-
-impl Instant {
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let with_zone = text.parse::<jiff::Timestamp>().ok();
-        let utc = || {
-            let civil = text.parse::<jiff::civil::DateTime>().ok()?;
-            jiff::tz::Offset::UTC.to_timestamp(civil).ok()
-        };
-        let at = with_zone.or_else(utc)?;
-        Some(Self {
-            ticks: i64::try_from(at.as_nanosecond().div_euclid(NANOSECONDS_PER_TICK)).ok()?,
-            is_zoneless: with_zone.is_none(),
-        })
-    }
-}
-
-impl fmt::Display for Instant {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanoseconds = i128::from(self.ticks) * NANOSECONDS_PER_TICK;
-        let at = jiff::Timestamp::from_nanosecond(nanoseconds).unwrap_or_default();
-        let text = at.to_string();
-        formatter.write_str(match self.is_zoneless {
-            true => text.trim_end_matches('Z'),
-            false => &text,
-        })
-    }
 }
 
 /// A duration as .NET prints it in texts: `[d.]hh:mm:ss[.fffffff]`.

@@ -13,12 +13,12 @@ use uuid::Uuid;
 use super::identity::parameter;
 use super::route::segments;
 use super::{Answer, Refusal, is_local, object};
-use crate::access::ControlToken;
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
 use crate::namespace::Namespace;
 use crate::service_http::authority;
 use crate::shared::Shared;
+use servicebus_config::ControlToken;
 
 /// Largest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

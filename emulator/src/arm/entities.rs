@@ -9,10 +9,10 @@ use servicebus_broker::{
 };
 
 use super::call::{Call, NAMESPACE};
-use super::properties::{self, name, show_client};
 use super::{Answer, Refusal, member, object};
 use crate::admin::{Frame, NEVER};
 use crate::config::property_json;
+use crate::import::properties::{self, name, show_client};
 use crate::namespace::{AdminMetadata, AdministerError, Namespace, SharedEntity};
 
 impl Call<'_> {

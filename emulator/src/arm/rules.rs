@@ -8,7 +8,8 @@ use servicebus_broker::{ChangeRuleError, Entity, EntityPath, RuleChange};
 
 use super::call::{Call, NAMESPACE};
 use super::entities::{bad_request, envelope, method_not_allowed, not_found};
-use super::{Answer, Refusal, member, rule};
+use super::{Answer, Refusal, member};
+use crate::import::rule;
 use crate::namespace::{Namespace, SharedEntity};
 
 const DEFAULT: &str = "$Default";

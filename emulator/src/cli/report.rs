@@ -12,14 +12,15 @@ use servicebus_broker::{EntityDescription, EntityKind, Property, PropertyValue, 
 
 use super::RunOptions;
 use crate::auth::Jwt;
-use crate::client_settings::{self, ClientSettings};
 use crate::config::words::{self, word};
 use crate::config::{
     Arm, Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
 };
 use crate::import::{Note, import};
-use crate::options::{AMQPS_PORT, StartError};
+use crate::options::StartError;
 use crate::tls::authority_file;
+use servicebus_config::{self, ClientSettings};
+use servicebus_config::{AMQPS_PORT, HTTPS_PORT};
 
 /// Width of the names of a namespace's settings: as those of its queues, the longest of which this is.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
@@ -237,7 +238,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
     let chosen = |port: Option<u16>| port.filter(|&port| port != 0);
     let amqps = chosen(options.amqps_port).unwrap_or(AMQPS_PORT);
     // Every port takes TLS.
-    let http = chosen(Some(options.http_port)).filter(|&port| port == client_settings::HTTPS_PORT);
+    let http = chosen(Some(options.http_port)).filter(|&port| port == HTTPS_PORT);
     let https = chosen(options.https_port).or(http);
     let ca_file = authority_file(options.tls).map_err(StartError::Tls)?;
     let mut text = String::new();
@@ -251,7 +252,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
         let own = namespace.address.as_ref();
         let own = own.and_then(|own| own.to_string().parse().ok());
         let at = |port| SocketAddr::new(own.unwrap_or(common), port);
-        let https = https.unwrap_or(client_settings::HTTPS_PORT);
+        let https = https.unwrap_or(HTTPS_PORT);
         let (amqps, https) = (at(amqps), at(https));
         let settings = ClientSettings::new(&namespace.name, key, amqps, https, ca_file.clone());
         // Writing to a string cannot fail.
@@ -264,7 +265,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
 
 /// The lines for a shell that point `az` at an emulator with these options.
 pub fn print_env(options: RunOptions) -> Result<String, StartError> {
-    let port = options.https_port.unwrap_or(client_settings::HTTPS_PORT);
+    let port = options.https_port.unwrap_or(HTTPS_PORT);
     let host = match address(&options.host)? {
         ip if ip.is_loopback() => "localhost".to_owned(),
         _ => options.host,
@@ -272,7 +273,7 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
     let mut text = "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"\n".to_owned();
     // Where a certificate was given its authority is trusted already.
     if let Some(file) = authority_file(options.tls).map_err(StartError::Tls)? {
-        let file = client_settings::quoted(&file.display().to_string());
+        let file = servicebus_config::quoted(&file.display().to_string());
         text.push_str(&format!("export REQUESTS_CA_BUNDLE={file}\n"));
     }
     let secret = match options.access.control_token {

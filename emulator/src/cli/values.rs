@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use servicebus_broker::Tier;
 
 use super::Cli;
-use crate::access::ControlToken;
 use crate::durable::Sync;
+use servicebus_config::ControlToken;
 
 /// A listener that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

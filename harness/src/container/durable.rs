@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use servicebus_emulator::ControlToken;
+use servicebus_config::ControlToken;
 use tokio::sync::Mutex;
 
 use super::{

@@ -4,7 +4,7 @@
 
 use std::{io, net::Ipv4Addr, sync::Arc};
 
-use servicebus_emulator::{AMQP_PORT, AMQPS_PORT};
+use servicebus_config::{AMQP_PORT, AMQPS_PORT};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},

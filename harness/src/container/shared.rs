@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use servicebus_emulator::{AMQP_PORT, AMQPS_PORT, ControlToken, HTTP_PORT};
+use servicebus_config::{AMQP_PORT, AMQPS_PORT, ControlToken, HTTP_PORT};
 use testcontainers::TestcontainersError;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _},

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use servicebus_emulator::{
+use servicebus_broker::filter::Rule;
+use servicebus_config::{
     auth::{Key, sas},
-    broker::filter::Rule,
-    description_root,
+    descriptions::description_root,
     xml::{Element, read},
 };
 

@@ -5,8 +5,8 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use servicebus_config::xml::Element;
 use servicebus_control_api::{Clock, Counts};
-use servicebus_emulator::xml::Element;
 
 use super::{
     RemoteNamespace,

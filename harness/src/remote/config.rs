@@ -2,7 +2,7 @@
 
 use std::{env, net::SocketAddr, time::Duration};
 
-use servicebus_emulator::auth::{Claims, ConnectionString, Key};
+use servicebus_config::auth::{Claims, ConnectionString, Key};
 
 use crate::{
     error::Error,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// AMQP over TLS.
-pub(crate) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;
+pub(crate) const AMQPS_PORT: u16 = servicebus_config::AMQPS_PORT;
 /// HTTP over TLS, where the connection string has no port.
 const HTTPS_PORT: u16 = 443;
 

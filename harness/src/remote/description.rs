@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use servicebus_emulator::{
-    broker::filter::Rule,
-    description_elements, description_root, write_new_rule,
+use servicebus_broker::filter::Rule;
+use servicebus_config::{
+    descriptions::{description_elements, description_root, write_new_rule},
     xml::{ATOM, CONNECT, Element, INSTANCE, Writer},
 };
 
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_read_stays_but_for_what_is_changed() {
         let read = "<d><LockDuration>PT1M</LockDuration><SizeInBytes>0</SizeInBytes><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></d>";
-        let element = servicebus_emulator::xml::read(read.as_bytes()).unwrap();
+        let element = servicebus_config::xml::read(read.as_bytes()).unwrap();
         let mut description = Description::read(EntityKind::Queue, &element);
         description.change(&json!({ "MaxDeliveryCount": 3 }), "h");
         let inner = "<LockDuration>PT1M</LockDuration><MaxDeliveryCount>3</MaxDeliveryCount><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></QueueDescription>";
@@ -189,7 +189,7 @@ mod tests {
         let text = r#"{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[],"Topics":[{"Name":"t","Subscriptions":[
             {"Name":"s","Rules":[{"Name":"r","Properties":{"FilterType":"Sql",
                 "SqlFilter":{"SqlExpression":"a < 1"}}}]}]}]}]}}"#;
-        let config = servicebus_emulator::Config::parse(text).unwrap();
+        let config = servicebus_config::Config::parse(text).unwrap();
         let rule = config.namespaces[0].topics[0].subscriptions[0].rules[0].clone();
         let inner = r#"<Filter i:type="SqlFilter"><SqlExpression>a &lt; 1</SqlExpression><CompatibilityLevel>20</CompatibilityLevel><Parameters/></Filter><Action i:type="EmptyRuleAction"/><Name>r</Name>"#;
         assert!(rule_document(&rule).contains(inner));

@@ -1,8 +1,8 @@
 //! Making in a namespace what a topology declares.
 
-use servicebus_emulator::{
+use servicebus_broker::{EntityDescription, NamespaceSettings, Tier, filter::Rule};
+use servicebus_config::{
     auth::Jwt,
-    broker::{EntityDescription, NamespaceSettings, Tier, filter::Rule},
     config::{Config, NamespaceConfig, properties_json},
 };
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::{auth::Key, config::Config};
+use servicebus_config::{auth::Key, config::Config};
 
 use super::{Options, ServiceBus};
 #[cfg(feature = "container")]
@@ -15,7 +15,6 @@ use crate::{
     data::Data,
     endpoints::{HttpPorts, Secret},
     error::{Error, ErrorKind},
-    in_process,
     keys::Keys,
     mode::Mode,
     observer,
@@ -260,6 +259,9 @@ impl Builder {
         is_shared: bool,
     ) -> Result<Started, Error> {
         match mode {
+            #[cfg(not(feature = "in-process"))]
+            Mode::InProcess => Err(not_built(mode)),
+            #[cfg(feature = "in-process")]
             Mode::InProcess => {
                 if self.data.is_some() && !cfg!(feature = "durable") {
                     return Err(Error::new(
@@ -270,7 +272,8 @@ impl Builder {
                 }
                 let config = resolved.map(|resolved| resolved.config);
                 let data = self.data.as_ref();
-                in_process::start(background, config, self.seed, self.ports, place, data).await
+                crate::in_process::start(background, config, self.seed, self.ports, place, data)
+                    .await
             }
             Mode::Process => {
                 let options = ProcessOptions {
@@ -299,11 +302,7 @@ impl Builder {
                 container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => Err(Error::new(
-                ErrorKind::Mode,
-                None,
-                "mode \"container\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = { …, features = [\"container\"] }",
-            )),
+            Mode::Container => Err(not_built(mode)),
             Mode::Namespace => {
                 let options = RemoteOptions {
                     connection_string: self.connection_string.clone(),
@@ -333,6 +332,15 @@ impl Builder {
         let start = async || self.start_in(background, mode, place, None, false).await;
         shared::join(background, terms, topology, start).await
     }
+}
+
+/// A mode has the name of the feature that it needs.
+#[cfg(not(all(feature = "container", feature = "in-process")))]
+fn not_built(mode: Mode) -> Error {
+    let sentence = format!(
+        "mode \"{mode}\" needs the feature `{mode}` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"{mode}\"] }}"
+    );
+    Error::new(ErrorKind::Mode, None, sentence)
 }
 
 /// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to

@@ -11,7 +11,8 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use servicebus_emulator::{broker::NamespaceSettings, config::setting_names};
+use servicebus_broker::NamespaceSettings;
+use servicebus_config::config::setting_names;
 
 use super::{Queue, Topic, Topology};
 use crate::error::Error;

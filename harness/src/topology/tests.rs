@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use servicebus_emulator::broker::{EntityKind, Property};
-use servicebus_emulator::config::Config;
+use servicebus_broker::{EntityKind, Property};
+use servicebus_config::config::Config;
 
 use super::*;
 use crate::message::PropertyValue;

@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use super::super::refusal::ServiceError;
-use super::super::time::Instant;
 use crate::auth::{Claim, Claims};
 use crate::namespace::AuthorizationRule;
 use crate::xml::{Element, Writer};
+use servicebus_config::descriptions::Instant;
 
 /// Most rules of an entity (service-bus-quotas).
 const MAX_RULES: usize = 12;

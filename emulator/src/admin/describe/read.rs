@@ -10,10 +10,10 @@ use servicebus_broker::{
 
 use super::super::refusal::ServiceError;
 use super::authorization::{KeyGenerator, read_rules};
-use super::{AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
+use servicebus_config::descriptions::{AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES};
 
 /// Properties that clients do not write as they mean them.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";

@@ -1,4 +1,4 @@
-//! A rule as XML: its filter and action in all their forms (admin-http.md §6.1).
+//! A rule as a client writes it: its filter and action in all their forms (admin-http.md §6.1).
 
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter, SyntaxError,
@@ -6,13 +6,9 @@ use servicebus_broker::filter::{
 use servicebus_broker::{Timestamp, check_name};
 
 use super::super::refusal::ServiceError;
-use super::super::time::Frame;
-use super::RULE;
-use super::value::{read_values, write_values};
-use crate::xml::{CONNECT, Element, INSTANCE, Writer};
+use super::value::read_values;
+use crate::xml::Element;
 
-/// What the service says of every expression.
-const COMPATIBILITY_LEVEL: &str = "20";
 const FILTERS: &str = "SqlFilter, TrueFilter, FalseFilter, CorrelationFilter";
 const ACTIONS: &str = "SqlRuleAction, EmptyRuleAction";
 
@@ -40,28 +36,6 @@ pub(crate) fn read_rule(
         action: read_action(name, element.part("Action"))?,
         created_at,
     })
-}
-
-/// Writes a rule; the prefix of types tells how deep it stands, and JavaScript wants four messages.
-pub(crate) fn write_rule(rule: &Rule, frame: Frame, in_feed: bool, out: &mut Writer) {
-    let prefix = if in_feed { "d5p1" } else { "d6p1" };
-    out.open(RULE, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
-    write_parts(rule, Some(&frame.ticks(rule.created_at)), prefix, out);
-    out.close(RULE);
-}
-
-/// Writes what stands in the description of a rule that a client makes.
-pub fn write_new_rule(rule: &Rule, out: &mut Writer) {
-    write_parts(rule, None, "d6p1", out);
-}
-
-fn write_parts(rule: &Rule, created_at: Option<&str>, prefix: &str, out: &mut Writer) {
-    write_filter(&rule.filter, prefix, out);
-    write_action(rule.action.as_ref(), prefix, out);
-    if let Some(at) = created_at {
-        out.element("CreatedAt", at);
-    }
-    out.element("Name", &rule.name);
 }
 
 /// Reads the filter of a rule. One that cannot be understood is refused: never one that selects everything.
@@ -154,63 +128,4 @@ fn correlation(rule: &str, element: &Element) -> Result<Filter, ServiceError> {
         return Err(ServiceError::bad_request(text));
     }
     Ok(Filter::Correlation(CorrelationFilter::new(description)))
-}
-
-fn write_filter(filter: &Filter, prefix: &str, out: &mut Writer) {
-    match filter {
-        Filter::True => write_constant("TrueFilter", "1=1", out),
-        Filter::False => write_constant("FalseFilter", "1=0", out),
-        Filter::Sql(filter) => {
-            out.open("Filter", &[("i:type", "SqlFilter")]);
-            write_expression(filter.text(), filter.parameters(), prefix, out);
-            out.close("Filter");
-        }
-        Filter::Correlation(filter) => write_correlation(filter.description(), prefix, out),
-    }
-}
-
-/// Some clients fail without an action, so that none is written too.
-fn write_action(action: Option<&Action>, prefix: &str, out: &mut Writer) {
-    let Some(action) = action else {
-        out.empty("Action", &[("i:type", "EmptyRuleAction")]);
-        return;
-    };
-    out.open("Action", &[("i:type", "SqlRuleAction")]);
-    write_expression(action.text(), action.parameters(), prefix, out);
-    out.close("Action");
-}
-
-fn write_constant(name: &str, expression: &str, out: &mut Writer) {
-    out.open("Filter", &[("i:type", name)]);
-    out.element("SqlExpression", expression);
-    out.element("CompatibilityLevel", COMPATIBILITY_LEVEL);
-    out.close("Filter");
-}
-
-fn write_expression(text: &str, parameters: &Parameters, prefix: &str, out: &mut Writer) {
-    out.element("SqlExpression", text);
-    out.element("CompatibilityLevel", COMPATIBILITY_LEVEL);
-    write_values("Parameters", parameters.iter(), prefix, out);
-}
-
-fn write_correlation(filter: &Correlation, prefix: &str, out: &mut Writer) {
-    out.open("Filter", &[("i:type", "CorrelationFilter")]);
-    for (name, text) in [
-        ("CorrelationId", &filter.correlation_id),
-        ("MessageId", &filter.message_id),
-        ("To", &filter.to),
-        ("ReplyTo", &filter.reply_to),
-        ("Label", &filter.label),
-        ("SessionId", &filter.session_id),
-        ("ReplyToSessionId", &filter.reply_to_session_id),
-        ("ContentType", &filter.content_type),
-    ] {
-        if let Some(text) = text {
-            out.element(name, text);
-        }
-    }
-    let properties = filter.properties.iter();
-    let properties = properties.map(|(name, value)| (&**name, value));
-    write_values("Properties", properties, prefix, out);
-    out.close("Filter");
 }

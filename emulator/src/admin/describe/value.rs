@@ -1,18 +1,12 @@
-//! Typed values of parameters and properties: from XML to what a rule keeps, and back as the same type
-//! (admin-http.md §6.2).
-
-use std::time::Duration;
+//! Typed values of parameters and properties, from XML to what a rule keeps (admin-http.md §6.2).
 
 use servicebus_broker::filter::{Encoded, Value};
 
 use super::super::refusal::ServiceError;
-use super::super::time::Instant;
 use crate::config::duration;
-use crate::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
+use crate::xml::{Element, Space};
+use servicebus_config::descriptions::{ENTRY, Instant};
 
-/// AMQP codes of a `long`.
-const LONGS: [u8; 2] = [0x55, 0x81];
-const ENTRY: &str = "KeyValueOfstringanyType";
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 
 /// Reads `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
@@ -31,27 +25,6 @@ pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded
             Ok((key, value))
         })
         .collect()
-}
-
-pub(crate) fn write_values<'a>(
-    name: &str,
-    values: impl Iterator<Item = (&'a str, &'a Encoded)>,
-    prefix: &str,
-    out: &mut Writer,
-) {
-    let mut values = values.peekable();
-    if values.peek().is_none() {
-        out.empty(name, &[]);
-        return;
-    }
-    out.open(name, &[]);
-    for (key, value) in values {
-        out.open(ENTRY, &[]);
-        out.element("Key", key);
-        write_value(value, prefix, out);
-        out.close(ENTRY);
-    }
-    out.close(name);
 }
 
 fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
@@ -90,52 +63,6 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
     value.map(|value| Encoded::from(&value)).ok_or_else(wrong)
 }
 
-fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
-    let is_long = encoded
-        .as_amqp()
-        .first()
-        .is_some_and(|code| LONGS.contains(code));
-    let (name, text) = match encoded.value() {
-        Value::Null => {
-            out.empty("Value", &[("i:nil", "true")]);
-            return;
-        }
-        Value::Bool(flag) => ("boolean", flag.to_string()),
-        Value::Signed(number) if is_long => ("long", number.to_string()),
-        Value::Signed(number) => ("int", number.to_string()),
-        Value::Unsigned(number) => match (i32::try_from(number), i64::try_from(number)) {
-            (Ok(number), _) => ("int", number.to_string()),
-            (_, Ok(number)) => ("long", number.to_string()),
-            _ => ("double", (number as f64).to_string()),
-        },
-        Value::Float(number) => ("double", double_text(number)),
-        Value::Text(text) => ("string", text.into_owned()),
-        Value::Instant(ticks) => {
-            let is_zoneless = encoded.is_zoneless();
-            ("dateTime", Instant { ticks, is_zoneless }.to_string())
-        }
-        Value::Span(ticks) => ("duration", span_text(ticks)),
-        Value::Guid(guid) => ("string", guid.to_string()),
-        // Only AMQP has these; what is shown is as good as a name.
-        Value::Binary(bytes) | Value::Other(bytes) => {
-            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-            ("string", digits.collect())
-        }
-    };
-    let space = match name {
-        "duration" => SERIALIZATION,
-        _ => SCHEMA,
-    };
-    let attributes = [
-        ("i:type", format!("{prefix}:{name}")),
-        (&format!("xmlns:{prefix}"), space.to_owned()),
-    ];
-    let attributes = attributes
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    out.typed("Value", &attributes, &text);
-}
-
 fn boolean(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "1" => Some(true),
@@ -153,16 +80,6 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-fn double_text(number: f64) -> String {
-    if number.is_nan() {
-        "NaN".to_owned()
-    } else if number.is_infinite() {
-        if number > 0.0 { "INF" } else { "-INF" }.to_owned()
-    } else {
-        number.to_string()
-    }
-}
-
 fn span(text: &str) -> Option<i64> {
     let (sign, text) = match text.strip_prefix('-') {
         Some(text) => (-1, text),
@@ -173,21 +90,11 @@ fn span(text: &str) -> Option<i64> {
     Some(sign * ticks)
 }
 
-fn span_text(ticks: i64) -> String {
-    let magnitude = ticks.unsigned_abs();
-    let nanoseconds = (magnitude % 10_000_000) as u32 * 100;
-    let text = duration::format(Duration::new(magnitude / 10_000_000, nanoseconds));
-    match ticks < 0 {
-        true => format!("-{text}"),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xml::read;
-    use crate::xml::{CONNECT, INSTANCE};
+    use crate::xml::{CONNECT, INSTANCE, SCHEMA, SERIALIZATION, Writer, read};
+    use servicebus_config::descriptions::write_values;
 
     fn values(inner: &str) -> Result<Vec<(String, Encoded)>, ServiceError> {
         let text = format!(

@@ -276,7 +276,8 @@ fn message(mut entry: Map) -> Result<ReceivedMessage, AmqpError> {
     }
 }
 
-#[cfg(test)]
+// They ask an emulator.
+#[cfg(all(test, feature = "in-process"))]
 mod tests {
     use std::sync::Arc;
 

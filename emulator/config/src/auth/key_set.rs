@@ -1,0 +1,383 @@
+//! A key set against which the signatures of JSON web tokens are checked (RFC 7517).
+//!
+//! What a key is decides which algorithms it may check, never what a token says of itself: a token that names another
+//! algorithm than its key has, or none, is refused.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey,
+};
+use serde::Deserialize;
+use serde_json::error::Category;
+use serde_json::{Value, json};
+
+/// Largest key set that is read, in bytes.
+pub(crate) const MAX_KEY_SET_SIZE: u64 = 1024 * 1024;
+
+/// Most keys of a set: a token that names none of them is checked with each.
+const MAX_KEYS: usize = 100;
+
+/// The keys that may sign JSON web tokens, and for whom tokens must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeySet {
+    /// Who must be meant; anybody unless set.
+    pub audience: Option<String>,
+    keys: Vec<PublicKey>,
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PublicKey {
+    id: Option<String>,
+    /// The only algorithm that it is for, where it says so.
+    algorithm: Option<String>,
+    material: Material,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Material {
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
+    /// Points uncompressed.
+    P256(Vec<u8>),
+    P384(Vec<u8>),
+}
+
+/// A key as it is written. What is not needed is not read, the private parts of a key above all.
+#[derive(Deserialize)]
+struct Written {
+    kty: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    crv: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WrittenSet {
+    keys: Vec<Written>,
+}
+
+impl KeySet {
+    /// Reads a key set (RFC 7517 §5); the error says what is wrong with it, and repeats nothing of it. Keys of other
+    /// kinds are left out, as RFC 7517 has it, but one must be left.
+    pub fn parse(text: &str, audience: Option<String>) -> Result<Self, String> {
+        Self::of(serde_json::from_str(text), audience)
+    }
+
+    /// The same of a set that stands within other JSON.
+    pub(crate) fn from_json(set: Value, audience: Option<String>) -> Result<Self, String> {
+        Self::of(serde_json::from_value(set), audience)
+    }
+
+    fn of(set: serde_json::Result<WrittenSet>, audience: Option<String>) -> Result<Self, String> {
+        let set = set.map_err(|error| not_a_set(&error))?;
+        if set.keys.len() > MAX_KEYS {
+            return Err(format!(
+                "it has {} keys; at most {MAX_KEYS} are allowed",
+                set.keys.len()
+            ));
+        }
+        let keys: Vec<PublicKey> = set.keys.into_iter().filter_map(PublicKey::read).collect();
+        if keys.is_empty() {
+            return Err("it has no key of type RSA, or EC on P-256 or P-384, to check with".into());
+        }
+        Ok(Self { audience, keys })
+    }
+
+    /// How many keys may have signed.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Never: a set has a key.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The set as RFC 7517 writes it: what is read again is the same.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"keys": self.keys.iter().map(PublicKey::to_json).collect::<Vec<_>>()})
+    }
+
+    /// Whether one of the keys has signed `signed` with the algorithm that the token names. A token that names a key
+    /// means that one.
+    pub(crate) fn verifies(
+        &self,
+        algorithm: &str,
+        id: Option<&str>,
+        signed: &str,
+        signature: &[u8],
+    ) -> bool {
+        let named = |key: &&PublicKey| match (&key.id, id) {
+            (Some(own), Some(meant)) => own == meant,
+            (None, _) | (_, None) => true,
+        };
+        let mut keys = self.keys.iter().filter(named);
+        keys.any(|key| key.verifies(algorithm, signed.as_bytes(), signature))
+    }
+}
+
+/// Where the text goes wrong. Words of the parser that repeat a value would repeat a key.
+fn not_a_set(error: &serde_json::Error) -> String {
+    let reason = match error.classify() {
+        Category::Data => "a member is missing or of another type",
+        Category::Io | Category::Syntax | Category::Eof => "this is no JSON",
+    };
+    let place = match (error.line(), error.column()) {
+        (0, _) => String::new(),
+        (line, column) => format!(" at line {line}, column {column}"),
+    };
+    format!("it is no JSON web key set{place}: {reason}")
+}
+
+impl PublicKey {
+    fn read(written: Written) -> Option<Self> {
+        if written.usage.as_deref().is_some_and(|usage| usage != "sig") {
+            return None;
+        }
+        let decode = |text: Option<String>| {
+            BASE64_URL_SAFE_NO_PAD
+                .decode(text?.trim_end_matches('='))
+                .ok()
+        };
+        let material = match (written.kty.as_str(), written.crv.as_deref()) {
+            ("RSA", _) => Material::Rsa {
+                modulus: decode(written.n)?,
+                exponent: decode(written.e)?,
+            },
+            ("EC", Some("P-256")) => {
+                Material::P256(point(&decode(written.x)?, &decode(written.y)?, 32)?)
+            }
+            ("EC", Some("P-384")) => {
+                Material::P384(point(&decode(written.x)?, &decode(written.y)?, 48)?)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            id: written.kid,
+            algorithm: written.alg,
+            material,
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let curve = |name: &str, point: &[u8]| {
+            // The two coordinates are of the same length, behind a byte that says that there are two.
+            let (x, y) = point[1..].split_at(point.len() / 2);
+            json!({"kty": "EC", "crv": name, "x": encode(x), "y": encode(y)})
+        };
+        let mut written = match &self.material {
+            Material::Rsa { modulus, exponent } => {
+                json!({"kty": "RSA", "n": encode(modulus), "e": encode(exponent)})
+            }
+            Material::P256(point) => curve("P-256", point),
+            Material::P384(point) => curve("P-384", point),
+        };
+        for (name, value) in [("kid", &self.id), ("alg", &self.algorithm)] {
+            if let Some(value) = value {
+                written[name] = value.as_str().into();
+            }
+        }
+        written
+    }
+
+    fn verifies(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
+        if self
+            .algorithm
+            .as_deref()
+            .is_some_and(|own| own != algorithm)
+        {
+            return false;
+        }
+        let checked = match (&self.material, algorithm) {
+            (Material::Rsa { modulus, exponent }, _) => {
+                let Some(parameters) = rsa(algorithm) else {
+                    return false;
+                };
+                let key = RsaPublicKeyComponents {
+                    n: modulus,
+                    e: exponent,
+                };
+                key.verify(parameters, signed, signature)
+            }
+            (Material::P256(point), "ES256") => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(signed, signature)
+            }
+            (Material::P384(point), "ES384") => {
+                UnparsedPublicKey::new(&ECDSA_P384_SHA384_FIXED, point).verify(signed, signature)
+            }
+            (Material::P256(_) | Material::P384(_), _) => return false,
+        };
+        checked.is_ok()
+    }
+}
+
+fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
+    Some(match algorithm {
+        "RS256" => &RSA_PKCS1_2048_8192_SHA256,
+        "RS384" => &RSA_PKCS1_2048_8192_SHA384,
+        "RS512" => &RSA_PKCS1_2048_8192_SHA512,
+        "PS256" => &RSA_PSS_2048_8192_SHA256,
+        "PS384" => &RSA_PSS_2048_8192_SHA384,
+        "PS512" => &RSA_PSS_2048_8192_SHA512,
+        _ => return None,
+    })
+}
+
+/// A point of coordinates that have `length` bytes each (RFC 7518 §6.2.1.2); none where they have not.
+fn point(x: &[u8], y: &[u8], length: usize) -> Option<Vec<u8>> {
+    (x.len() == length && y.len() == length).then(|| [&[4], x, y].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+
+    use super::super::{TokenError, jwt};
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+
+    /// An issuer that signs with ES256.
+    struct Signer(EcdsaKeyPair);
+
+    impl Signer {
+        fn new() -> Self {
+            let random = SystemRandom::new();
+            let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+            let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
+            Self(EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap())
+        }
+
+        /// Its public key as it stands in a set.
+        fn public(&self, more: &str) -> String {
+            let point = self.0.public_key().as_ref();
+            let [x, y] =
+                [&point[1..33], &point[33..]].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part));
+            format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"{more}}}"#)
+        }
+
+        fn token(&self, header: &str, claims: &str) -> String {
+            let [header, claims] = [header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part));
+            let signed = format!("{header}.{claims}");
+            let signature = self.0.sign(&SystemRandom::new(), signed.as_bytes());
+            let signature = BASE64_URL_SAFE_NO_PAD.encode(signature.unwrap());
+            format!("{signed}.{signature}")
+        }
+    }
+
+    fn set(keys: &[String], audience: Option<&str>) -> KeySet {
+        let text = format!(r#"{{"keys":[{}]}}"#, keys.join(","));
+        KeySet::parse(&text, audience.map(str::to_owned)).unwrap()
+    }
+
+    const HEADER: &str = r#"{"alg":"ES256","kid":"one"}"#;
+    const CLAIMS: &str = r#"{"exp":1900000000,"aud":["x","https://servicebus.azure.net/"]}"#;
+
+    #[test]
+    fn a_token_of_a_key_in_the_set_is_accepted() {
+        let signer = Signer::new();
+        let token = signer.token(HEADER, CLAIMS);
+        for more in ["", r#","kid":"one""#, r#","alg":"ES256","use":"sig""#] {
+            let keys = set(&[signer.public(more)], Some("https://servicebus.azure.net"));
+            assert_eq!(jwt::verify(&token, &keys, NOW), Ok(1_900_000_000), "{more}");
+        }
+        let nameless = signer.token(r#"{"alg":"ES256"}"#, CLAIMS);
+        let keys = set(&[Signer::new().public(""), signer.public("")], None);
+        assert_eq!(jwt::verify(&nameless, &keys, NOW), Ok(1_900_000_000));
+    }
+
+    #[test]
+    fn a_signature_of_openssl_is_accepted() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/tokens/");
+        let read = |name| std::fs::read_to_string(format!("{path}{name}")).unwrap();
+        let keys = KeySet::parse(&read("jwks.json"), None).unwrap();
+        let token = read("rs256.jwt");
+        assert_eq!(jwt::verify(token.trim(), &keys, NOW), Ok(4_000_000_000));
+    }
+
+    #[test]
+    fn every_other_token_is_refused() {
+        let signer = Signer::new();
+        let keys = set(&[signer.public(r#","kid":"one""#)], None);
+        let good = signer.token(HEADER, CLAIMS);
+        let forged = Signer::new().token(HEADER, CLAIMS);
+        let (_, signature) = good.rsplit_once('.').unwrap();
+        let claims = BASE64_URL_SAFE_NO_PAD.encode(r#"{"exp":1900000001}"#);
+        let changed = format!("{}.{claims}.{signature}", good.split('.').next().unwrap());
+        let bare = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
+        let none = format!("{bare}.{claims}.");
+        let named = TokenError::BadSignature("one".into());
+        let nameless = TokenError::BadSignature("of the key set".into());
+        for (token, error) in [
+            (forged, named.clone()),
+            (changed, named.clone()),
+            (none, nameless),
+            (
+                signer.token(r#"{"alg":"ES384","kid":"one"}"#, CLAIMS),
+                named.clone(),
+            ),
+            (
+                signer.token(r#"{"alg":"HS256","kid":"one"}"#, CLAIMS),
+                named,
+            ),
+            (
+                signer.token(r#"{"alg":"ES256","kid":"two"}"#, CLAIMS),
+                TokenError::BadSignature("two".into()),
+            ),
+        ] {
+            assert_eq!(jwt::verify(&token, &keys, NOW), Err(error), "{token}");
+        }
+        let expired = jwt::verify(&good, &keys, 1_900_000_000);
+        assert!(matches!(expired, Err(TokenError::Expired { .. })));
+        // A key that is for another algorithm checks nothing here.
+        let keys = set(&[signer.public(r#","alg":"ES384""#)], None);
+        assert!(jwt::verify(&good, &keys, NOW).is_err());
+    }
+
+    #[test]
+    fn a_token_must_be_for_the_audience_of_the_set() {
+        let signer = Signer::new();
+        let keys = set(&[signer.public("")], Some("https://servicebus.azure.net"));
+        for claims in [
+            r#"{"exp":1900000000}"#,
+            r#"{"exp":1900000000,"aud":"https://vault.azure.net"}"#,
+            r#"{"exp":1900000000,"aud":7}"#,
+        ] {
+            let refused = jwt::verify(&signer.token(HEADER, claims), &keys, NOW);
+            assert!(
+                matches!(refused, Err(TokenError::Audience { .. })),
+                "{claims}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_set_without_a_key_to_check_with_is_refused() {
+        for text in [
+            "",
+            "[]",
+            r#"{"keys":[]}"#,
+            r#"{"keys":[{"kty":"oct","k":"AAAA"}]}"#,
+            r#"{"keys":[{"kty":"RSA","n":"!","e":"AQAB"}]}"#,
+            r#"{"keys":[{"kty":"EC","crv":"P-521","x":"AA","y":"AA"}]}"#,
+            r#"{"keys":[{"kty":"RSA","n":"AA","e":"AQAB","use":"enc"}]}"#,
+        ] {
+            assert!(KeySet::parse(text, None).is_err(), "{text}");
+        }
+    }
+}

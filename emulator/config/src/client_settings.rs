@@ -1,0 +1,258 @@
+//! What to set for code that insists on `*.servicebus.windows.net`: it takes the name of a namespace and nothing else, no
+//! port and no authority, so that the name, the ports and the authority are set around it.
+//!
+//! The binary prints this, and the harness has it for each of its namespaces.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::auth::{ConnectionString, Key};
+use crate::ports::{AMQPS_PORT, HTTPS_PORT};
+
+/// What every name of the service's namespaces ends with.
+const DOMAIN: &str = "servicebus.windows.net";
+/// The trust store that the text has `keytool` make where the emulator has written none.
+const TRUST_STORE: &str = "servicebus-emulator.p12";
+/// That of every trust store of Java's. The one that the emulator writes takes any.
+const TRUST_STORE_PASSWORD: &str = "changeit";
+
+/// What clients of a namespace are set to that find it by the service's name for it, at the service's ports.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// The service's name for the namespace: `sbemulatorns.servicebus.windows.net`. It must be resolved to the address of
+    /// [`Self::amqps`].
+    pub host: String,
+    /// Where the emulator takes what is meant for port 5671 of the host.
+    pub amqps: SocketAddr,
+    /// Where it takes what is meant for port 443: administration and WebSockets.
+    pub https: SocketAddr,
+    /// The connection string with that host and no port.
+    pub connection_string: String,
+    /// The file with the certificate to trust, in PEM; none where a certificate was given to the emulator, whose authority
+    /// is trusted already, or where the emulator keeps none on this machine.
+    pub ca_file: Option<PathBuf>,
+    /// The trust store for Java with the same certificate, beside that file; none where there is no such file, or it could
+    /// not be written.
+    pub trust_store: Option<PathBuf>,
+}
+
+impl ClientSettings {
+    /// For a namespace and one of its keys.
+    pub fn new(
+        namespace: &str,
+        key: &Key,
+        amqps: SocketAddr,
+        https: SocketAddr,
+        ca_file: Option<PathBuf>,
+    ) -> Self {
+        let host = format!("{}.{DOMAIN}", namespace.to_ascii_lowercase());
+        let connection_string = ConnectionString {
+            development_emulator: false,
+            ..ConnectionString::for_emulator(&host, None, key)
+        };
+        Self {
+            connection_string: connection_string.to_string(),
+            host,
+            amqps,
+            https,
+            trust_store: ca_file.as_deref().and_then(trust_store),
+            ca_file,
+        }
+    }
+
+    /// The line of the hosts file that gives the address its name.
+    pub fn hosts_line(&self) -> String {
+        format!("{} {}", self.amqps.ip(), self.host)
+    }
+
+    /// The environment of a process that is to be such a client: the connection string, and the authority for OpenSSL, Go,
+    /// Node.js and Python's `requests`. Java reads no variable for it, see [`Self::trust_store`]; nor does the Python SDK's
+    /// AMQP, which trusts the bundle that `python3 -m certifi` names.
+    pub fn env(&self) -> Vec<(&'static str, String)> {
+        let mut env = vec![(
+            "SERVICEBUS_CONNECTION_STRING",
+            self.connection_string.clone(),
+        )];
+        if let Some(file) = &self.ca_file {
+            let names = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
+            env.extend(names.map(|name| (name, file.display().to_string())));
+        }
+        env
+    }
+
+    /// The arguments with which `keytool` adds the authority to a trust store at this path, which it makes if there is none,
+    /// with the password `changeit`; none without a [`Self::ca_file`].
+    pub fn keytool(&self, trust_store: &str) -> Option<Vec<String>> {
+        let file = self.ca_file.as_ref()?.display().to_string();
+        let arguments = [
+            "-importcert",
+            "-noprompt",
+            "-alias",
+            "servicebus-emulator",
+            "-file",
+            &file,
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            TRUST_STORE_PASSWORD,
+            "-keystore",
+            trust_store,
+        ];
+        Some(arguments.map(str::to_owned).to_vec())
+    }
+
+    /// The options with which `java` trusts what is in a store, and nothing else.
+    pub fn java_options(trust_store: &str) -> [String; 2] {
+        [
+            format!("-Djavax.net.ssl.trustStore={trust_store}"),
+            format!("-Djavax.net.ssl.trustStorePassword={TRUST_STORE_PASSWORD}"),
+        ]
+    }
+
+    fn write_authority(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(file) = &self.ca_file else {
+            return writeln!(
+                formatter,
+                "Authority, no file here: that of the certificate that the emulator was given, else what it answers at /$emulator/v1/ca.pem"
+            );
+        };
+        let file = quoted(&file.display().to_string());
+        writeln!(formatter, "Authority, by a variable")?;
+        for (name, value) in self.env().iter().skip(1) {
+            let reader = match *name {
+                "SSL_CERT_FILE" => "OpenSSL; Go, but on macOS and Windows",
+                "REQUESTS_CA_BUNDLE" => "Python: requests, and with it the SDK's administration",
+                _ => "Node.js",
+            };
+            writeln!(formatter, "  export {name}={}    # {reader}", quoted(value))?;
+        }
+        writeln!(formatter, "  the first two name all that is trusted then")?;
+        writeln!(
+            formatter,
+            "Authority, for AMQP of the Python SDK\n  cat {file} >> \"$(python3 -m certifi)\""
+        )?;
+        self.write_trust_store(formatter)
+    }
+
+    fn write_trust_store(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "Authority, for Java")?;
+        let store = match (&self.trust_store, self.keytool(TRUST_STORE)) {
+            (Some(store), _) => quoted(&store.display().to_string()),
+            (None, keytool) => {
+                let words = keytool.unwrap_or_default();
+                let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+                writeln!(formatter, "  keytool {}", words.join(" "))?;
+                TRUST_STORE.to_owned()
+            }
+        };
+        let options = Self::java_options(&store).join(" ");
+        writeln!(formatter, "  export JAVA_TOOL_OPTIONS=\"{options}\"")
+    }
+}
+
+/// The trust store that the emulator has written beside a file with certificates.
+fn trust_store(ca_file: &Path) -> Option<PathBuf> {
+    let store = ca_file.with_extension("p12");
+    store.is_file().then_some(store)
+}
+
+/// A word for a shell.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:\\".contains(c);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+impl fmt::Display for ClientSettings {
+    /// The text for people, with commands for a shell.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "Name, a line of /etc/hosts (on Windows of %SystemRoot%\\System32\\drivers\\etc\\hosts)\n  {}",
+            self.hosts_line()
+        )?;
+        writeln!(formatter, "Ports")?;
+        for (port, address, purpose) in [
+            (AMQPS_PORT, self.amqps, "AMQP"),
+            (HTTPS_PORT, self.https, "administration and WebSockets"),
+        ] {
+            let elsewhere = match address.port() == port {
+                true => "",
+                false => "; connections must be redirected there",
+            };
+            writeln!(formatter, "  {port} for {purpose}: {address}{elsewhere}")?;
+        }
+        writeln!(formatter, "Connection string\n  {}", self.connection_string)?;
+        self.write_authority(formatter)
+    }
+}
+
+impl fmt::Debug for ClientSettings {
+    /// Without the key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ClientSettings")
+            .field("host", &self.host)
+            .field("amqps", &self.amqps)
+            .field("https", &self.https)
+            .field("ca_file", &self.ca_file)
+            .field("trust_store", &self.trust_store)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(https: u16, ca_file: Option<&str>) -> ClientSettings {
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let key = Key::well_known();
+        ClientSettings::new("Shop", &key, at(5671), at(https), ca_file.map(Into::into))
+    }
+
+    #[test]
+    fn they_are_the_service_name_and_ports_and_the_authority() {
+        let settings = settings(443, Some("/home/me/a cache/ca.pem"));
+        assert_eq!(
+            settings.hosts_line(),
+            "127.0.0.1 shop.servicebus.windows.net"
+        );
+        let text = settings.to_string();
+        for line in [
+            "  127.0.0.1 shop.servicebus.windows.net",
+            "  5671 for AMQP: 127.0.0.1:5671",
+            "  443 for administration and WebSockets: 127.0.0.1:443",
+            "  Endpoint=sb://shop.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;",
+            "  export SSL_CERT_FILE='/home/me/a cache/ca.pem'    # OpenSSL; Go, but on macOS and Windows",
+            "  export NODE_EXTRA_CA_CERTS='/home/me/a cache/ca.pem'    # Node.js",
+            "  cat '/home/me/a cache/ca.pem' >> \"$(python3 -m certifi)\"",
+            "  keytool -importcert -noprompt -alias servicebus-emulator -file '/home/me/a cache/ca.pem' -storetype PKCS12 -storepass changeit -keystore servicebus-emulator.p12",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line}\nis not in\n{text}"
+            );
+        }
+        assert!(!format!("{settings:?}").contains("SAS_KEY_VALUE"));
+    }
+
+    #[test]
+    fn other_ports_and_a_certificate_that_was_given_are_told() {
+        let settings = settings(5300, None);
+        let text = settings.to_string();
+        assert!(
+            text.contains("127.0.0.1:5300; connections must be redirected there"),
+            "{text}"
+        );
+        assert!(
+            text.contains("no file here: that of the certificate"),
+            "{text}"
+        );
+        assert_eq!(settings.keytool("store"), None);
+        assert_eq!(settings.env().len(), 1);
+    }
+}

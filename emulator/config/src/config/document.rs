@@ -1,0 +1,229 @@
+//! The shape of a configuration file: which keys stand where and what type each has.
+//!
+//! Only shape is judged here; whether a value is legal is for [`super::resolve`]. Keys are those of the
+//! official schema, and `Emulator` is ours.
+//!
+//! The shape of our own block in a namespace: `Emulator`.
+
+mod entity;
+
+use std::fmt;
+
+use jsonc_parser::ast::Value;
+use servicebus_broker::{NamespaceSettings, Tier};
+
+use super::reader::{Located, Object, Report, json, wrong_type};
+use super::{Arm, words};
+use crate::auth::{Claim, TokenCheck};
+
+pub(crate) use entity::{AMQP, CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
+pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
+pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
+
+/// A file.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) namespaces: Option<Located<Vec<NamespaceBlock>>>,
+}
+
+/// One element of `UserConfig.Namespaces`.
+#[derive(Debug)]
+pub(crate) struct NamespaceBlock {
+    pub name: Option<Located<String>>,
+    pub(crate) queues: Vec<QueueBlock>,
+    pub(crate) topics: Vec<TopicBlock>,
+    pub(crate) emulator: EmulatorBlock,
+}
+
+/// Reads the tree of a file; what has not the right shape is reported and left out.
+pub(crate) fn read<'a>(
+    report: &Report<'a>,
+    tree: &Value<'a>,
+    default_tier: Tier,
+) -> Option<Document> {
+    let mut root = Object::of(report, tree, String::new())?;
+    // Editors write it to find the schema.
+    root.string("$schema");
+    let user = root.required_object("UserConfig");
+    root.finish();
+    let mut user = user?;
+    if let Some(mut logging) = user.object("Logging") {
+        // Where the official emulator logs to; this one logs to standard error.
+        logging.string("Type");
+        logging.finish();
+    }
+    let namespaces = user.required_objects("Namespaces");
+    user.finish();
+    namespaces.map(|Located { place, value }| Document {
+        namespaces: Some(Located {
+            place,
+            value: value
+                .into_iter()
+                .map(|own| NamespaceBlock::read(own, default_tier))
+                .collect(),
+        }),
+    })
+}
+
+impl NamespaceBlock {
+    fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
+        let name = object.required_string("Name");
+        let queues = object.objects("Queues").map(|queues| queues.value);
+        let topics = object.objects("Topics").map(|topics| topics.value);
+        let emulator = object.object("Emulator");
+        let emulator = emulator.map(|own| EmulatorBlock::read(own, default_tier));
+        object.finish();
+        let queues = queues.unwrap_or_default().into_iter();
+        let topics = topics.unwrap_or_default().into_iter();
+        Self {
+            name,
+            queues: queues.map(QueueBlock::read).collect(),
+            topics: topics.map(TopicBlock::read).collect(),
+            emulator: emulator.unwrap_or_else(|| EmulatorBlock::of_tier(default_tier)),
+        }
+    }
+}
+
+/// The `Emulator` block of a namespace.
+#[derive(Debug, Default)]
+pub(crate) struct EmulatorBlock {
+    pub(crate) settings: NamespaceSettings,
+    pub(crate) keys: Option<Located<Vec<KeyBlock>>>,
+    pub(crate) token_check: Option<TokenCheck>,
+    pub(crate) jwt: Option<JwtBlock>,
+    pub(crate) arm: Option<Arm>,
+    pub(crate) address: Option<Located<String>>,
+}
+
+/// `Emulator.Jwt`: a word, or an object with a key set.
+#[derive(Debug)]
+pub(crate) enum JwtBlock {
+    Accept,
+    Refuse,
+    Check {
+        /// None when it was reported as missing.
+        keys: Option<Located<KeysBlock>>,
+        audience: Option<String>,
+    },
+}
+
+/// `Emulator.Jwt.Keys`.
+pub(crate) enum KeysBlock {
+    /// The name of a file with the set.
+    File(String),
+    /// The set itself.
+    Inline(serde_json::Value),
+}
+
+/// One element of `Emulator.Keys`.
+pub(crate) struct KeyBlock {
+    pub name: Option<Located<String>>,
+    pub(crate) key: Option<Located<String>>,
+    pub(crate) claims: Option<Located<Vec<Claim>>>,
+}
+
+impl fmt::Debug for KeysBlock {
+    /// Without the set: who has a private key may have written that instead.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => formatter.debug_tuple("File").field(name).finish(),
+            Self::Inline(_) => formatter.debug_tuple("Inline").finish_non_exhaustive(),
+        }
+    }
+}
+
+impl fmt::Debug for KeyBlock {
+    /// Without the key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("KeyBlock")
+            .field("name", &self.name)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EmulatorBlock {
+    /// What holds where nothing is written.
+    pub(crate) fn of_tier(tier: Tier) -> Self {
+        let settings = NamespaceSettings {
+            tier,
+            ..NamespaceSettings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
+        let jwt = read_jwt(&mut object);
+        let Self { mut settings, .. } = Self::of_tier(default_tier);
+        for setting in &words::SETTINGS {
+            (setting.read)(&mut object, &mut settings);
+        }
+        let block = Self {
+            settings,
+            keys: object.secret_objects("Keys").map(|keys| Located {
+                place: keys.place,
+                value: keys.value.into_iter().map(KeyBlock::read).collect(),
+            }),
+            token_check: object
+                .choice("TokenCheck", &words::TOKEN_CHECK)
+                .map(|word| word.value),
+            jwt,
+            arm: object.choice("Arm", &words::ARM).map(|word| word.value),
+            address: object.string("Address"),
+        };
+        object.finish();
+        block
+    }
+}
+
+impl KeyBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let block = Self {
+            name: object.required_string("Name"),
+            key: object.required_secret("Key"),
+            claims: object.choices("Claims", &words::CLAIMS),
+        };
+        object.finish();
+        block
+    }
+}
+
+fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
+    if let Value::Object(_) = object.any("Jwt")?.value {
+        let mut check = object.object("Jwt")?;
+        let keys = read_keys(&mut check);
+        let audience = check.string("Audience").map(|audience| audience.value);
+        check.finish();
+        return Some(JwtBlock::Check { keys, audience });
+    }
+    let words = [("accept", true), ("refuse", false)];
+    let word = object.choice("Jwt", &words)?;
+    Some(match word.value {
+        true => JwtBlock::Accept,
+        false => JwtBlock::Refuse,
+    })
+}
+
+/// The name of a file, or a key set, of which no problem repeats anything.
+fn read_keys(check: &mut Object<'_, '_>) -> Option<Located<KeysBlock>> {
+    let Located { place, value } = check.required_any("Keys")?;
+    Some(match value {
+        Value::StringLit(file) => Located {
+            place,
+            value: KeysBlock::File(file.value.to_string()),
+        },
+        Value::Object(_) => Located {
+            place: place.secret(),
+            value: KeysBlock::Inline(json(value)),
+        },
+        Value::NumberLit(_) | Value::BooleanLit(_) | Value::Array(_) | Value::NullKeyword(_) => {
+            let expected = "the name of a file, or a JSON web key set";
+            wrong_type(check.report(), &place.secret(), value, expected);
+            return None;
+        }
+    })
+}

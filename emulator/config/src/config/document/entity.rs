@@ -1,0 +1,320 @@
+//! The shape of what a namespace holds: queues, and topics with their subscriptions.
+
+use jsonc_parser::ast::Value as Json;
+use servicebus_broker::filter::{Correlation, Encoded, Parameters, Value};
+use servicebus_broker::{ClientAffinity, EntityKind};
+
+use crate::config::properties::Properties;
+use crate::config::reader::{Located, Object, Place, Report, wrong_type};
+
+/// Properties of subscriptions that clients of JMS 2.0 make for themselves, by the names of the administration API.
+pub(crate) const IS_CLIENT_AFFINE: &str = "IsClientAffine";
+pub(crate) const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
+
+/// One element of `Queues`.
+#[derive(Debug)]
+pub(crate) struct QueueBlock {
+    pub name: Option<Located<String>>,
+    pub(crate) properties: Properties,
+}
+
+/// One element of `Topics`.
+#[derive(Debug)]
+pub(crate) struct TopicBlock {
+    pub(crate) place: Place,
+    pub name: Option<Located<String>>,
+    pub(crate) properties: Properties,
+    pub(crate) subscriptions: Vec<SubscriptionBlock>,
+}
+
+/// One element of a topic's `Subscriptions`.
+#[derive(Debug)]
+pub(crate) struct SubscriptionBlock {
+    pub name: Option<Located<String>>,
+    pub(crate) properties: Properties,
+    /// Whose it is, if it belongs to a client of JMS 2.0.
+    pub(crate) client: Option<Located<ClientAffinity>>,
+    pub(crate) rules: Vec<RuleBlock>,
+}
+
+impl QueueBlock {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let properties = properties(&mut object, EntityKind::Queue);
+        object.finish();
+        Self { name, properties }
+    }
+}
+
+impl TopicBlock {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let properties = properties(&mut object, EntityKind::Topic);
+        let subscriptions = object.objects("Subscriptions").map(|found| found.value);
+        let place = object.finish();
+        let subscriptions = subscriptions.unwrap_or_default().into_iter();
+        Self {
+            place,
+            name,
+            properties,
+            subscriptions: subscriptions.map(SubscriptionBlock::read).collect(),
+        }
+    }
+}
+
+impl SubscriptionBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let mut written = object.object("Properties");
+        let client = written.as_mut().and_then(client);
+        let properties = properties_of(written, EntityKind::Subscription);
+        let rules = object.nullable_objects("Rules").map(|rules| rules.value);
+        object.finish();
+        let rules = rules.unwrap_or_default().into_iter();
+        Self {
+            name,
+            properties,
+            client,
+            rules: rules.map(RuleBlock::read).collect(),
+        }
+    }
+}
+
+fn properties(object: &mut Object<'_, '_>, kind: EntityKind) -> Properties {
+    properties_of(object.object("Properties"), kind)
+}
+
+fn properties_of(written: Option<Object<'_, '_>>, kind: EntityKind) -> Properties {
+    written.map_or_else(Properties::default, |own| Properties::read(own, kind))
+}
+
+/// Whose a subscription is, among its properties. Its selector is not written: the rules have it as a filter.
+fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
+    let is_affine = properties.boolean(IS_CLIENT_AFFINE);
+    let is_affine = is_affine.is_some_and(|flag| flag.value);
+    let written = match is_affine {
+        true => properties.required_object(CLIENT_AFFINE_PROPERTIES),
+        false => properties.object(CLIENT_AFFINE_PROPERTIES),
+    };
+    let mut own = written?;
+    let client_id = own.string("ClientId");
+    let mut flag = |key| own.boolean(key).map(|flag| flag.value);
+    let value = ClientAffinity {
+        is_durable: flag("IsDurable").unwrap_or(true),
+        is_shared: flag("IsShared").unwrap_or_default(),
+        client_id: client_id.map_or_else(Box::default, |id| id.value.into()),
+        selector: None,
+    };
+    let place = own.finish();
+    is_affine.then_some(Located { place, value })
+}
+
+/// The key of a value that JSON has no type for, in hexadecimal digits as AMQP encodes it.
+pub(crate) const AMQP: &str = "Amqp";
+
+/// The values of an object by their names; what is none is reported and left out.
+pub(crate) fn named(object: Object<'_, '_>) -> Vec<(Box<str>, Encoded)> {
+    let report = object.report();
+    let entries = object.entries().into_iter();
+    entries
+        .filter_map(|(name, found)| Some((name.into(), value(report, found)?)))
+        .collect()
+}
+
+fn value(report: &Report<'_>, found: Located<&Json<'_>>) -> Option<Encoded> {
+    let Located { place, value } = found;
+    match value {
+        Json::StringLit(text) => Some(Encoded::from(&*text.value)),
+        Json::BooleanLit(flag) => Some(Encoded::from(&Value::Bool(flag.value))),
+        Json::NumberLit(digits) => number(report, &place, digits.value),
+        Json::Object(_) => {
+            let mut object = Object::of(report, value, place.path)?;
+            let digits = object.required_string(AMQP);
+            object.finish();
+            encoded(report, digits?)
+        }
+        Json::Array(_) | Json::NullKeyword(_) => {
+            wrong_type(report, &place, value, "a string, a number, true or false");
+            None
+        }
+    }
+}
+
+fn number(report: &Report<'_>, place: &Place, digits: &str) -> Option<Encoded> {
+    let is_whole = !digits.contains(['.', 'e', 'E']);
+    let whole = || {
+        let signed = digits.parse().map(Value::Signed);
+        signed.or_else(|_| digits.parse().map(Value::Unsigned)).ok()
+    };
+    let float = || {
+        let float = digits.parse().ok();
+        float
+            .filter(|float: &f64| float.is_finite())
+            .map(Value::Float)
+    };
+    let value = if is_whole { whole() } else { float() };
+    if value.is_none() {
+        let message = format!("{} fits no number of AMQP", report.excerpt(place));
+        let allowed = "64 bits, or a floating-point number".to_owned();
+        report.problem(place, message, Some(allowed));
+    }
+    value.as_ref().map(Encoded::from)
+}
+
+fn encoded(report: &Report<'_>, digits: Located<String>) -> Option<Encoded> {
+    let Located { place, value } = digits;
+    let bytes = bytes(&value);
+    let encoded = bytes.and_then(|bytes| Encoded::from_amqp(&bytes).ok());
+    if encoded.is_none() {
+        let message = format!("{} is no encoded value", report.excerpt(&place));
+        let allowed = "hexadecimal digits of one primitive AMQP value".to_owned();
+        report.problem(&place, message, Some(allowed));
+    }
+    encoded
+}
+
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+    pairs
+        .map(|pair| u8::from_str_radix(pair, 16).ok())
+        .collect()
+}
+
+/// One element of `Rules`.
+#[derive(Debug)]
+pub(crate) struct RuleBlock {
+    pub name: Option<Located<String>>,
+    pub(crate) properties: Option<RuleProperties>,
+}
+
+/// The `Properties` of a rule.
+#[derive(Debug)]
+pub(crate) struct RuleProperties {
+    pub(crate) filter_type: Option<Located<FilterType>>,
+    pub(crate) correlation: Option<CorrelationBlock>,
+    pub(crate) sql: Option<ExpressionBlock>,
+    pub(crate) action: Option<ExpressionBlock>,
+}
+
+/// What kind of filter a rule has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FilterType {
+    Correlation,
+    Sql,
+    True,
+    False,
+}
+
+/// The `CorrelationFilter` of a rule.
+#[derive(Debug)]
+pub(crate) struct CorrelationBlock {
+    pub(crate) place: Place,
+    pub(crate) correlation: Correlation,
+    /// Whether nothing is written in it, not even something wrong.
+    pub(crate) is_empty: bool,
+}
+
+/// The `SqlFilter` or `Action` of a rule.
+#[derive(Debug)]
+pub(crate) struct ExpressionBlock {
+    pub(crate) place: Place,
+    pub(crate) expression: Option<Located<String>>,
+    pub(crate) parameters: Parameters,
+}
+
+impl RuleBlock {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let properties = object.required_object("Properties");
+        let properties = properties.map(RuleProperties::read);
+        object.finish();
+        Self { name, properties }
+    }
+}
+
+impl RuleProperties {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let types = FilterType::ALL.map(|filter_type| (filter_type.name(), filter_type));
+        let filter_type = object.required_choice("FilterType", &types);
+        let is = |wanted| {
+            filter_type
+                .as_ref()
+                .is_some_and(|found| found.value == wanted)
+        };
+        let correlation = match is(FilterType::Correlation) {
+            true => object.required_object("CorrelationFilter"),
+            false => object.object("CorrelationFilter"),
+        };
+        let sql = match is(FilterType::Sql) {
+            true => object.required_object("SqlFilter"),
+            false => object.object("SqlFilter"),
+        };
+        let properties = Self {
+            correlation: correlation.map(CorrelationBlock::read),
+            sql: sql.map(ExpressionBlock::read),
+            action: object.object("Action").map(ExpressionBlock::read),
+            filter_type,
+        };
+        object.finish();
+        properties
+    }
+}
+
+impl FilterType {
+    /// All of them.
+    const ALL: [Self; 4] = [Self::Correlation, Self::Sql, Self::True, Self::False];
+
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Correlation => "Correlation",
+            Self::Sql => "Sql",
+            Self::True => "True",
+            Self::False => "False",
+        }
+    }
+}
+
+impl CorrelationBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let written = object.len();
+        let properties = object.object("Properties");
+        let no_property = properties.as_ref().is_some_and(|found| found.len() == 0);
+        let mut text = |key| Some(object.string(key)?.value.into());
+        let correlation = Correlation {
+            content_type: text("ContentType"),
+            correlation_id: text("CorrelationId"),
+            label: text("Label"),
+            message_id: text("MessageId"),
+            reply_to: text("ReplyTo"),
+            reply_to_session_id: text("ReplyToSessionId"),
+            session_id: text("SessionId"),
+            to: text("To"),
+            properties: properties.map(named).unwrap_or_default(),
+        };
+        Self {
+            place: object.finish(),
+            correlation,
+            is_empty: written == usize::from(no_property),
+        }
+    }
+}
+
+impl ExpressionBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let expression = object.required_string("SqlExpression");
+        let mut parameters = Parameters::new();
+        let written = object.object("Parameters").map(named);
+        for (name, value) in written.unwrap_or_default() {
+            parameters.add(&name, value);
+        }
+        Self {
+            place: object.finish(),
+            expression,
+            parameters,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A namespace written as a configuration file: what is read again declares the same.
+
+use serde_json::{Map, Value, json};
+use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{ClientAffinity, EntityKind};
+
+use super::document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
+use super::words::{self, word};
+use super::{
+    Address, Arm, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
+};
+use crate::auth::{Claim, Jwt, Key};
+
+/// The name of the rule that every subscription begins with.
+const DEFAULT_RULE: &str = "$Default";
+
+/// A whole file with this one namespace, every effective value written out. What forwards to an entity that is gone is
+/// written as it is, and refused where it is read.
+pub fn export(namespace: &NamespaceConfig) -> Value {
+    json!({
+        "UserConfig": {"Namespaces": [declaration(namespace)], "Logging": {"Type": "Console"}},
+    })
+}
+
+/// The namespace as its file lists it.
+pub(crate) fn declaration(namespace: &NamespaceConfig) -> Value {
+    let queues = namespace.queues.iter();
+    let queues = queues
+        .map(|(path, queue)| json!({"Name": path.as_str(), "Properties": properties_json(EntityKind::Queue, queue)}));
+    json!({
+        "Name": namespace.name,
+        "Queues": queues.collect::<Vec<_>>(),
+        "Topics": namespace.topics.iter().map(topic).collect::<Vec<_>>(),
+        "Emulator": emulator(namespace),
+    })
+}
+
+fn topic(topic: &TopicConfig) -> Value {
+    json!({
+        "Name": topic.path.as_str(),
+        "Properties": properties_json(EntityKind::Topic, &topic.description),
+        "Subscriptions": topic.subscriptions.iter().map(subscription).collect::<Vec<_>>(),
+    })
+}
+
+fn subscription(subscription: &SubscriptionConfig) -> Value {
+    let mut rules = declared_rules(&subscription.rules);
+    if rules.is_empty() {
+        // A file that declares none means the one that selects everything.
+        rules.push(json!({"Name": DEFAULT_RULE, "Properties": {"FilterType": "False"}}));
+    }
+    let mut properties = properties_json(EntityKind::Subscription, &subscription.description);
+    if let Some(client) = &subscription.description.client {
+        properties[IS_CLIENT_AFFINE] = true.into();
+        properties[CLIENT_AFFINE_PROPERTIES] = client_json(client);
+    }
+    json!({
+        "Name": subscription.name,
+        "Properties": properties,
+        "Rules": rules,
+    })
+}
+
+/// Whose a subscription is.
+pub(crate) fn client_json(client: &ClientAffinity) -> Value {
+    json!({
+        "ClientId": client.client_id,
+        "IsDurable": client.is_durable,
+        "IsShared": client.is_shared,
+    })
+}
+
+/// Rules as a file declares them.
+pub fn declared_rules<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<Value> {
+    rules.into_iter().map(rule).collect()
+}
+
+fn rule(rule: &Rule) -> Value {
+    let mut properties = rule_json(rule);
+    if let Filter::Correlation(_) = rule.filter
+        && let Some(members) = properties.as_object_mut()
+        && members["CorrelationFilter"] == json!({})
+    {
+        // Over AMQP a filter may ask for nothing; in a file that would be a mistake.
+        members.remove("CorrelationFilter");
+        members.insert("FilterType".to_owned(), "True".into());
+    }
+    json!({"Name": rule.name, "Properties": properties})
+}
+
+/// Our own block.
+fn emulator(namespace: &NamespaceConfig) -> Value {
+    let mut block = json!({
+        "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
+        "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),
+    });
+    for setting in &words::SETTINGS {
+        block[setting.name] = (setting.word)(&namespace.settings).into();
+    }
+    if let Some(jwt) = jwt(&namespace.jwt) {
+        block["Jwt"] = jwt;
+    }
+    if namespace.arm != Arm::default() {
+        block["Arm"] = word(&words::ARM, &namespace.arm).into();
+    }
+    if let Some(address) = &namespace.address {
+        block["Address"] = Address::to_string(address).into();
+    }
+    block
+}
+
+fn key(key: &Key) -> Value {
+    let held = Claim::ALL
+        .into_iter()
+        .filter(|claim| key.claims.contains(*claim));
+    let claims: Vec<&str> = held.map(Claim::name).collect();
+    json!({"Name": key.name, "Key": key.key, "Claims": claims})
+}
+
+/// None where nothing was set: what holds is decided where it is served.
+fn jwt(jwt: &Jwt) -> Option<Value> {
+    match jwt {
+        Jwt::Unset | Jwt::Issued => None,
+        Jwt::Accept | Jwt::Refuse => jwt.word().map(Value::from),
+        Jwt::Check(keys) => {
+            let mut check = Map::new();
+            check.insert("Keys".to_owned(), keys.to_json());
+            if let Some(audience) = &keys.audience {
+                check.insert("Audience".to_owned(), audience.as_str().into());
+            }
+            Some(check.into())
+        }
+    }
+}

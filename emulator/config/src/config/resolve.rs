@@ -1,0 +1,303 @@
+//! What a configuration means: from blocks of the right shape to namespaces that can be served.
+//!
+//! Everything that is not legal is reported at its place and resolving goes on, so that one run finds
+//! every problem. What comes out is only used when nothing was reported.
+//!
+//! The rules of a subscription.
+//!
+//! A rule that cannot be understood is reported, never dropped and never one that lets everything through: the
+//! official emulator's silence about such rules is what its users complain of most.
+
+pub(crate) mod entities;
+mod keys;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use keys::KeyNames;
+use servicebus_broker::filter::{
+    Action, CorrelationFilter, Filter, Parameters, Rule, SqlFilter, SyntaxError,
+};
+use servicebus_broker::{Timestamp, check_name};
+
+use super::document::{
+    CorrelationBlock, Document, ExpressionBlock, FilterType, NamespaceBlock, RuleBlock,
+    RuleProperties,
+};
+use super::reader::{Located, Place, Report};
+use super::{Address, MAX_NAMESPACES, NamespaceConfig};
+
+pub(crate) use keys::made_up_key;
+
+/// Longest name of a namespace: it may be a label of a host name.
+const MAX_NAMESPACE_NAME: usize = 63;
+
+/// What a namespace may be called, in words.
+pub const NAMESPACE_NAMES: &str =
+    "1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last";
+
+/// What a document is read for.
+pub(crate) struct Purpose<'a> {
+    /// Which files the document may name.
+    pub(crate) files: Files<'a>,
+    /// The name of the one namespace that is made of it, not that of the document.
+    pub(crate) only: Option<&'a str>,
+    /// Whether a key of this name belongs to a namespace that is served already.
+    pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
+}
+
+/// Which files a document may name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Files<'a> {
+    /// Any, with names relative to this directory.
+    Beside(&'a Path),
+    /// None: a request opens no files here.
+    Refused,
+}
+
+/// The namespaces of a document.
+pub(crate) fn resolve(
+    report: &Report<'_>,
+    document: Document,
+    purpose: &Purpose<'_>,
+) -> Vec<NamespaceConfig> {
+    let Some(Located {
+        place,
+        value: blocks,
+    }) = document.namespaces
+    else {
+        return Vec::new();
+    };
+    check_count(report, &place, blocks.len(), purpose);
+    let names = blocks.iter().filter_map(|block| block.name.as_ref());
+    report_repeated(report, "namespace", names);
+    report_repeated_addresses(report, &blocks);
+    let mut names = KeyNames::declared(report, &blocks, purpose.is_taken);
+    let resolved = blocks
+        .into_iter()
+        .map(|block| namespace(report, block, &mut names, purpose));
+    resolved.collect()
+}
+
+fn check_count(report: &Report<'_>, place: &Place, count: usize, purpose: &Purpose<'_>) {
+    match count {
+        0 => report.problem(place, "at least one namespace must be declared", None),
+        1 => {}
+        _ if purpose.only.is_some() => {
+            let message = format!("{count} namespaces are declared, and one is to be made");
+            report.problem(place, message, Some("one namespace".to_owned()));
+        }
+        _ if count > MAX_NAMESPACES => {
+            let message = format!("{count} namespaces are declared");
+            report.problem(place, message, Some(format!("at most {MAX_NAMESPACES}")));
+        }
+        _ => {}
+    }
+}
+
+fn namespace(
+    report: &Report<'_>,
+    block: NamespaceBlock,
+    names: &mut KeyNames<'_>,
+    purpose: &Purpose<'_>,
+) -> NamespaceConfig {
+    let name = block.name.map(|name| {
+        check_namespace_name(report, &name);
+        name.value
+    });
+    let name = purpose.only.map(str::to_owned).or(name).unwrap_or_default();
+    let settings = block.emulator.settings;
+    let (queues, topics) = entities::entities(report, block.queues, block.topics, settings.tier);
+    NamespaceConfig {
+        keys: names.keys(report, &name, block.emulator.keys),
+        token_check: block.emulator.token_check.unwrap_or_default(),
+        jwt: keys::jwt(report, block.emulator.jwt, purpose.files),
+        arm: block.emulator.arm.unwrap_or_default(),
+        address: address(report, block.emulator.address),
+        queues,
+        topics,
+        name,
+        settings,
+    }
+}
+
+/// Whether a namespace may be called that.
+pub fn is_namespace_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+    edges && name.len() <= MAX_NAMESPACE_NAME && name.chars().all(legal)
+}
+
+fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
+    if !is_namespace_name(&name.value) {
+        let message = format!(
+            "{} is no legal name of a namespace",
+            report.excerpt(&name.place)
+        );
+        report.problem(&name.place, message, Some(NAMESPACE_NAMES.to_owned()));
+    }
+}
+
+/// Reports the names that stand before already, without regard to case.
+fn report_repeated<'a>(
+    report: &Report<'_>,
+    thing: &str,
+    names: impl Iterator<Item = &'a Located<String>>,
+) {
+    let mut seen: HashMap<String, &Place> = HashMap::new();
+    for Located { place, value } in names {
+        let key = value.chars().flat_map(char::to_lowercase).collect();
+        if let Some(first) = seen.get(&key) {
+            let name = report.excerpt(place);
+            let message = format!(
+                "{name} names another {thing} already, at {}; case makes no difference",
+                first.path
+            );
+            report.problem(place, message, None);
+        } else {
+            seen.insert(key, place);
+        }
+    }
+}
+
+/// Reports a name that a subscription or rule cannot have.
+fn check_small_name(report: &Report<'_>, written: &Located<String>) {
+    let Located { place, value } = written;
+    if let Err(error) = check_name(value) {
+        let message = format!("{} is no legal name: {error}", report.excerpt(place));
+        report.problem(place, message, None);
+    }
+}
+
+/// The address; what is none is reported.
+fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Address> {
+    let Located { place, value } = written?;
+    let address = value.parse();
+    if address.is_err() {
+        let message = format!("{} is no address of a namespace", report.excerpt(&place));
+        report.problem(&place, message, Some(Address::ALLOWED.to_owned()));
+    }
+    address.ok()
+}
+
+/// Reports the addresses that another namespace has already.
+fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
+    let mut seen = HashMap::new();
+    let written = blocks
+        .iter()
+        .filter_map(|block| block.emulator.address.as_ref());
+    for Located { place, value } in written {
+        let Ok(address) = value.parse::<Address>() else {
+            continue;
+        };
+        if let Some(first) = seen.insert(address, &place.path) {
+            let message = format!(
+                "{} is the address of another namespace already, at {first}; an address chooses the namespace",
+                report.excerpt(place)
+            );
+            report.problem(place, message, None);
+        }
+    }
+}
+
+/// When a rule of a file was created, until it is served.
+const NOT_YET: Timestamp = Timestamp::from_millis(0);
+
+/// The rules in the order of their declaration; `$Default` when there are none.
+pub(crate) fn rules(report: &Report<'_>, blocks: Vec<RuleBlock>) -> Vec<Rule> {
+    if blocks.is_empty() {
+        return vec![Rule::default_rule(NOT_YET)];
+    }
+    let names = blocks.iter().filter_map(|block| block.name.as_ref());
+    report_repeated(report, "rule of the subscription", names);
+    let rules = blocks.into_iter();
+    rules.filter_map(|block| rule(report, block)).collect()
+}
+
+fn rule(report: &Report<'_>, block: RuleBlock) -> Option<Rule> {
+    if let Some(name) = &block.name {
+        check_small_name(report, name);
+    }
+    let properties = block.properties?;
+    report_ignored(report, &properties);
+    let filter_type = properties.filter_type.map(|found| found.value);
+    let correlation = properties.correlation;
+    let correlation = correlation.map(|block| correlation_filter(report, block));
+    let sql = properties.sql;
+    let sql = sql.and_then(|block| expression(report, block, "SQL filter", SqlFilter::parse));
+    let action = properties.action;
+    let action = action.map(|block| expression(report, block, "action", Action::parse));
+    let filter = match filter_type? {
+        FilterType::Correlation => Filter::Correlation(correlation?),
+        FilterType::Sql => Filter::Sql(sql?),
+        FilterType::True => Filter::True,
+        FilterType::False => Filter::False,
+    };
+    Some(Rule {
+        name: block.name?.value.into(),
+        filter,
+        action: match action {
+            Some(action) => Some(action?),
+            None => None,
+        },
+        created_at: NOT_YET,
+    })
+}
+
+/// A filter of another type than the rule says would select nothing of what it describes.
+fn report_ignored(report: &Report<'_>, properties: &RuleProperties) {
+    let Some(filter_type) = &properties.filter_type else {
+        return;
+    };
+    let correlation = properties.correlation.as_ref().map(|block| &block.place);
+    let sql = properties.sql.as_ref().map(|block| &block.place);
+    for (place, belongs_to) in [
+        (correlation, FilterType::Correlation),
+        (sql, FilterType::Sql),
+    ] {
+        if let Some(place) = place
+            && belongs_to != filter_type.value
+        {
+            report_other_filter(report, place, belongs_to, filter_type.value);
+        }
+    }
+}
+
+fn report_other_filter(
+    report: &Report<'_>,
+    place: &Place,
+    belongs_to: FilterType,
+    filter_type: FilterType,
+) {
+    let message = format!(
+        "belongs to the FilterType {:?}, and this rule has {:?}",
+        belongs_to.name(),
+        filter_type.name()
+    );
+    report.problem(place, message, None);
+}
+
+fn correlation_filter(report: &Report<'_>, block: CorrelationBlock) -> CorrelationFilter {
+    if block.is_empty {
+        let message = "names no property, so it would select every message";
+        let allowed = "at least one property; the FilterType \"True\" selects every message";
+        report.problem(&block.place, message, Some(allowed.to_owned()));
+    }
+    CorrelationFilter::new(block.correlation)
+}
+
+fn expression<T>(
+    report: &Report<'_>,
+    block: ExpressionBlock,
+    thing: &str,
+    parse: impl FnOnce(&str, Parameters) -> Result<T, SyntaxError>,
+) -> Option<T> {
+    let Located { place, value } = block.expression?;
+    let parsed = parse(&value, block.parameters);
+    if let Err(error) = &parsed {
+        let message = format!("{} is no {thing}: {error}", report.excerpt(&place));
+        report.problem_within(&place, &value, error.offset(), message);
+    }
+    parsed.ok()
+}

@@ -1,0 +1,85 @@
+//! A rule's `Properties` as the official format has them, with what the wire can say beyond it.
+
+use serde_json::{Map, Value as Json, json};
+use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, Value};
+
+use super::document::{AMQP, FilterType};
+
+/// The `Properties` of a rule. Values that JSON has no type for are `{"Amqp": "…"}`, in hexadecimal digits.
+pub fn rule_json(rule: &Rule) -> Json {
+    let mut properties = match &rule.filter {
+        Filter::True => json!({"FilterType": FilterType::True.name()}),
+        Filter::False => json!({"FilterType": FilterType::False.name()}),
+        Filter::Correlation(filter) => json!({
+            "FilterType": FilterType::Correlation.name(),
+            "CorrelationFilter": correlation(filter.description()),
+        }),
+        Filter::Sql(filter) => json!({
+            "FilterType": FilterType::Sql.name(),
+            "SqlFilter": expression(filter.text(), filter.parameters()),
+        }),
+    };
+    if let Some(action) = &rule.action {
+        properties["Action"] = expression(action.text(), action.parameters());
+    }
+    properties
+}
+
+fn correlation(filter: &Correlation) -> Json {
+    let system = [
+        ("ContentType", &filter.content_type),
+        ("CorrelationId", &filter.correlation_id),
+        ("Label", &filter.label),
+        ("MessageId", &filter.message_id),
+        ("ReplyTo", &filter.reply_to),
+        ("ReplyToSessionId", &filter.reply_to_session_id),
+        ("SessionId", &filter.session_id),
+        ("To", &filter.to),
+    ];
+    let system = system.into_iter();
+    let mut properties: Map<String, Json> = system
+        .filter_map(|(name, text)| Some((name.to_owned(), text.as_deref()?.into())))
+        .collect();
+    if !filter.properties.is_empty() {
+        let user = filter.properties.iter();
+        let user = named(user.map(|(name, encoded)| (&**name, encoded)));
+        properties.insert("Properties".to_owned(), user);
+    }
+    properties.into()
+}
+
+fn expression(text: &str, parameters: &Parameters) -> Json {
+    let mut expression = json!({"SqlExpression": text});
+    if !parameters.is_empty() {
+        expression["Parameters"] = named(parameters.iter());
+    }
+    expression
+}
+
+fn named<'a>(values: impl Iterator<Item = (&'a str, &'a Encoded)>) -> Json {
+    let members: Map<String, Json> = values
+        .map(|(name, encoded)| (name.to_owned(), value(encoded)))
+        .collect();
+    members.into()
+}
+
+fn value(encoded: &Encoded) -> Json {
+    match encoded.value() {
+        Value::Bool(flag) => flag.into(),
+        Value::Signed(number) => number.into(),
+        Value::Unsigned(number) => number.into(),
+        Value::Float(number) if number.is_finite() => number.into(),
+        Value::Text(text) => text.into_owned().into(),
+        Value::Float(_)
+        | Value::Null
+        | Value::Instant(_)
+        | Value::Span(_)
+        | Value::Guid(_)
+        | Value::Binary(_)
+        | Value::Other(_) => {
+            let bytes = encoded.as_amqp().iter();
+            let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            json!({AMQP: digits})
+        }
+    }
+}

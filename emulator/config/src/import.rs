@@ -1,0 +1,63 @@
+//! Configurations from templates of Azure Resource Manager: as the portal exports them, as Bicep compiles them, and nested.
+//!
+//! What a configuration cannot say is left out, and told with its path in the template; what cannot be understood is an error.
+//! The crate `servicebus-arm-template` finds what is deployed, and `namespaces` makes a configuration of that.
+
+mod namespaces;
+pub mod properties;
+pub mod rule;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+pub use servicebus_arm_template::Note;
+use servicebus_arm_template::{Report, evaluate, object};
+use thiserror::Error;
+
+use crate::config::MAX_CONFIG_SIZE;
+
+/// What a template declares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// A configuration file.
+    pub document: Value,
+    /// What was left out of it, or stands in for what a template does not know.
+    pub notes: Vec<Note>,
+}
+
+/// Why no configuration can be made of a template: every problem.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct ImportError {
+    /// The problems, in the order in which they were found; never empty.
+    pub problems: Vec<Note>,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.problems.iter().map(ToString::to_string);
+        formatter.write_str(&lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Makes a configuration of the text of a template, with these values for its parameters.
+pub fn import(text: &str, parameters: &BTreeMap<String, String>) -> Result<Imported, ImportError> {
+    let mut report = Report::default();
+    let resources = evaluate(text, MAX_CONFIG_SIZE, parameters, &mut report);
+    let namespaces = namespaces::of_resources(&resources, &mut report);
+    if namespaces.is_empty() && report.problems.is_empty() {
+        report.problem("resources", "the template has no resource of Service Bus");
+    }
+    if !report.problems.is_empty() {
+        return Err(ImportError {
+            problems: report.problems,
+        });
+    }
+    Ok(Imported {
+        document: object([("UserConfig", object([("Namespaces", namespaces.into())]))]),
+        notes: report.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,394 @@
+//! Namespaces of a configuration from the resources of a template.
+
+use serde_json::{Map, Value};
+use servicebus_broker::{
+    Audience, EntityDescription, EntityKind, EntityPath, Property, PropertyValue, Tier, Timestamp,
+    check_name,
+};
+
+use servicebus_arm_template::{Report, Resource, member, object, text};
+
+use super::{properties, rule};
+use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
+use crate::config::{
+    CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, NAMESPACE_NAMES, client_json, is_namespace_name,
+    property_json, rule_json,
+};
+
+/// A namespace on its way into a configuration.
+#[derive(Debug, Default)]
+struct Namespace {
+    name: String,
+    tier: Tier,
+    keys: Vec<Value>,
+    queues: Vec<Value>,
+    topics: Vec<Topic>,
+}
+
+#[derive(Debug)]
+struct Topic {
+    name: String,
+    document: Value,
+    subscriptions: Vec<Subscription>,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    name: String,
+    document: Value,
+    rules: Vec<Value>,
+}
+
+/// What `Namespaces` of a configuration has.
+pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<Value> {
+    let mut namespaces: Vec<Namespace> = Vec::new();
+    // In the order of their depth, because a template may name them in any: `dependsOn` has no say here.
+    for kind in [
+        "namespaces",
+        "namespaces/queues",
+        "namespaces/topics",
+        "namespaces/topics/subscriptions",
+        "namespaces/topics/subscriptions/rules",
+        "namespaces/authorizationrules",
+    ] {
+        for resource in resources.iter().filter(|resource| resource.kind == kind) {
+            add(&mut namespaces, resource, report);
+        }
+    }
+    for resource in resources {
+        note_left_out(resource, report);
+    }
+    report_missing_targets(&namespaces, report);
+    namespaces.into_iter().map(Namespace::document).collect()
+}
+
+/// Says of what a configuration cannot have that it is left out.
+fn note_left_out(resource: &Resource, report: &mut Report) {
+    let (kind, name) = (&resource.kind, resource.names.join("/"));
+    let why = match kind.as_str() {
+        "namespaces"
+        | "namespaces/queues"
+        | "namespaces/topics"
+        | "namespaces/authorizationrules"
+        | "namespaces/topics/subscriptions"
+        | "namespaces/topics/subscriptions/rules" => return,
+        "namespaces/queues/authorizationrules" | "namespaces/topics/authorizationrules" => {
+            "keys of a queue or topic are made over the administration API"
+        }
+        _ => "an emulator has nothing of the kind",
+    };
+    report.note(
+        &resource.path,
+        format!("Microsoft.ServiceBus/{kind} {name:?} is left out: {why}"),
+    );
+}
+
+fn add(namespaces: &mut Vec<Namespace>, resource: &Resource, report: &mut Report) {
+    let name = &resource.names[0];
+    let known = namespaces
+        .iter()
+        .position(|own| own.name.eq_ignore_ascii_case(name));
+    if resource.kind == "namespaces" {
+        if known.is_none() {
+            namespaces.push(Namespace::new(resource, report));
+        }
+        return;
+    }
+    let index = known.unwrap_or_else(|| {
+        report.note(
+            &resource.path,
+            format!(
+                "the namespace {name:?} is not in the template; it is one of the tier standard"
+            ),
+        );
+        check_namespace(name, &resource.path, report);
+        namespaces.push(Namespace {
+            name: name.clone(),
+            ..Namespace::default()
+        });
+        namespaces.len() - 1
+    });
+    let namespace = &mut namespaces[index];
+    match resource.kind.as_str() {
+        "namespaces/queues" => namespace.add_queue(resource, report),
+        "namespaces/topics" => namespace.add_topic(resource, report),
+        "namespaces/topics/subscriptions" => namespace.add_subscription(resource, report),
+        "namespaces/topics/subscriptions/rules" => namespace.add_rule(resource, report),
+        _ => namespace.add_key(resource, report),
+    }
+}
+
+fn check_namespace(name: &str, path: &str, report: &mut Report) {
+    if !is_namespace_name(name) {
+        let message =
+            format!("{name:?} is no legal name of a namespace; allowed: {NAMESPACE_NAMES}");
+        report.problem(format!("{path}.name"), message);
+    }
+}
+
+impl Namespace {
+    fn new(resource: &Resource, report: &mut Report) -> Self {
+        let name = &resource.names[0];
+        check_namespace(name, &resource.path, report);
+        let sku = member(&resource.sku, "name").or_else(|| member(&resource.sku, "tier"));
+        let sku = sku.map(text).unwrap_or_default();
+        let tier = match sku.to_ascii_lowercase().as_str() {
+            "basic" => Tier::Basic,
+            "premium" => Tier::Premium,
+            "standard" | "" => Tier::Standard,
+            _ => {
+                let message = format!("{sku:?} is not allowed; allowed: Basic, Standard, Premium");
+                report.problem(format!("{}.sku.name", resource.path), message);
+                Tier::Standard
+            }
+        };
+        Self {
+            name: name.clone(),
+            tier,
+            ..Self::default()
+        }
+    }
+
+    fn add_queue(&mut self, resource: &Resource, report: &mut Report) {
+        if let Some(document) = entity(EntityKind::Queue, resource, self.tier, report) {
+            self.queues.push(document);
+        }
+    }
+
+    fn add_topic(&mut self, resource: &Resource, report: &mut Report) {
+        if let Some(document) = entity(EntityKind::Topic, resource, self.tier, report) {
+            self.topics.push(Topic {
+                name: resource.names[1].clone(),
+                document,
+                subscriptions: Vec::new(),
+            });
+        }
+    }
+
+    fn topic(&mut self, resource: &Resource, report: &mut Report) -> Option<&mut Topic> {
+        let name = &resource.names[1];
+        let mut topics = self.topics.iter_mut();
+        let found = topics.find(|topic| topic.name.eq_ignore_ascii_case(name));
+        if found.is_none() {
+            report.problem(
+                &resource.path,
+                format!("the topic {name:?} is not in the template"),
+            );
+        }
+        found
+    }
+
+    fn add_subscription(&mut self, resource: &Resource, report: &mut Report) {
+        let tier = self.tier;
+        let Some(topic) = self.topic(resource, report) else {
+            return;
+        };
+        if let Some(document) = entity(EntityKind::Subscription, resource, tier, report) {
+            topic.subscriptions.push(Subscription {
+                name: resource.names[2].clone(),
+                document,
+                rules: Vec::new(),
+            });
+        }
+    }
+
+    fn add_rule(&mut self, resource: &Resource, report: &mut Report) {
+        let Some(topic) = self.topic(resource, report) else {
+            return;
+        };
+        let (name, rule_name) = (&resource.names[2], &resource.names[3]);
+        let mut subscriptions = topic.subscriptions.iter_mut();
+        let Some(subscription) = subscriptions.find(|own| own.name.eq_ignore_ascii_case(name))
+        else {
+            let message = format!("the subscription {name:?} is not in the template");
+            return report.problem(&resource.path, message);
+        };
+        match rule::read(rule_name, &resource.properties, Timestamp::from_millis(0)) {
+            Ok(rule) => subscription.rules.push(object([
+                ("Name", rule_name.as_str().into()),
+                ("Properties", rule_json(&rule)),
+            ])),
+            Err((key, message)) => {
+                report.problem(format!("{}.properties.{key}", resource.path), message)
+            }
+        }
+    }
+
+    fn add_key(&mut self, resource: &Resource, report: &mut Report) {
+        let name = &resource.names[1];
+        let rights = member(&resource.properties, "rights").and_then(Value::as_array);
+        let rights: Vec<String> = rights.into_iter().flatten().map(text).collect();
+        let is_held = |claim: &&str| rights.iter().any(|right| right.eq_ignore_ascii_case(claim));
+        let claims: Vec<&str> = ["Send", "Listen", "Manage"]
+            .iter()
+            .filter(|claim| is_held(claim))
+            .copied()
+            .collect();
+        if claims.is_empty() {
+            let message = "no right is named; allowed: Send, Listen, Manage";
+            return report.problem(format!("{}.properties.rights", resource.path), message);
+        }
+        if name != WELL_KNOWN_KEY_NAME {
+            let message = format!("a template has no keys: that of {name:?} is {WELL_KNOWN_KEY}");
+            report.note(&resource.path, message);
+        }
+        self.keys.push(object([
+            ("Name", name.as_str().into()),
+            ("Key", WELL_KNOWN_KEY.into()),
+            ("Claims", claims.into()),
+        ]));
+    }
+
+    fn document(self) -> Value {
+        let topics = self.topics.into_iter().map(|topic| {
+            let subscriptions = topic.subscriptions.into_iter().map(|subscription| {
+                let mut document = subscription.document;
+                if !subscription.rules.is_empty() {
+                    document["Rules"] = subscription.rules.into();
+                }
+                document
+            });
+            let mut document = topic.document;
+            document["Subscriptions"] = subscriptions.collect();
+            document
+        });
+        let topics: Vec<Value> = topics.collect();
+        let mut emulator = Map::new();
+        let tier = match self.tier {
+            Tier::Basic => "basic",
+            Tier::Standard => "standard",
+            Tier::Premium => "premium",
+        };
+        emulator.insert("Tier".to_owned(), tier.into());
+        let is_usual = |key: &Value| key["Name"] == WELL_KNOWN_KEY_NAME;
+        if !self.keys.iter().all(is_usual) {
+            let mut keys = self.keys;
+            if !keys.iter().any(is_usual) {
+                keys.insert(
+                    0,
+                    object([
+                        ("Name", WELL_KNOWN_KEY_NAME.into()),
+                        ("Key", WELL_KNOWN_KEY.into()),
+                        ("Claims", ["Send", "Listen", "Manage"].as_slice().into()),
+                    ]),
+                );
+            }
+            emulator.insert("Keys".to_owned(), keys.into());
+        }
+        object([
+            ("Name", self.name.into()),
+            ("Queues", self.queues.into()),
+            ("Topics", topics.into()),
+            ("Emulator", emulator.into()),
+        ])
+    }
+}
+
+/// A queue, topic or subscription as a configuration has it: what has its default is not written.
+fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report) -> Option<Value> {
+    let name = resource.names.last()?;
+    report_illegal_name(kind, name, resource, report);
+    let at = |key: &str| format!("{}.properties.{key}", resource.path);
+    let empty = Map::new();
+    let written = resource.properties.as_object().unwrap_or(&empty);
+    let usual = EntityDescription::of_tier(tier);
+    let read = properties::read(kind, written, usual.clone(), tier);
+    for (key, message) in read.wrong {
+        report.problem(at(&key), message);
+    }
+    for key in read.unknown {
+        report.note(
+            at(&key),
+            "it is no property that is known here, and is left out",
+        );
+    }
+    if let Some(problem) = kind.problem(name, tier) {
+        report.problem(
+            &resource.path,
+            format!(
+                "{} is not allowed; allowed: {}",
+                problem.value, problem.allowed
+            ),
+        );
+    }
+    let mut changed = Map::new();
+    if let Some(client) = &read.description.client {
+        changed.insert(IS_CLIENT_AFFINE.to_owned(), true.into());
+        changed.insert(CLIENT_AFFINE_PROPERTIES.to_owned(), client_json(client));
+    }
+    for property in Property::all_of(kind) {
+        let value = property.get(&read.description);
+        let is_written = |value: &PropertyValue| {
+            property.name != IS_CLIENT_AFFINE && property.get(&usual).as_ref() != Some(value)
+        };
+        let Some(value) = value.filter(is_written) else {
+            continue;
+        };
+        match property.audience {
+            Audience::Everyone => {
+                changed.insert(property.name.to_owned(), property_json(value));
+            }
+            Audience::Administration | Audience::Unsupported => {
+                report.note(
+                    at(&properties::name(property)),
+                    "a configuration does not have it, and messages do not feel it: it is left out",
+                );
+            }
+        }
+    }
+    Some(match changed.is_empty() {
+        true => object([("Name", name.as_str().into())]),
+        false => object([
+            ("Name", name.as_str().into()),
+            ("Properties", changed.into()),
+        ]),
+    })
+}
+
+/// Names are checked as the administration checks them.
+fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report: &mut Report) {
+    let legal = match kind {
+        EntityKind::Subscription => check_name(name).map_err(|error| error.to_string()),
+        EntityKind::Queue | EntityKind::Topic => name
+            .parse::<EntityPath>()
+            .map(drop)
+            .map_err(|error| error.to_string()),
+    };
+    if let Err(error) = legal {
+        report.problem(
+            format!("{}.name", resource.path),
+            format!("{name:?} is no legal name: {error}"),
+        );
+    }
+}
+
+/// What forwards to what is not there could not be served.
+fn report_missing_targets(namespaces: &[Namespace], report: &mut Report) {
+    for namespace in namespaces {
+        let queues = namespace
+            .queues
+            .iter()
+            .chain(namespace.topics.iter().map(|topic| &topic.document));
+        let names: Vec<String> = queues
+            .clone()
+            .map(|own| text(&own["Name"]).to_lowercase())
+            .collect();
+        let subscriptions = namespace
+            .topics
+            .iter()
+            .flat_map(|topic| topic.subscriptions.iter().map(|own| &own.document));
+        for entity in queues.chain(subscriptions) {
+            for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+                let target = &entity["Properties"][property];
+                let is_missing = |target: &str| !names.contains(&target.to_lowercase());
+                if let Some(target) = target.as_str().filter(|target| is_missing(target)) {
+                    let message = format!(
+                        "{} forwards to {target:?} by {property}, which is not in the template",
+                        entity["Name"]
+                    );
+                    report.problem("resources", message);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The properties of an entity as Azure Resource Manager names them: those of the broker's table, beginning with a small
+//! letter. Templates write numbers and booleans as strings too, and durations as .NET does.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use servicebus_arm_template::{member, object};
+use servicebus_broker::{
+    ClientAffinity, EntityDescription, EntityKind, EntityStatus, Property, PropertyType,
+    PropertyValue, Tier,
+};
+
+use crate::config::duration::{self, FOREVER};
+
+/// What clients are shown and send back, and what only names the entity once more; in lower case.
+const READ_ONLY: [&str; 8] = [
+    "accessedat",
+    "countdetails",
+    "createdat",
+    "messagecount",
+    "path",
+    "sizeinbytes",
+    "subscriptioncount",
+    "updatedat",
+];
+
+/// What was written of the properties of an entity.
+#[derive(Debug)]
+pub struct Written {
+    /// What is described.
+    pub description: EntityDescription,
+    /// Keys of which nothing is known.
+    pub(crate) unknown: Vec<String>,
+    /// Keys whose values are wrong, with what is allowed.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// Whose a subscription is that a client of JMS 2.0 has; beside the table, as an object of its own.
+const CLIENT: &str = "clientAffineProperties";
+const CLIENT_ID: &str = "clientId";
+const IS_DURABLE: &str = "isDurable";
+const IS_SHARED: &str = "isShared";
+
+/// The name that a property has here.
+pub fn name(property: &Property) -> String {
+    let mut name = property.name.to_owned();
+    name[..1].make_ascii_lowercase();
+    name
+}
+
+/// Reads what is written, on top of what holds where nothing is.
+pub fn read(
+    kind: EntityKind,
+    written: &Map<String, Value>,
+    description: EntityDescription,
+    tier: Tier,
+) -> Written {
+    let mut read = Written {
+        description,
+        unknown: Vec::new(),
+        wrong: Vec::new(),
+    };
+    for (key, value) in written {
+        read.one(kind, key, value, tier);
+    }
+    for problem in read.description.problems(kind, tier) {
+        let known = Property::named(kind, problem.property);
+        let key = known.map_or_else(|| problem.property.to_owned(), name);
+        let message = format!(
+            "{} is not allowed; allowed: {}",
+            problem.value, problem.allowed
+        );
+        read.wrong.push((key, message));
+    }
+    read
+}
+
+/// Whose a subscription is.
+pub fn show_client(client: &ClientAffinity) -> (String, Value) {
+    let members = [
+        (CLIENT_ID, (*client.client_id).into()),
+        (IS_DURABLE, client.is_durable.into()),
+        (IS_SHARED, client.is_shared.into()),
+    ];
+    (CLIENT.to_owned(), object(members))
+}
+
+impl Written {
+    fn one(&mut self, kind: EntityKind, key: &str, value: &Value, tier: Tier) {
+        if key.eq_ignore_ascii_case(CLIENT) {
+            return self.client(kind, value, tier);
+        }
+        let mut known = Property::all_of(kind);
+        let Some(property) = known.find(|known| known.name.eq_ignore_ascii_case(key)) else {
+            if !READ_ONLY.contains(&key.to_ascii_lowercase().as_str()) {
+                self.unknown.push(key.to_owned());
+            }
+            return;
+        };
+        // What the service shows of every entity, `az` sends back.
+        let is_that_of_tier = || tier != Tier::Premium && value.as_u64() == Some(256);
+        if value.is_null() || property.name == "MaxMessageSizeInKilobytes" && is_that_of_tier() {
+            return;
+        }
+        match read_value(property.value_type, kind, value) {
+            Ok(value) => property.set(&mut self.description, value),
+            Err(allowed) => {
+                let message = format!("{value} is not allowed; allowed: {allowed}");
+                self.wrong.push((key.to_owned(), message));
+            }
+        }
+    }
+}
+
+impl Written {
+    /// Only premium namespaces know such clients, and whose a subscription is never changes.
+    fn client(&mut self, kind: EntityKind, value: &Value, tier: Tier) {
+        let knows = kind == EntityKind::Subscription && tier == Tier::Premium;
+        if !knows || value.is_null() || self.description.client.is_some() {
+            return;
+        }
+        let mut flag = |name, usual| match member(value, name).map(|own| (own, read_flag(own))) {
+            None => usual,
+            Some((_, Some(flag))) => flag,
+            Some((own, None)) => {
+                let message = format!("{own} is not allowed; allowed: true or false");
+                self.wrong.push((format!("{CLIENT}.{name}"), message));
+                usual
+            }
+        };
+        let (is_durable, is_shared) = (flag(IS_DURABLE, true), flag(IS_SHARED, false));
+        let client_id = member(value, CLIENT_ID).and_then(Value::as_str);
+        self.description.client = Some(Box::new(ClientAffinity {
+            client_id: client_id.unwrap_or_default().into(),
+            is_durable,
+            is_shared,
+            selector: None,
+        }));
+    }
+}
+
+/// A value of a type; else what is allowed.
+fn read_value(
+    value_type: PropertyType,
+    kind: EntityKind,
+    value: &Value,
+) -> Result<PropertyValue, String> {
+    let text = value.as_str();
+    let span = || text.and_then(read_duration);
+    let durations = "a duration as in PT1M, or 00:01:00";
+    let read = match value_type {
+        PropertyType::Flag => read_flag(value)
+            .map(PropertyValue::Flag)
+            .ok_or("true or false"),
+        PropertyType::Number => {
+            let number = value.as_u64().or_else(|| text?.trim().parse().ok());
+            number.map(PropertyValue::Number).ok_or("a whole number")
+        }
+        PropertyType::Duration => span().map(PropertyValue::Duration).ok_or(durations),
+        PropertyType::Endless => {
+            let endless = |span| PropertyValue::Endless((span < FOREVER).then_some(span));
+            span().map(endless).ok_or(durations)
+        }
+        PropertyType::Status => return read_status(kind, text),
+        PropertyType::Target => match text.map(str::trim) {
+            Some("") => Ok(PropertyValue::Target(None)),
+            named => {
+                let path = named.and_then(|named| named.parse().ok());
+                let target = path.map(|path| PropertyValue::Target(Some(path)));
+                target.ok_or("the name of a queue or topic")
+            }
+        },
+        PropertyType::Text => text
+            .map(|text| PropertyValue::Text(Some(text.into())))
+            .ok_or("a text"),
+    };
+    read.map_err(str::to_owned)
+}
+
+fn read_flag(value: &Value) -> Option<bool> {
+    let word = || value.as_str().map(|word| word.trim().to_ascii_lowercase());
+    let of_word = |word: String| word.parse().ok();
+    value.as_bool().or_else(|| word().and_then(of_word))
+}
+
+fn read_status(kind: EntityKind, text: Option<&str>) -> Result<PropertyValue, String> {
+    let statuses = EntityStatus::of(kind);
+    let is_named =
+        |status: &&EntityStatus| text.is_some_and(|text| text.eq_ignore_ascii_case(status.name()));
+    let found = statuses.iter().find(is_named);
+    found
+        .map(|status| PropertyValue::Status(*status))
+        .ok_or_else(|| {
+            let names: Vec<&str> = statuses.iter().map(|status| status.name()).collect();
+            names.join(", ")
+        })
+}
+
+/// An ISO 8601 duration, or one as .NET writes it: `[days.]hours:minutes:seconds[.fraction]`.
+fn read_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(duration) = duration::parse(text) {
+        return Some(duration);
+    }
+    let mut parts = text.splitn(3, ':');
+    let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+    let (days, hours) = hours.split_once('.').unwrap_or(("0", hours));
+    duration::parse(&format!("P{days}DT{hours}H{minutes}M{seconds}S")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read_queue(written: Value) -> Written {
+        let written = written.as_object().unwrap();
+        read(
+            EntityKind::Queue,
+            written,
+            EntityDescription::default(),
+            Tier::Standard,
+        )
+    }
+
+    #[test]
+    fn values_are_read_as_templates_and_clients_write_them() {
+        let read = read_queue(json!({
+            "lockDuration": "00:00:30",
+            "defaultMessageTimeToLive": "P1Y2M3DT3H11M2S",
+            "autoDeleteOnIdle": "P10675199DT2H48M5.4775807S",
+            "MaxDeliveryCount": "7",
+            "requiresSession": "False",
+            "enablePartitioning": "true",
+            "maxMessageSizeInKilobytes": 256,
+            "forwardTo": null,
+            "status": "active",
+            "countDetails": {"activeMessageCount": 3},
+        }));
+        assert_eq!((&read.wrong[..], &read.unknown[..]), (&[][..], &[][..]));
+        let description = read.description;
+        assert_eq!(description.lock_duration, Duration::from_secs(30));
+        let life = description.default_message_time_to_live.unwrap();
+        assert_eq!(duration::format(life), "P428DT3H11M2S");
+        assert_eq!(description.auto_delete_on_idle, None);
+        assert_eq!(description.max_delivery_count, 7);
+        assert!(description.enable_partitioning && !description.requires_session);
+    }
+
+    #[test]
+    fn the_client_of_a_subscription_is_read_where_the_tier_has_such_clients() {
+        let read = |written: Value, tier| {
+            let written = written.as_object().unwrap();
+            let usual = EntityDescription::default();
+            read(EntityKind::Subscription, written, usual, tier)
+        };
+        let own = json!({"isClientAffine": true, "clientAffineProperties": {"clientId": "desk", "isShared": "true"}});
+        let client = read(own.clone(), Tier::Premium).description.client.unwrap();
+        assert_eq!(
+            (&*client.client_id, client.is_durable, client.is_shared),
+            ("desk", true, true)
+        );
+        assert_eq!(
+            show_client(&client).1,
+            json!({"clientId": "desk", "isDurable": true, "isShared": true})
+        );
+        assert_eq!(read(own, Tier::Standard).description.client, None);
+        let wrong = json!({"clientAffineProperties": {"isDurable": "perhaps"}});
+        let wrong = read(wrong, Tier::Premium).wrong;
+        let message = r#""perhaps" is not allowed; allowed: true or false"#;
+        assert_eq!(
+            wrong,
+            [(
+                "clientAffineProperties.isDurable".to_owned(),
+                message.to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_is_allowed() {
+        let read = read_queue(json!({
+            "lockDuration": "a minute",
+            "maxDeliveryCount": 0,
+            "status": "Gone",
+            "colour": "red",
+        }));
+        assert_eq!(read.unknown, ["colour"]);
+        let keys: Vec<&str> = read.wrong.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["lockDuration", "status", "maxDeliveryCount"]);
+        assert!(
+            read.wrong[2].1.contains("allowed: 1 to"),
+            "{:?}",
+            read.wrong
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! A rule as Azure Resource Manager has it. That it is a SQL filter or a correlation filter need not be said.
+
+use serde_json::{Map, Value};
+use servicebus_arm_template::{member, object};
+use servicebus_broker::filter::{
+    Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
+    Value as Sent,
+};
+use servicebus_broker::{Timestamp, check_name};
+
+/// What the service says of every expression.
+const COMPATIBILITY_LEVEL: u64 = 20;
+
+/// The properties of a rule.
+pub fn write(rule: &Rule) -> Value {
+    let expression = |text: &str| {
+        object([
+            ("sqlExpression", text.into()),
+            ("compatibilityLevel", COMPATIBILITY_LEVEL.into()),
+        ])
+    };
+    let (kind, key, filter) = match &rule.filter {
+        Filter::True => ("SqlFilter", "sqlFilter", expression("1=1")),
+        Filter::False => ("SqlFilter", "sqlFilter", expression("1=0")),
+        Filter::Sql(filter) => ("SqlFilter", "sqlFilter", expression(filter.text())),
+        Filter::Correlation(filter) => {
+            let filter = written(filter.description());
+            ("CorrelationFilter", "correlationFilter", filter)
+        }
+    };
+    let action = rule.action.as_ref().map(|action| expression(action.text()));
+    let mut properties = object([
+        ("filterType", kind.into()),
+        ("action", action.unwrap_or_else(|| object([]))),
+    ]);
+    properties[key] = filter;
+    properties
+}
+
+fn written(filter: &Correlation) -> Value {
+    let system = [
+        ("contentType", &filter.content_type),
+        ("correlationId", &filter.correlation_id),
+        ("label", &filter.label),
+        ("messageId", &filter.message_id),
+        ("replyTo", &filter.reply_to),
+        ("replyToSessionId", &filter.reply_to_session_id),
+        ("sessionId", &filter.session_id),
+        ("to", &filter.to),
+    ];
+    let mut members: Map<String, Value> = Map::new();
+    for (name, text) in system {
+        if let Some(text) = text {
+            members.insert(name.to_owned(), text.as_ref().into());
+        }
+    }
+    let mut named = Map::new();
+    for (name, encoded) in filter.properties.iter() {
+        named.insert(name.to_string(), told(encoded).into());
+    }
+    members.insert("properties".to_owned(), named.into());
+    members.into()
+}
+
+/// A value as a text: this API has no others.
+fn told(encoded: &Encoded) -> String {
+    match encoded.value() {
+        Sent::Text(text) => text.into_owned(),
+        Sent::Bool(flag) => flag.to_string(),
+        Sent::Signed(number) => number.to_string(),
+        Sent::Unsigned(number) => number.to_string(),
+        Sent::Float(number) => number.to_string(),
+        other @ (Sent::Null
+        | Sent::Instant(_)
+        | Sent::Span(_)
+        | Sent::Guid(_)
+        | Sent::Binary(_)
+        | Sent::Other(_)) => format!("{other:?}"),
+    }
+}
+
+/// Reads the properties of a rule; else what is wrong, with its key.
+pub fn read(name: &str, written: &Value, created_at: Timestamp) -> Result<Rule, (String, String)> {
+    check_name(name).map_err(|error| ("name".to_owned(), format!("{name:?} {error}")))?;
+    let member = |name: &str| member(written, name).filter(|value| !value.is_null());
+    let action = match member("action").and_then(expression) {
+        Some(text) => Some(Action::parse(text, Parameters::new()).map_err(|error| {
+            let message = format!("{text:?} is no action: {error}");
+            ("action.sqlExpression".to_owned(), message)
+        })?),
+        None => None,
+    };
+    let is_correlation = match member("filterType").and_then(Value::as_str) {
+        Some(kind) => match kind.to_ascii_lowercase().as_str() {
+            "sqlfilter" => false,
+            "correlationfilter" => true,
+            _ => {
+                let message =
+                    format!("{kind:?} is not allowed; allowed: SqlFilter, CorrelationFilter");
+                return Err(("filterType".to_owned(), message));
+            }
+        },
+        None => member("sqlFilter").is_none() && member("correlationFilter").is_some(),
+    };
+    let filter = match is_correlation {
+        true => correlation(member("correlationFilter"))?,
+        false => match member("sqlFilter").and_then(expression) {
+            Some(text) => sql(text)?,
+            None => Filter::True,
+        },
+    };
+    Ok(Rule {
+        name: name.into(),
+        filter,
+        action,
+        created_at,
+    })
+}
+
+fn sql(text: &str) -> Result<Filter, (String, String)> {
+    let filter = SqlFilter::parse(text, Parameters::new());
+    filter.map(Filter::Sql).map_err(|error| {
+        let message = format!("{text:?} is no SQL filter: {error}");
+        ("sqlFilter.sqlExpression".to_owned(), message)
+    })
+}
+
+fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
+    let text = |name: &str| {
+        let value = member(written?, name)?.as_str()?;
+        Some(Box::from(value))
+    };
+    let properties = written.and_then(|written| member(written, "properties"));
+    let mut named = Vec::new();
+    for (name, value) in properties.and_then(Value::as_object).into_iter().flatten() {
+        // The service takes texts alone here, and templates have numbers in them.
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        named.push((Box::from(name.as_str()), Encoded::from(value.as_str())));
+    }
+    let correlation = Correlation {
+        content_type: text("contentType"),
+        correlation_id: text("correlationId"),
+        label: text("label"),
+        message_id: text("messageId"),
+        reply_to: text("replyTo"),
+        reply_to_session_id: text("replyToSessionId"),
+        session_id: text("sessionId"),
+        to: text("to"),
+        properties: named,
+    };
+    if correlation == Correlation::default() {
+        let message = "it names no property, so that it would select every message".to_owned();
+        return Err(("correlationFilter".to_owned(), message));
+    }
+    Ok(Filter::Correlation(CorrelationFilter::new(correlation)))
+}
+
+/// The expression of a filter or action; none where it is empty.
+fn expression(written: &Value) -> Option<&str> {
+    let text = member(written, "sqlExpression")?.as_str()?;
+    (!text.trim().is_empty()).then_some(text)
+}

@@ -1,0 +1,18 @@
+//! What an emulator is told, and what clients show it: the configuration, keys and tokens, and entities as XML.
+//!
+//! The emulator and the harness share this crate, so that a harness that starts an installed emulator builds no emulator.
+
+mod client_settings;
+mod control_token;
+mod ports;
+
+pub mod auth;
+pub mod config;
+pub mod descriptions;
+pub mod import;
+pub mod xml;
+
+pub use client_settings::{ClientSettings, quoted};
+pub use config::{Config, ConfigError, NamespaceConfig};
+pub use control_token::{ControlToken, ControlTokenError};
+pub use ports::{AMQP_PORT, AMQPS_PORT, HTTP_PORT, HTTPS_PORT};
