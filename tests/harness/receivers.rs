@@ -43,6 +43,20 @@ async fn a_worker_that_is_waited_for_gets_every_message_before_the_clock_moves()
 }
 
 #[tokio::test]
+async fn a_subscription_that_its_client_makes_is_waited_for_and_no_other() {
+    let (servicebus, _) = namespace_with_orders().await;
+    let missing = servicebus.queue("order");
+    let waiting = missing.wait_for_receiver_within(Duration::MAX).result();
+    assert_eq!(waiting.await.unwrap_err().kind(), ErrorKind::EntityNotFound);
+    let archive = servicebus.jms_subscription("invoices", "archive", "shop");
+    let mut waiting = archive.wait_for_receiver_within(Duration::MAX).result();
+    let looked = tokio::time::timeout(Duration::from_millis(200), &mut waiting).await;
+    assert!(looked.is_err(), "{looked:?}");
+    let waiting = archive.wait_for_receiver_within(Duration::ZERO).result();
+    assert_eq!(waiting.await.unwrap_err().kind(), ErrorKind::EntityNotFound);
+}
+
+#[tokio::test]
 async fn a_receiver_is_named_as_its_sdk_was_told_to() {
     let (servicebus, orders) = namespace_with_orders().await;
     let worker = worker(servicebus.connection_string());

@@ -19,6 +19,8 @@ impl SubQueueClient {
     /// Waits until a client of the code under test receives here: a receiver is attached and has asked for messages, or
     /// waits for a session. The test's own receives do not count.
     ///
+    /// A [subscription of JMS](crate::ServiceBus::jms_subscription) need not be there yet: the client makes it.
+    ///
     /// A test that starts a worker in a task of its own waits for it before it moves the clock or waits for an idle
     /// namespace: until then neither knows that there will be a worker.
     ///
@@ -54,18 +56,31 @@ impl SubQueueClient {
 
     async fn found_receiver(self, within: Duration) -> Result<(), Error> {
         let started = Stopwatch::start();
-        while self.try_receivers().await?.is_empty() {
-            if started.elapsed() >= within {
-                let within = text::seconds(within);
-                let mut sentence = format!("{self}: no client came to receive within {within}");
-                let looking = Looking::new(self.clone(), None);
-                if let Some(why) = connecting_hint(&looking, self.sub_queue()).await {
-                    sentence += &format!("\n\nhint: {why}");
-                }
-                return Err(self.error(ErrorKind::Timeout, sentence));
+        loop {
+            let found = self.try_receivers().await;
+            let is_late = started.elapsed() >= within;
+            match found {
+                Ok(receivers) if !receivers.is_empty() => return Ok(()),
+                Ok(_) if is_late => return Err(self.no_receiver(within).await),
+                Err(error) if is_late || !self.is_made_on_attach(&error) => return Err(error),
+                Ok(_) | Err(_) => tokio::time::sleep(PAUSE).await,
             }
-            tokio::time::sleep(PAUSE).await;
         }
-        Ok(())
+    }
+
+    /// Whether what is not there yet is made by the client that comes to receive: only clients of JMS make subscriptions
+    /// with `$` in their names.
+    fn is_made_on_attach(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::EntityNotFound && self.owner_path().contains('$')
+    }
+
+    async fn no_receiver(&self, within: Duration) -> Error {
+        let within = text::seconds(within);
+        let mut sentence = format!("{self}: no client came to receive within {within}");
+        let looking = Looking::new(self.clone(), None);
+        if let Some(why) = connecting_hint(&looking, self.sub_queue()).await {
+            sentence += &format!("\n\nhint: {why}");
+        }
+        self.error(ErrorKind::Timeout, sentence)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use servicebus_harness::{ClientSettings, prelude::*};
 use tokio::process::{Child, Command};
@@ -13,8 +13,6 @@ use crate::frameworks::environments::{Framework, class_path};
 
 /// The application has to start first.
 const START: Duration = Duration::from_secs(120);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::test]
 async fn orders_are_taken_tried_again_and_dead_lettered() {
@@ -34,7 +32,7 @@ async fn orders_are_taken_tried_again_and_dead_lettered() {
     let _shop = run(&servicebus, &class_path(&environment));
     let archive = servicebus.jms_subscription("invoices", "archive", "shop");
     // What is invoiced before would reach no subscription.
-    until_there(&archive).await;
+    archive.wait_for_receiver().await;
     let orders = servicebus.queue("orders");
     for order in [
         "one teapot",
@@ -60,15 +58,6 @@ async fn orders_are_taken_tried_again_and_dead_lettered() {
     assert_delivered!(orders, message_id = never, times = 10).await;
     assert_not_completed!(orders, message_id = never).await;
     assert_completed!(archive, count = 2).await;
-}
-
-/// Waits until the application has made a subscription and receives from it.
-async fn until_there(subscription: &SubscriptionClient) {
-    let started = Instant::now();
-    while let Err(error) = subscription.wait_for_receiver().result().await {
-        assert!(started.elapsed() < START, "{error}");
-        tokio::time::sleep(PAUSE).await;
-    }
 }
 
 /// Starts the application, which ends with what is returned.
