@@ -1,7 +1,5 @@
 //! Which requests the control API answers: host names by which a browser may reach it, origins of web pages, and the
 //! token for clients beyond loopback. What is refused, and how, is `http/guard.rs`.
-//!
-//! The token for the control API, which nothing shows.
 
 mod host;
 

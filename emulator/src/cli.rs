@@ -16,12 +16,12 @@ use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use servicebus_broker::Tier;
+use servicebus_config::AMQPS_PORT;
 
 use crate::access::{AccessOptions, HostName, Origin};
 use crate::durable::Sync;
 use crate::options::DataOptions;
 use crate::tls::{TlsOptions, UserCertificate};
-use servicebus_config::AMQPS_PORT;
 
 pub use data::{DataVerb, run_data};
 pub use health::{HealthOptions, run_health};

@@ -15,6 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use servicebus_config::AMQP_PORT;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -28,7 +29,6 @@ use crate::listeners::Listening;
 use crate::namespace::Namespace;
 use crate::options::Endpoints;
 use crate::traces::Traces;
-use servicebus_config::AMQP_PORT;
 
 pub(crate) use create::{CreateError, Permit};
 pub use servicebus_control_api::NamespaceInfo;

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use servicebus_broker::Tier;
+use servicebus_config::{AMQP_PORT, AMQPS_PORT, HTTP_PORT};
 use thiserror::Error;
 
 use crate::access::AccessOptions;
@@ -17,7 +18,6 @@ use crate::durable::Sync;
 use crate::tls::{TlsError, TlsOptions};
 #[cfg(feature = "otlp")]
 use crate::traces::TraceOptions;
-use servicebus_config::{AMQP_PORT, AMQPS_PORT, HTTP_PORT};
 
 /// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
 const WAITING_REQUESTS: u32 = 5_000;

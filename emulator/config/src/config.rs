@@ -33,7 +33,6 @@ use servicebus_broker::{EntityDescription, EntityPath, NamespaceSettings, Tier, 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
 use resolve::{Files, Purpose};
 
-pub(crate) use document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 pub(crate) use export::client_json;
 use export::declaration;
 

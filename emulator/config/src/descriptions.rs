@@ -41,6 +41,8 @@ const OTHERS: [(&str, [u16; 3]); 13] = [
 ];
 /// The rules of authorization of a queue or topic.
 pub const AUTHORIZATION_RULES: &str = "AuthorizationRules";
+/// Whether a client of JMS 2.0 has a subscription.
+pub const IS_CLIENT_AFFINE: &str = "IsClientAffine";
 /// Whose a subscription is that a client of JMS 2.0 has.
 pub const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
 /// How many messages there are of each kind.

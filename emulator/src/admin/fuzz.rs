@@ -1,12 +1,12 @@
 //! Descriptions in XML, for `tests/fuzz`: what is read is written so that it is read again as the same.
 
 use servicebus_broker::{EntityKind, Tier, Timestamp};
+use servicebus_config::descriptions::{description_root, write_rule};
 
 use super::describe::{KeyGenerator, View, Wanted, read_entity, read_rule};
 use super::route::Query;
 use super::time::Frame;
 use crate::xml::{Element, Writer, read};
-use servicebus_config::descriptions::{description_root, write_rule};
 
 /// The frame of a namespace whose clock is the client's.
 const FRAME: Frame = Frame { ahead: 0 };

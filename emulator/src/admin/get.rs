@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
+use servicebus_config::descriptions::write_rule;
 
 use super::call::{Answer, Call, Shape};
 use super::call::{Feed, Item, entry, feed, listed_services, write_entry};
@@ -15,7 +16,6 @@ use super::selection::Selection;
 use super::time::Frame;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, INSTANCE, Writer};
-use servicebus_config::descriptions::write_rule;
 
 impl Call<'_> {
     pub(crate) fn get(&self, route: &Route) -> Result<Answer, ServiceError> {

@@ -8,6 +8,7 @@ use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{
     ChangeRuleError, Entity, EntityDescription, EntityKind, EntityPath, RuleChange,
 };
+use servicebus_config::descriptions::{DEFAULT_RULE_DESCRIPTION, RULE, description_root};
 
 use super::call::{Answer, Call, Shape};
 use super::describe::{
@@ -18,7 +19,6 @@ use super::refusal::ServiceError;
 use super::route::Route;
 use crate::namespace::SharedEntity;
 use crate::xml::{Element, Space, read};
-use servicebus_config::descriptions::{DEFAULT_RULE_DESCRIPTION, RULE, description_root};
 
 impl Call<'_> {
     pub(crate) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, ServiceError> {

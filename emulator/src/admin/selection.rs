@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use servicebus_broker::Timestamp;
+use servicebus_config::descriptions::Instant;
 
 use super::describe::View;
 use super::refusal::ServiceError;
 use super::time::Frame;
-use servicebus_config::descriptions::Instant;
 
 /// Longest filter, in characters.
 const MAX_LENGTH: usize = 2048;

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::Value;
+use servicebus_config::ControlToken;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -18,7 +19,6 @@ use crate::config::Arm;
 use crate::namespace::Namespace;
 use crate::service_http::authority;
 use crate::shared::Shared;
-use servicebus_config::ControlToken;
 
 /// Largest body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

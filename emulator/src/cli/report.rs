@@ -9,6 +9,8 @@ use std::path::Path;
 use serde_json::Value;
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{EntityDescription, EntityKind, Property, PropertyValue, Tier};
+use servicebus_config::{self, ClientSettings};
+use servicebus_config::{AMQPS_PORT, HTTPS_PORT};
 
 use super::RunOptions;
 use crate::auth::Jwt;
@@ -19,8 +21,6 @@ use crate::config::{
 use crate::import::{Note, import};
 use crate::options::StartError;
 use crate::tls::authority_file;
-use servicebus_config::{self, ClientSettings};
-use servicebus_config::{AMQPS_PORT, HTTPS_PORT};
 
 /// Width of the names of a namespace's settings: as those of its queues, the longest of which this is.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();

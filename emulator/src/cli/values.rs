@@ -7,10 +7,10 @@ use clap::CommandFactory as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use servicebus_broker::Tier;
+use servicebus_config::ControlToken;
 
 use super::Cli;
 use crate::durable::Sync;
-use servicebus_config::ControlToken;
 
 /// A listener that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use super::reader::{Located, Object, Report, json, wrong_type};
 use super::{Arm, words};
 use crate::auth::{Claim, TokenCheck};
 
-pub(crate) use entity::{AMQP, CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
+pub(crate) use entity::AMQP;
 pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
 pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
 
@@ -29,7 +29,7 @@ pub(crate) struct Document {
 /// One element of `UserConfig.Namespaces`.
 #[derive(Debug)]
 pub(crate) struct NamespaceBlock {
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) queues: Vec<QueueBlock>,
     pub(crate) topics: Vec<TopicBlock>,
     pub(crate) emulator: EmulatorBlock,
@@ -117,7 +117,7 @@ pub(crate) enum KeysBlock {
 
 /// One element of `Emulator.Keys`.
 pub(crate) struct KeyBlock {
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) key: Option<Located<String>>,
     pub(crate) claims: Option<Located<Vec<Claim>>>,
 }

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{ClientAffinity, EntityKind};
 
-use super::document::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 use super::words::{self, word};
 use super::{
     Address, Arm, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
 };
 use crate::auth::{Claim, Jwt, Key};
+use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
 /// The name of the rule that every subscription begins with.
 const DEFAULT_RULE: &str = "$Default";

@@ -10,10 +10,8 @@ use servicebus_arm_template::{Report, Resource, member, object, text};
 
 use super::{properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
-use crate::config::{
-    CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, NAMESPACE_NAMES, client_json, is_namespace_name,
-    property_json, rule_json,
-};
+use crate::config::{NAMESPACE_NAMES, client_json, is_namespace_name, property_json, rule_json};
+use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
 /// A namespace on its way into a configuration.
 #[derive(Debug, Default)]

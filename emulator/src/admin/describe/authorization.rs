@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use servicebus_config::descriptions::Instant;
 
 use super::super::refusal::ServiceError;
 use crate::auth::{Claim, Claims};
 use crate::namespace::AuthorizationRule;
 use crate::xml::{Element, Writer};
-use servicebus_config::descriptions::Instant;
 
 /// Most rules of an entity (service-bus-quotas).
 const MAX_RULES: usize = 12;

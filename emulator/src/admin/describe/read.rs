@@ -7,17 +7,18 @@ use servicebus_broker::{
     Audience, ClientAffinity, EntityDescription, EntityKind, EntityPath, EntityStatus, Property,
     PropertyType, PropertyValue, Tier,
 };
+use servicebus_config::descriptions::{
+    AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE,
+};
 
 use super::super::refusal::ServiceError;
 use super::authorization::{KeyGenerator, read_rules};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
-use servicebus_config::descriptions::{AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES};
 
 /// Properties that clients do not write as they mean them.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
-const IS_CLIENT_AFFINE: &str = "IsClientAffine";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
 
 /// Sizes of entities in MiB that are sold: the first five in every tier, the rest in premium (service-bus-quotas).

@@ -1,11 +1,11 @@
 //! Typed values of parameters and properties, from XML to what a rule keeps (admin-http.md §6.2).
 
 use servicebus_broker::filter::{Encoded, Value};
+use servicebus_config::descriptions::{ENTRY, Instant};
 
 use super::super::refusal::ServiceError;
 use crate::config::duration;
 use crate::xml::{Element, Space};
-use servicebus_config::descriptions::{ENTRY, Instant};
 
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 

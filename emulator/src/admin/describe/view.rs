@@ -4,6 +4,9 @@
 use servicebus_broker::{
     Counts, EntityKind, EntityPath, Property, PropertyValue, SubQueue, Tier, Timestamp,
 };
+use servicebus_config::descriptions::{
+    AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES, COUNT_DETAILS, Part, description_root, parts,
+};
 
 use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
@@ -12,9 +15,6 @@ use super::read::{Wanted, target};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
-use servicebus_config::descriptions::{
-    AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES, COUNT_DETAILS, Part, description_root, parts,
-};
 
 /// The version since which subscriptions of JMS are told of.
 const SINCE_2021: &str = "2021-05";

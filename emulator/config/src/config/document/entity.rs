@@ -6,15 +6,12 @@ use servicebus_broker::{ClientAffinity, EntityKind};
 
 use crate::config::properties::Properties;
 use crate::config::reader::{Located, Object, Place, Report, wrong_type};
-
-/// Properties of subscriptions that clients of JMS 2.0 make for themselves, by the names of the administration API.
-pub(crate) const IS_CLIENT_AFFINE: &str = "IsClientAffine";
-pub(crate) const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
+use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
 /// One element of `Queues`.
 #[derive(Debug)]
 pub(crate) struct QueueBlock {
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
 }
 
@@ -22,7 +19,7 @@ pub(crate) struct QueueBlock {
 #[derive(Debug)]
 pub(crate) struct TopicBlock {
     pub(crate) place: Place,
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
     pub(crate) subscriptions: Vec<SubscriptionBlock>,
 }
@@ -30,7 +27,7 @@ pub(crate) struct TopicBlock {
 /// One element of a topic's `Subscriptions`.
 #[derive(Debug)]
 pub(crate) struct SubscriptionBlock {
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
     /// Whose it is, if it belongs to a client of JMS 2.0.
     pub(crate) client: Option<Located<ClientAffinity>>,
@@ -186,7 +183,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 /// One element of `Rules`.
 #[derive(Debug)]
 pub(crate) struct RuleBlock {
-    pub name: Option<Located<String>>,
+    pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Option<RuleProperties>,
 }
 

@@ -88,27 +88,11 @@ public final class Speed {
             }
         }
         for (Way way : Way.values()) {
-            row(way.text, ours[way.ordinal()], theirs[way.ordinal()]);
+            var ratios = new double[rounds];
+            Arrays.setAll(ratios, round -> ours[way.ordinal()][round] / theirs[way.ordinal()][round]);
+            System.out.printf(Locale.ROOT, "| %s | %s | %s | %s |%n", way.text,
+                    spread("%,.0f", ours[way.ordinal()]), spread("%,.0f", theirs[way.ordinal()]), spread("%.2f", ratios));
         }
-        // What one way sent the next has received.
-        for (int receive = 1; receive < Way.values().length; receive += 2) {
-            String what = Way.values()[receive].text.replace("receive, ", "sent and received, ");
-            row(what, both(ours, receive), both(theirs, receive));
-        }
-    }
-
-    /** Of a way that receives and the one that sent before it, by rounds: how many messages a second come through. */
-    private static double[] both(double[][] rates, int receive) {
-        var both = new double[rates[receive].length];
-        Arrays.setAll(both, round -> 1 / (1 / rates[receive - 1][round] + 1 / rates[receive][round]));
-        return both;
-    }
-
-    private static void row(String what, double[] ours, double[] theirs) {
-        var ratios = new double[ours.length];
-        Arrays.setAll(ratios, round -> ours[round] / theirs[round]);
-        System.out.printf(Locale.ROOT, "| %s | %s | %s | %s |%n", what,
-                spread("%,.0f", ours), spread("%,.0f", theirs), spread("%.2f", ratios));
     }
 
     /** Messages a second. */
