@@ -62,16 +62,16 @@ impl SubQueueClient {
             match found {
                 Ok(receivers) if !receivers.is_empty() => return Ok(()),
                 Ok(_) if is_late => return Err(self.no_receiver(within).await),
-                Err(error) if is_late || !self.is_made_on_attach(&error) => return Err(error),
+                Err(error) if is_late || !self.is_made_on_attach() => return Err(error),
                 Ok(_) | Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
     }
 
-    /// Whether what is not there yet is made by the client that comes to receive: only clients of JMS make subscriptions
-    /// with `$` in their names.
-    fn is_made_on_attach(&self, error: &Error) -> bool {
-        error.kind() == ErrorKind::EntityNotFound && self.owner_path().contains('$')
+    /// Whether the client that comes to receive may make it: only clients of JMS make subscriptions with `$` in their names. One
+    /// that is made between two looks is refused by the first and there at the second, so that no kind of error tells.
+    fn is_made_on_attach(&self) -> bool {
+        self.owner_path().contains('$')
     }
 
     async fn no_receiver(&self, within: Duration) -> Error {
