@@ -19,6 +19,8 @@ mod file;
 mod journal;
 mod kept_clock;
 mod load;
+#[cfg(feature = "durable")]
+mod reader;
 mod room;
 #[cfg(feature = "durable")]
 mod shrink;
@@ -83,8 +85,8 @@ pub(crate) trait Disk: Send {
         false
     }
 
-    /// Puts what was written where it is to stay, since nothing else is to be done.
-    fn settle(&mut self) -> Result<(), String> {
+    /// Puts what was written where it is to stay, as long as nothing else is to be done.
+    fn settle(&mut self, _is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
         Ok(())
     }
 

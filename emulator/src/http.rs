@@ -28,13 +28,15 @@ mod sessions;
 mod timeline;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::Router;
-use axum::extract::{FromRef, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -46,7 +48,6 @@ use crate::listeners::{Listening, Until};
 use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
-use error::Chosen;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 use explorations::Explorations;
@@ -75,6 +76,21 @@ pub(crate) struct Control {
     assertions: Arc<Semaphore>,
     serve: Serve,
 }
+
+/// Those of every emulator of this process, without what they work on.
+static ROUTES: LazyLock<Router<Control>> = LazyLock::new(|| {
+    let table = routes::table().into_iter();
+    let router = table.fold(Router::new(), |router, route| {
+        router.route(route.path, route.method_router())
+    });
+    router
+        .route("/$emulator", any(page::redirect))
+        .route("/$emulator/", any(page::show))
+        .route("/$emulator/{*rest}", any(page::show))
+        .fallback(beside)
+        .method_not_allowed_fallback(error::no_such_method)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+});
 
 /// Serves what comes to listeners, for as long as the emulator does or until they are to close.
 type Serve = fn(Vec<TcpListener>, &Arc<Shared>, &Router, Option<&Until>);
@@ -112,28 +128,20 @@ impl Control {
         }
     }
 
-    /// All routes (interfaces.md, "Control API").
+    /// All routes (interfaces.md, "Control API"). They are set up for the first request: that takes longer than all else of a
+    /// start, and there may be none.
     pub(crate) fn router(&self) -> Router {
-        let mut router = Router::new();
-        let once_told = from_fn_with_state(self.clone(), once_told);
-        let in_time = from_fn_with_state(self.clone(), in_time::in_time);
-        for route in routes::table() {
-            let handler = match route.changes_entities {
-                true => route.handler.layer(once_told.clone()),
-                false => route.handler,
-            };
-            router = router.route(route.path, handler.layer(in_time.clone()));
-        }
-        router
-            .route("/$emulator", any(page::redirect))
-            .route("/$emulator/", any(page::show))
-            .route("/$emulator/{*rest}", any(page::show))
-            .fallback(beside)
-            .method_not_allowed_fallback(error::no_such_method)
-            .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
+        let control = self.clone();
+        let routes = Arc::new(OnceLock::new());
+        let answer = move |request: Request| {
+            let set_up = || TowerToHyperService::new(ROUTES.clone().with_state(control.clone()));
+            let answering = routes.get_or_init(set_up).call(request);
+            async { answering.await.into_response() }
+        };
+        Router::new()
+            .fallback(answer)
             .layer(from_fn_with_state(self.clone(), guard::guard))
             .layer(from_fn_with_state(self.clone(), once_written))
-            .with_state(self.clone())
     }
 
     /// Makes a namespace of a configuration that was read already.
@@ -177,13 +185,6 @@ async fn once_written(State(shared): State<Arc<Shared>>, request: Request, next:
         Ok(()) => response,
         Err(failed) => error::not_written(&failed).into_response(),
     }
-}
-
-/// Answers a change of an entity when its links have heard of it.
-async fn once_told(Chosen(namespace): Chosen, request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
-    namespace.changes_told().await;
-    response
 }
 
 /// What is not of the control API: resources of Azure Resource Manager, messages, else entities.

@@ -58,7 +58,7 @@ pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     };
     Ok(IssuedCertificate {
         config: tls.config(&sought)?,
-        authority: tls.authorities()?.pem().to_owned(),
+        authority: tls.authorities()?.pem()?.to_owned(),
     })
 }
 
@@ -197,7 +197,7 @@ impl Tls {
     pub(crate) fn authority_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
         match self.options.certificate {
             Some(_) => Ok(None),
-            None => self.authorities().map(|both| Some(both.pem())),
+            None => self.authorities()?.pem().map(Some),
         }
     }
 
@@ -224,9 +224,9 @@ impl Tls {
     }
 
     fn authorities(&self) -> Result<&Authorities, Arc<TlsError>> {
-        let authorities = self.authorities.get_or_init(|| {
-            Authorities::new(&self.options, self.data.as_deref()).map_err(Arc::new)
-        });
+        let authorities = self
+            .authorities
+            .get_or_init(|| Authorities::new(&self.options, self.data.as_deref()));
         authorities.as_ref().map_err(Arc::clone)
     }
 
@@ -238,7 +238,7 @@ impl Tls {
                 let address = sought.address.map(|address| address.to_string());
                 let names = self.names.iter().chain(&self.options.names);
                 let names = names.chain(address.iter()).chain([&judged]);
-                let authority = self.authorities()?.that_may(&judged);
+                let authority = self.authorities()?.that_may(&judged)?;
                 let issued = authority.issue(names, self.started_at);
                 issued.map_err(|error| Arc::new(TlsError::Make(error)))?
             }

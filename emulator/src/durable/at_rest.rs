@@ -101,7 +101,7 @@ fn open_beside(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Beside::of(None),
         opened => opened.and_then(|file| Beside::of(Some(file))),
     };
-    let journal = Box::new(journal.map_err(failed)?);
+    let journal = Arc::new(journal.map_err(failed)?);
     let open = || {
         let database = Builder::new()
             .set_cache_size(CACHE)

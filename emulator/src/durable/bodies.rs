@@ -22,11 +22,11 @@ const OVERHEAD: u64 = 128;
 
 /// Gives out the bytes of messages while others are written.
 pub(crate) trait Bodies: Send + Sync {
-    /// What there is now, whatever is written later; waits for no disk.
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError>;
+    /// What there is now of these, whatever is written later; waits for no disk.
+    fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError>;
 }
 
-/// The bytes of all messages at one instant.
+/// The bytes of messages at one instant.
 pub(crate) trait Snapshot: Send {
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError>;
 }
@@ -105,9 +105,9 @@ impl NamespaceStore {
             .insert(self.number, Arc::downgrade(namespace));
     }
 
-    /// What the bytes of messages can be read of that the present operation has seen.
-    pub(crate) fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError> {
-        self.store.bodies_on_disk.snapshot()
+    /// What these bytes of messages can be read of, which the present operation has seen.
+    fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError> {
+        self.store.bodies_on_disk.snapshot(bodies)
     }
 }
 
@@ -121,11 +121,11 @@ impl Missing {
         store: Option<&NamespaceStore>,
         messages: impl IntoIterator<Item = &'a Message>,
     ) -> Self {
-        let store = store.filter(|_| {
-            let mut messages = messages.into_iter();
-            messages.any(|message| message.missing().is_some())
-        });
-        Self(store.map(NamespaceStore::snapshot))
+        Self(store.and_then(|store| {
+            let bodies = messages.into_iter().filter_map(Message::missing);
+            let bodies = Vec::from_iter(bodies);
+            (!bodies.is_empty()).then(|| store.snapshot(&bodies))
+        }))
     }
 
     /// Reads what is missing of these messages. What cannot be read stays missing, and the log tells why.

@@ -8,16 +8,17 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use redb::{
-    Builder, Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, StorageBackend,
-    TableDefinition, TableError,
+    Builder, Database, ReadableDatabase as _, ReadableTable as _, StorageBackend, TableDefinition,
+    TableError,
 };
 use servicebus_broker::BodyId;
 
 use super::backend::{Backend, ReserveFile, Waiting};
-use super::journal::{self, Journal};
+use super::journal::{Journal, Position, SOME};
+use super::reader::BodyReader;
 use super::room::Room;
 use super::shrink::{self, Waste};
-use super::{Batch, Bodies, Disk, EachRow, LoadError, Snapshot, Sync, Table};
+use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table};
 use crate::options::DataError;
 
 /// The rows of a directory as they are copied.
@@ -32,8 +33,8 @@ pub(super) const MARK: &str = "FORMAT";
 const RESERVE: &str = "reserve";
 /// What stands in the mark, before the number of the version.
 const MARK_TEXT: &str = "servicebus-emulator data ";
-/// The version of what is written. Up to the first one there was no journal.
-const VERSION: u32 = 2;
+/// The version of what is written. Up to the first one there was no journal, and up to the second it was no ring.
+const VERSION: u32 = 3;
 /// Pages of the file that are kept in memory.
 pub(super) const CACHE: usize = 32 << 20;
 
@@ -42,9 +43,9 @@ type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
 pub(super) const ROWS: Own = TableDefinition::new("rows");
 pub(super) const BODIES: Own = TableDefinition::new("bodies");
-/// Under [`GENERATION`], that of the records in the journal which are not in the other tables.
+/// Under [`START`], where the records in the journal begin which are not in the other tables.
 pub(super) const JOURNAL: Own = TableDefinition::new("journal");
-const GENERATION: &[u8] = b"generation";
+const START: &[u8] = b"generation";
 
 pub(super) struct RowFile {
     database: Arc<Database>,
@@ -55,14 +56,6 @@ pub(super) struct RowFile {
     /// Where it is, and how safe, if that is a directory.
     place: Option<(PathBuf, Sync)>,
     waste: Waste,
-}
-
-struct BodyReader(Arc<Mutex<Weak<Database>>>);
-
-/// What there was at one instant; nothing can be read of it when its database is closed.
-struct Seen {
-    transaction: ReadTransaction,
-    _database: Arc<Database>,
 }
 
 /// Opens the store of a directory, which is made if it is not there.
@@ -83,7 +76,7 @@ pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBu
     let file = open_file(&path).map_err(cannot_use)?;
     lock(&file, directory)?;
     let journal = directory.join(JOURNAL_FILE);
-    if version == Some(VERSION) && !journal.exists() {
+    if version.is_some_and(|version| version > 1) && !journal.exists() {
         return Err(DataError::Missing(journal));
     }
     let journal = open_file(&journal).map_err(cannot_use)?;
@@ -196,19 +189,19 @@ fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb:
     Ok(database)
 }
 
-/// Sees to it that the tables are there; returns the generation of the journal.
-fn prepare(database: &Database) -> Result<u64, redb::Error> {
+/// Sees to it that the tables are there; returns where the records of the journal begin.
+fn prepare(database: &Database) -> Result<Position, redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(ROWS)?;
     transaction.open_table(BODIES)?;
     let mut table = transaction.open_table(JOURNAL)?;
-    let found = table.get(GENERATION)?;
-    let found = found.and_then(|own| own.value().try_into().ok());
-    let generation = found.map_or_else(journal::draw, u64::from_be_bytes);
-    table.insert(GENERATION, &generation.to_be_bytes()[..])?;
+    let found = table.get(START)?;
+    let found = found.and_then(|own| Position::decode(own.value()));
+    let start = found.unwrap_or_else(Position::draw);
+    table.insert(START, &start.encode()[..])?;
     drop(table);
     transaction.commit()?;
-    Ok(generation)
+    Ok(start)
 }
 
 impl RowFile {
@@ -222,18 +215,18 @@ impl RowFile {
         let room = Arc::new(room);
         let database = open_in(Waiting::new(backend, Arc::clone(&room)), is_new)?;
         let journal = Waiting::new(journal, Arc::clone(&room));
-        Self::of(database, Box::new(journal), room)
+        Self::of(database, Arc::new(journal), room)
     }
 
     /// The store that is in a database, which takes in what its journal has.
     pub(super) fn of(
         database: Database,
-        journal: Box<dyn StorageBackend>,
+        journal: Arc<dyn StorageBackend>,
         room: Arc<Room>,
     ) -> Result<Self, redb::Error> {
-        let generation = prepare(&database)?;
+        let start = prepare(&database)?;
         let last = last_body(&database)?;
-        let journal = Journal::open(journal, generation, last).map_err(redb::Error::Io)?;
+        let journal = Journal::open(journal, start, last)?;
         let database = Arc::new(database);
         let mut store = Self {
             current: Arc::new(Mutex::new(Arc::downgrade(&database))),
@@ -243,8 +236,10 @@ impl RowFile {
             place: None,
             waste: Waste::none(),
         };
-        store.take_journal()?;
-        store.journal.shrink().map_err(redb::Error::Io)?;
+        while !store.journal.is_empty() {
+            store.take_oldest()?;
+        }
+        store.journal.shrink()?;
         Ok(store)
     }
 
@@ -263,42 +258,39 @@ impl RowFile {
         Arc::into_inner(self.database)
     }
 
-    /// Takes what the journal has into the database.
-    fn take_journal(&mut self) -> Result<(), redb::Error> {
-        if self.journal.is_empty() {
-            return Ok(());
-        }
-        let (batch, generation) = self.journal.take();
-        self.write_all(batch, generation)?;
-        self.journal.begin(generation);
-        Ok(())
-    }
-
-    fn write_all(&mut self, batch: Batch, generation: u64) -> Result<(), redb::Error> {
+    /// Takes the oldest of what the journal has into the database.
+    fn take_oldest(&mut self) -> Result<(), redb::Error> {
+        let count = self.journal.oldest(SOME);
+        let start = self.journal.start_after(count);
         let waste = &mut self.waste;
+        let mut taken = Vec::new();
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
-        for prefix in batch.removed {
-            let end = end_of(&prefix);
-            rows.retain_in(&prefix[..]..&end[..], |key, row| {
-                waste.add(key.len() + row.len());
-                false
-            })?;
-        }
-        for (key, row) in batch.rows {
-            put(&mut rows, &key, row.as_deref(), waste)?;
-        }
-        drop(rows);
         let mut bodies = transaction.open_table(BODIES)?;
-        for (body, bytes) in batch.bodies {
-            let key = body.0.get().to_be_bytes();
-            put(&mut bodies, &key, bytes.as_deref(), waste)?;
+        for before in 0..count {
+            let batch = self.journal.remainder(before)?;
+            for prefix in batch.removed {
+                let end = end_of(&prefix);
+                rows.retain_in(&prefix[..]..&end[..], |key, row| {
+                    waste.add(key.len() + row.len());
+                    false
+                })?;
+            }
+            for (key, row) in batch.rows {
+                put(&mut rows, &key, row.as_deref(), waste)?;
+            }
+            for (body, bytes) in batch.bodies {
+                let key = body.0.get().to_be_bytes();
+                put(&mut bodies, &key, bytes.as_deref(), waste)?;
+                taken.extend(bytes.is_some().then_some(body));
+            }
         }
-        drop(bodies);
+        drop((rows, bodies));
         let mut journal = transaction.open_table(JOURNAL)?;
-        journal.insert(GENERATION, &generation.to_be_bytes()[..])?;
+        journal.insert(START, &start.encode()[..])?;
         drop(journal);
         transaction.commit()?;
+        self.journal.forget(count, &taken, start)?;
         Ok(())
     }
 
@@ -352,8 +344,9 @@ impl Disk for RowFile {
     }
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
-        if self.is_much() {
-            self.settle()?;
+        self.journal.encode(&batch);
+        while self.journal.is_much() || !self.journal.has_room() {
+            self.take_oldest().map_err(|error| error.to_string())?;
         }
         let written = self.journal.append(batch);
         written.map_err(|error| error.to_string())
@@ -363,8 +356,11 @@ impl Disk for RowFile {
         self.journal.is_much()
     }
 
-    fn settle(&mut self) -> Result<(), String> {
-        self.take_journal().map_err(|error| error.to_string())
+    fn settle(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+        while !self.journal.is_empty() && is_wanted() {
+            self.take_oldest().map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
@@ -389,7 +385,7 @@ impl Disk for RowFile {
     }
 
     fn reader(&self) -> Box<dyn Bodies> {
-        Box::new(BodyReader(Arc::clone(&self.current)))
+        Box::new(BodyReader::new(&self.current, &self.journal))
     }
 
     fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
@@ -420,26 +416,6 @@ impl Disk for RowFile {
     }
 }
 
-impl Bodies for BodyReader {
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError> {
-        let database = self.0.lock().upgrade();
-        let database = database.ok_or_else(|| told("the data directory is closed"))?;
-        Ok(Box::new(Seen {
-            transaction: database.begin_read().map_err(told)?,
-            _database: database,
-        }))
-    }
-}
-
-impl Snapshot for Seen {
-    fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
-        let key = body.0.get().to_be_bytes();
-        let found = self.transaction.open_table(BODIES).map_err(told)?;
-        let found = found.get(&key[..]).map_err(told)?;
-        Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
-    }
-}
-
 /// The last number of a message's bytes.
 fn last_body(database: &Database) -> Result<u64, redb::Error> {
     let table = database.begin_read()?.open_table(BODIES)?;
@@ -465,7 +441,7 @@ fn put(
     Ok(())
 }
 
-fn told(error: impl std::fmt::Display) -> LoadError {
+pub(super) fn told(error: impl std::fmt::Display) -> LoadError {
     LoadError::Disk(error.to_string())
 }
 

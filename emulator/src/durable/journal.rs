@@ -1,62 +1,147 @@
 //! What is written goes to the end of a journal first, in one piece, and into the database when there is much of it or nothing else
-//! to do: a transaction of the database writes ten pages in as many places for one message, the journal its bytes.
+//! to do: a transaction of the database writes ten pages in as many places for one message, the journal its bytes. The database
+//! takes in the oldest records first, and of them only what no later record has replaced or removed: most messages are completed
+//! before their record is the oldest.
 //!
-//! A record counts when its checksum is right and its generation is the one that the database names; the transaction that takes
-//! the journal into the database names the next. So nothing has to be removed from the journal, which begins again at its start,
-//! and a record that a crash has torn does not count. Generations are drawn by chance: no client can send a message whose bytes
-//! would count as a record.
+//! The file is a ring: when its end is reached, and the database has what stands at its beginning, the next lap begins there. A
+//! record counts when its checksum is right, which its lap is a part of, its generation is the one that the database names, and it
+//! follows one that counts; the database names where the first one is. The transaction that takes in all there is names another
+//! generation, and the journal begins again at its start. So nothing has to be removed from the journal, and a record that a crash
+//! has torn does not count. Generations are drawn by chance: no client can send a message whose bytes would count as a record.
 
+mod bodies;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::mem;
-use std::num::NonZeroU64;
+use std::sync::Arc;
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use redb::StorageBackend;
 use servicebus_broker::BodyId;
 
+use self::bodies::Place;
+pub(super) use self::bodies::{JournalBodies, SeenBody};
+use self::record::{HEAD, decode, encode, is_of, length_and_generation, seal};
 use super::Batch;
 
+/// Bytes of records from which on the database takes in the oldest before more comes. Each holds up to 100 bytes of memory for
+/// a message, and a start that follows a kill takes about 10 µs for one of them.
+const MUCH: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 /// Bytes of records that one transaction takes into the database, if no single record has more.
-const MUCH: u64 = 16 << 20;
+pub(super) const SOME: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
+/// Where the ring ends, but for a first record that is longer: what is still to come of a lap has room behind [`MUCH`].
+const RING: u64 = MUCH + 2 * SOME;
 /// The journal grows by as many bytes, which are written: where a file system has to find a place for what is written, telling
 /// the disk takes half as long again.
-const STEP: usize = if cfg!(test) { 4096 } else { 1 << 20 };
-/// What stands before the payload of a record: its length, generation and checksum.
-const HEAD: usize = 20;
+const STEP: usize = if cfg!(test) { 1024 } else { 1 << 20 };
+/// Bytes that are looked through at once.
+const WINDOW: usize = 1 << 20;
 
 /// The journal, and what it has that the database has not.
 pub(super) struct Journal {
-    file: Box<dyn StorageBackend>,
-    generation: u64,
-    end: u64,
+    file: Arc<dyn StorageBackend>,
+    /// Where the next record goes.
+    end: Position,
     length: u64,
-    ahead: Batch,
+    /// Those that the database has not taken in, the oldest first.
+    records: VecDeque<Record>,
+    /// Bytes of all of them.
+    used: u64,
+    /// The number of the next record.
+    number: u64,
+    /// By the keys of rows that the journal has written and not removed since: the number of the last record that wrote them.
+    rows: BTreeMap<Vec<u8>, u64>,
+    bodies: Arc<JournalBodies>,
     /// The last number of bytes that the database may have.
     last: u64,
     buffer: Vec<u8>,
+    parts: Vec<record::Part>,
+}
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    generation: u64,
+    lap: u32,
+    offset: u64,
+}
+
+/// A record that counts.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    number: u64,
+    position: Position,
+    length: u64,
+}
+
+impl Position {
+    /// The start of a journal of another generation: not 0, since what is not written yet would be records of that.
+    pub(super) fn draw() -> Self {
+        Self {
+            generation: rand::random::<u64>() | 1,
+            lap: 0,
+            offset: 0,
+        }
+    }
+
+    pub(super) fn encode(self) -> Vec<u8> {
+        let mut row = self.generation.to_be_bytes().to_vec();
+        row.extend(self.lap.to_be_bytes());
+        row.extend(self.offset.to_be_bytes());
+        row
+    }
+
+    /// What [`Self::encode`] wrote; up to version 2 of the format the journal was no ring, and the generation all there was.
+    pub(super) fn decode(row: &[u8]) -> Option<Self> {
+        let (generation, rest) = row.split_first_chunk()?;
+        let (lap, rest) = rest.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        let (offset, _) = rest.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        Some(Self {
+            generation: u64::from_be_bytes(*generation),
+            lap: u32::from_be_bytes(*lap),
+            offset: u64::from_be_bytes(*offset),
+        })
+    }
+
+    fn next_lap(self) -> Self {
+        Self {
+            lap: self.lap.wrapping_add(1),
+            offset: 0,
+            ..self
+        }
+    }
 }
 
 impl Journal {
-    /// The journal in `file`, of a database that names this generation and has bodies up to `last`.
+    /// The journal in `file`, of a database that names where its records begin and has bodies up to `last`.
     pub(super) fn open(
-        file: Box<dyn StorageBackend>,
-        generation: u64,
+        file: Arc<dyn StorageBackend>,
+        start: Position,
         last: u64,
     ) -> io::Result<Self> {
-        let length = file.len()?;
         let mut journal = Self {
+            length: file.len()?,
             file,
-            generation,
-            end: 0,
-            length,
-            ahead: Batch::default(),
+            end: start,
+            records: VecDeque::new(),
+            used: 0,
+            number: 0,
+            rows: BTreeMap::new(),
+            bodies: Arc::default(),
             last,
             buffer: Vec::new(),
+            parts: Vec::new(),
         };
         while let Some(batch) = journal.next()? {
+            journal.encode(&batch);
             journal.merge(batch);
         }
-        if journal.has_more()? {
+        let is_lost = journal.is_empty() && (start.lap, start.offset) != (0, 0);
+        if is_lost || journal.has_more()? {
             return Err(damaged());
         }
         Ok(journal)
@@ -64,48 +149,102 @@ impl Journal {
 
     /// Whether the database has everything.
     pub(super) fn is_empty(&self) -> bool {
-        self.end == 0
+        self.records.is_empty()
     }
 
-    /// Whether the database is to take in what there is before more comes.
+    /// Whether the database is to take in some of what there is before more comes.
     pub(super) fn is_much(&self) -> bool {
-        self.end >= MUCH
+        self.used >= MUCH
     }
 
-    /// Appends a batch; returns when it is as safe as the file makes it.
+    /// Where the bytes of messages stand that the database has not, and the file in which they do.
+    pub(super) fn bodies(&self) -> (&Arc<JournalBodies>, &Arc<dyn StorageBackend>) {
+        (&self.bodies, &self.file)
+    }
+
+    /// Makes a record of the batch that is to be appended next.
+    pub(super) fn encode(&mut self, batch: &Batch) {
+        self.buffer.shrink_to(STEP);
+        self.parts = encode(batch, &mut self.buffer);
+    }
+
+    /// Whether there is room for the record; none is too long for an empty journal.
+    pub(super) fn has_room(&self) -> bool {
+        self.place().is_some()
+    }
+
+    /// Appends the batch of which a record was made; returns when it is as safe as the file makes it.
     pub(super) fn append(&mut self, batch: Batch) -> io::Result<()> {
-        let mut buffer = mem::take(&mut self.buffer);
-        buffer.clear();
-        buffer.resize(HEAD, 0);
-        encode(&batch, &mut buffer);
-        let length = (buffer.len() - HEAD) as u64;
-        let checksum = crc32fast::hash(&buffer[HEAD..]);
-        buffer[..8].copy_from_slice(&length.to_be_bytes());
-        buffer[8..16].copy_from_slice(&self.generation.to_be_bytes());
-        buffer[16..HEAD].copy_from_slice(&checksum.to_be_bytes());
-        self.grow(self.end + buffer.len() as u64)?;
-        self.file.write(self.end, &buffer)?;
-        self.file.sync_data()?;
-        self.end += buffer.len() as u64;
-        buffer.shrink_to(STEP);
-        self.buffer = buffer;
+        let place = self.place().ok_or(io::ErrorKind::StorageFull)?;
+        if place.lap != self.end.lap {
+            self.end_lap()?;
+        }
+        self.end = place;
+        let mut record = mem::take(&mut self.buffer);
+        seal(&mut record, place.generation, place.lap);
+        self.write(&record)?;
+        self.buffer = record;
         self.merge(batch);
         Ok(())
     }
 
-    /// What the database is to take in, with the generation that it names from then on.
-    pub(super) fn take(&mut self) -> (Batch, u64) {
-        let batch = mem::take(&mut self.ahead);
-        if let Some((last, _)) = batch.bodies.last_key_value() {
-            self.last = self.last.max(last.0.get());
-        }
-        (batch, draw())
+    /// How many of the oldest records have so many bytes together; all, if they have less.
+    pub(super) fn oldest(&self, bytes: u64) -> usize {
+        let mut sum = 0;
+        let is_enough = |record: &Record| {
+            sum += record.length;
+            sum >= bytes
+        };
+        let last = self.records.iter().position(is_enough);
+        last.map_or(self.records.len(), |last| last + 1)
     }
 
-    /// Begins anew: the database has everything, and names this generation.
-    pub(super) fn begin(&mut self, generation: u64) {
-        self.generation = generation;
-        self.end = 0;
+    /// What the database is to have of the record before which there are so many others: what no later one has replaced.
+    pub(super) fn remainder(&self, before: usize) -> io::Result<Batch> {
+        let record = self.records[before];
+        let mut payload = vec![0; record.length as usize - HEAD];
+        let offset = record.position.offset + HEAD as u64;
+        self.file.read(offset, &mut payload)?;
+        let mut batch = decode(payload.into()).ok_or_else(damaged)?;
+        batch.rows.retain(|key, row| {
+            row.is_none()
+                || self
+                    .rows
+                    .get(key)
+                    .is_some_and(|last| *last == record.number)
+        });
+        batch.bodies.retain(|body, bytes| match bytes {
+            Some(_) => self.bodies.has(*body),
+            // The database never had others.
+            None => body.0.get() <= self.last,
+        });
+        Ok(batch)
+    }
+
+    /// Where the records begin of which the database has so many of the oldest.
+    pub(super) fn start_after(&self, count: usize) -> Position {
+        let record = self.records.get(count);
+        record.map_or_else(Position::draw, |record| record.position)
+    }
+
+    /// Forgets so many of the oldest records, and these bytes, which the database has; the other records begin at `start`.
+    pub(super) fn forget(
+        &mut self,
+        count: usize,
+        taken: &[BodyId],
+        start: Position,
+    ) -> io::Result<()> {
+        let forgotten = self.records.drain(..count);
+        self.used -= forgotten.map(|record| record.length).sum::<u64>();
+        let first = self.records.front();
+        let first = first.map_or(self.number, |record| record.number);
+        if self.records.is_empty() {
+            self.end = start;
+        }
+        self.rows.retain(|_, record| *record >= first);
+        let last = taken.iter().map(|body| body.0.get()).max();
+        self.last = self.last.max(last.unwrap_or(0));
+        self.bodies.forget(taken, first, &*self.file)
     }
 
     /// Gives the file's room back, if the database has everything.
@@ -117,341 +256,138 @@ impl Journal {
         Ok(())
     }
 
-    fn grow(&mut self, end: u64) -> io::Result<()> {
-        while self.length < end {
+    /// Where the record would stand, if there is room for it.
+    fn place(&self) -> Option<Position> {
+        let length = self.buffer.len() as u64;
+        let Some(Record { position, .. }) = self.records.front() else {
+            return Some(self.end);
+        };
+        let behind = self.end.offset + length;
+        if self.end.lap != position.lap {
+            return (behind <= position.offset).then_some(self.end);
+        }
+        if behind + HEAD as u64 <= RING {
+            return Some(self.end);
+        }
+        (length <= position.offset).then(|| self.end.next_lap())
+    }
+
+    /// Says that the next record stands at the beginning of the file. Without that a crash could leave the next record and not this.
+    fn end_lap(&mut self) -> io::Result<()> {
+        let mut last = [0; HEAD];
+        seal(&mut last, self.end.generation, self.end.lap);
+        self.write(&last)
+    }
+
+    /// Writes a record at the end, as safe as the file makes it.
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        while self.length < self.end.offset + record.len() as u64 {
             self.file.set_len(self.length + STEP as u64)?;
             self.file.write(self.length, &vec![0; STEP])?;
             self.length += STEP as u64;
         }
-        Ok(())
+        self.file.write(self.end.offset, record)?;
+        self.file.sync_data()
     }
 
+    /// Takes note of the record at the end, which was made of this batch; the end is behind it then.
     fn merge(&mut self, batch: Batch) {
+        let record = Record {
+            number: self.number,
+            position: self.end,
+            length: self.buffer.len() as u64,
+        };
         for prefix in batch.removed {
-            self.ahead.remove(prefix);
-        }
-        self.ahead.rows.extend(batch.rows);
-        for (body, bytes) in batch.bodies {
-            if bytes.is_none() && body.0.get() > self.last {
-                // The database never had it.
-                self.ahead.bodies.remove(&body);
-            } else {
-                self.ahead.bodies.insert(body, bytes);
+            let rows = self.rows.range(prefix.clone()..);
+            let rows = rows.take_while(|(key, _)| key.starts_with(&prefix));
+            for key in Vec::from_iter(rows.map(|(key, _)| key.clone())) {
+                self.rows.remove(&key);
             }
         }
-    }
-
-    /// Whether a record stands behind the last that counts: a crash tears only the last.
-    fn has_more(&self) -> io::Result<bool> {
-        let mut rest = vec![0; (self.length - self.end) as usize];
-        self.file.read(self.end, &mut rest)?;
-        let generation = self.generation.to_be_bytes();
-        let begins = |at: &usize| rest[at + 8..].starts_with(&generation);
-        let records = (0..rest.len().saturating_sub(HEAD)).filter(begins);
-        Ok(records.into_iter().any(|at| payload(&rest[at..]).is_some()))
-    }
-
-    /// The batch of the next record, if there is a whole one.
-    fn next(&mut self) -> io::Result<Option<Batch>> {
-        let mut head = [0; HEAD];
-        if self.end + HEAD as u64 > self.length {
-            return Ok(None);
+        for (key, row) in batch.rows {
+            match row {
+                Some(_) => self.rows.insert(key, record.number),
+                None => self.rows.remove(&key),
+            };
         }
-        self.file.read(self.end, &mut head)?;
-        let (length, generation) = length_and_generation(&head);
-        let rest = self.length - self.end - HEAD as u64;
-        if generation != self.generation || length > rest {
-            return Ok(None);
-        }
-        let mut record = vec![0; HEAD + length as usize];
-        self.file.read(self.end, &mut record)?;
-        let Some(payload) = payload(&record) else {
-            return Ok(None);
+        let place = |(body, offset, length)| {
+            let place = Place {
+                record: record.number,
+                offset: record.position.offset + offset,
+                length,
+            };
+            (body, place)
         };
-        self.end += record.len() as u64;
-        let batch = decode(Bytes::copy_from_slice(payload));
-        batch.map(Some).ok_or_else(damaged)
+        let written = Vec::from_iter(self.parts.drain(..).map(place));
+        let bodies = batch.bodies.into_iter();
+        let removed = bodies.filter_map(|(body, bytes)| bytes.is_none().then_some(body));
+        self.bodies.merge(&written, &Vec::from_iter(removed));
+        self.number += 1;
+        self.end.offset += record.length;
+        self.used += record.length;
+        self.records.push_back(record);
     }
-}
 
-/// A generation that no record has: not 0, since what is not written yet would be records of that.
-pub(super) fn draw() -> u64 {
-    rand::random::<u64>() | 1
+    /// The batch of the record at the end, if there is a whole one.
+    fn next(&mut self) -> io::Result<Option<Batch>> {
+        let mut payload = self.payload(self.end)?;
+        if payload.as_ref().is_some_and(Bytes::is_empty) {
+            self.end = self.end.next_lap();
+            payload = self.payload(self.end)?;
+        }
+        let batch = payload.map(|payload| decode(payload).ok_or_else(damaged));
+        batch.transpose()
+    }
+
+    /// The payload of the record there, if it is whole.
+    fn payload(&self, position: Position) -> io::Result<Option<Bytes>> {
+        let record = self.record(position.offset)?;
+        let record = record.filter(|record| is_of(record, position.lap));
+        Ok(record.map(|record| Bytes::from(record).split_off(HEAD)))
+    }
+
+    /// What stands there, if it can be a record of this generation.
+    fn record(&self, offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let rest = self.length.saturating_sub(offset);
+        let mut record = vec![0; HEAD];
+        if rest < HEAD as u64 {
+            return Ok(None);
+        }
+        self.file.read(offset, &mut record)?;
+        let (length, generation) = length_and_generation(&record);
+        if generation != self.end.generation || length > rest - HEAD as u64 {
+            return Ok(None);
+        }
+        record.resize(HEAD + length as usize, 0);
+        self.file.read(offset, &mut record)?;
+        Ok(Some(record))
+    }
+
+    /// Whether a record of this lap stands behind the last that counts, or one of the next lap anywhere: a crash tears only the last.
+    fn has_more(&self) -> io::Result<bool> {
+        let (this, next) = (self.end.lap, self.end.next_lap().lap);
+        let generation = self.end.generation.to_be_bytes();
+        let mut window = vec![0; WINDOW.min(self.length as usize)];
+        let mut from = 0;
+        while from + HEAD as u64 <= self.length {
+            window.truncate((self.length - from) as usize);
+            self.file.read(from, &mut window)?;
+            let heads = window.windows(HEAD).enumerate();
+            for (at, _) in heads.filter(|(_, head)| head[8..16] == generation) {
+                let offset = from + at as u64;
+                let is_behind = offset >= self.end.offset;
+                let is_one =
+                    |record: Vec<u8>| is_of(&record, next) || is_behind && is_of(&record, this);
+                if self.record(offset)?.is_some_and(is_one) {
+                    return Ok(true);
+                }
+            }
+            from += (window.len() - HEAD + 1) as u64;
+        }
+        Ok(false)
+    }
 }
 
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a record is damaged")
-}
-
-fn length_and_generation(head: &[u8]) -> (u64, u64) {
-    let (numbers, _) = head.as_chunks();
-    (
-        u64::from_be_bytes(numbers[0]),
-        u64::from_be_bytes(numbers[1]),
-    )
-}
-
-/// The payload of the record at the beginning of these bytes, if it is whole.
-fn payload(record: &[u8]) -> Option<&[u8]> {
-    let (length, _) = length_and_generation(record);
-    let payload = record[HEAD..].get(..usize::try_from(length).ok()?)?;
-    let checksum = crc32fast::hash(payload).to_be_bytes();
-    (record[16..HEAD] == checksum).then_some(payload)
-}
-
-fn encode(batch: &Batch, out: &mut Vec<u8>) {
-    let part = |out: &mut Vec<u8>, bytes: &[u8]| {
-        out.extend((bytes.len() as u32).to_be_bytes());
-        out.extend(bytes);
-    };
-    let value = |out: &mut Vec<u8>, value: &Option<Bytes>| {
-        out.push(u8::from(value.is_some()));
-        part(out, value.as_deref().unwrap_or_default());
-    };
-    out.extend((batch.removed.len() as u32).to_be_bytes());
-    batch.removed.iter().for_each(|prefix| part(out, prefix));
-    out.extend((batch.rows.len() as u32).to_be_bytes());
-    for (key, row) in &batch.rows {
-        part(out, key);
-        value(out, row);
-    }
-    for (body, bytes) in &batch.bodies {
-        out.extend(body.0.get().to_be_bytes());
-        value(out, bytes);
-    }
-}
-
-/// What [`encode`] wrote; none where that cannot be.
-fn decode(mut payload: Bytes) -> Option<Batch> {
-    let rest = &mut payload;
-    let mut batch = Batch::default();
-    for _ in 0..number(rest)? {
-        batch.removed.push(part(rest)?.to_vec());
-    }
-    for _ in 0..number(rest)? {
-        let key = part(rest)?.to_vec();
-        batch.rows.insert(key, value(rest)?);
-    }
-    while !rest.is_empty() {
-        let body = NonZeroU64::new(rest.try_get_u64().ok()?)?;
-        batch.bodies.insert(BodyId(body), value(rest)?);
-    }
-    Some(batch)
-}
-
-fn number(rest: &mut Bytes) -> Option<u32> {
-    rest.try_get_u32().ok()
-}
-
-fn part(rest: &mut Bytes) -> Option<Bytes> {
-    let length = number(rest)? as usize;
-    (length <= rest.len()).then(|| rest.split_to(length))
-}
-
-fn value(rest: &mut Bytes) -> Option<Option<Bytes>> {
-    let is_there = rest.try_get_u8().ok()? != 0;
-    let bytes = part(rest)?;
-    Some(is_there.then_some(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-
-    use super::*;
-
-    /// A file in memory that outlives its journal.
-    #[derive(Debug, Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
-
-    impl StorageBackend for Memory {
-        fn len(&self) -> io::Result<u64> {
-            Ok(self.0.lock().len() as u64)
-        }
-
-        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-            out.copy_from_slice(&self.0.lock()[offset as usize..][..out.len()]);
-            Ok(())
-        }
-
-        fn set_len(&self, length: u64) -> io::Result<()> {
-            self.0.lock().resize(length as usize, 0);
-            Ok(())
-        }
-
-        fn sync_data(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-            self.0.lock()[offset as usize..][..data.len()].copy_from_slice(data);
-            Ok(())
-        }
-    }
-
-    fn open(memory: &Memory, generation: u64) -> Journal {
-        Journal::open(Box::new(memory.clone()), generation, 0).expect("it can be read")
-    }
-
-    fn body(number: u64) -> BodyId {
-        BodyId(NonZeroU64::new(number).expect("it is more than 0"))
-    }
-
-    /// A row and a body, which the next one replaces and removes.
-    fn batch(number: u8) -> Batch {
-        let row = Bytes::from(vec![number; 3]);
-        Batch {
-            removed: vec![vec![b'x', number]],
-            rows: BTreeMap::from([(b"row".to_vec(), Some(row)), (vec![b'y', number], None)]),
-            bodies: BTreeMap::from([
-                (
-                    body(u64::from(number)),
-                    Some(Bytes::from(vec![number; 100])),
-                ),
-                (body(u64::from(number) + 100), None),
-            ]),
-            ..Batch::default()
-        }
-    }
-
-    fn told(journal: &Journal) -> (usize, Option<u8>) {
-        let row = journal.ahead.rows.get(&b"row"[..]);
-        let row = row.and_then(|row| row.as_deref()?.first().copied());
-        (journal.ahead.removed.len(), row)
-    }
-
-    #[test]
-    fn what_was_appended_is_there_until_the_database_has_it() {
-        let memory = Memory::default();
-        let mut journal = open(&memory, 7);
-        assert!(journal.is_empty());
-        for number in 1..=3 {
-            journal.append(batch(number)).expect("there is room");
-        }
-        assert_eq!(told(&journal), (3, Some(3)));
-        assert_eq!(told(&open(&memory, 7)), (3, Some(3)));
-        journal.take();
-        journal.begin(8);
-        assert!(
-            open(&memory, 8).is_empty(),
-            "the records are of another generation"
-        );
-        journal.append(batch(4)).expect("there is room");
-        let again = open(&memory, 8);
-        assert_eq!(told(&again), (1, Some(4)));
-        assert_eq!(again.ahead.bodies[&body(4)].as_deref(), Some(&[4; 100][..]));
-        assert_eq!(again.ahead.rows[&b"y\x04"[..]], None);
-    }
-
-    #[test]
-    fn what_the_database_never_had_is_not_removed_from_it() {
-        let mut journal = open(&Memory::default(), 1);
-        journal.last = 5;
-        let removed = |number| Batch {
-            bodies: BTreeMap::from([(body(number), None)]),
-            ..Batch::default()
-        };
-        journal.append(batch(6)).expect("there is room");
-        journal.append(removed(6)).expect("there is room");
-        journal.append(removed(5)).expect("there is room");
-        let bodies: Vec<_> = journal.ahead.bodies.into_keys().collect();
-        assert_eq!(bodies, [body(5)]);
-    }
-
-    /// Wherever a record is cut or changed it is none, and those before it are whole.
-    #[test]
-    fn a_torn_record_is_none() {
-        let memory = Memory::default();
-        let mut journal = open(&memory, 7);
-        journal.append(batch(1)).expect("there is room");
-        let first = journal.end as usize;
-        journal.append(batch(2)).expect("there is room");
-        let second = journal.end as usize;
-        let whole = memory.0.lock().clone();
-        for at in first..second {
-            memory.0.lock()[at] ^= 1;
-            assert_eq!(told(&open(&memory, 7)), (1, Some(1)), "byte {at} differs");
-            memory.0.lock().truncate(at);
-            assert_eq!(told(&open(&memory, 7)), (1, Some(1)), "cut at {at}");
-            memory.0.lock().clone_from(&whole);
-        }
-        assert_eq!(told(&open(&memory, 7)), (2, Some(2)));
-    }
-
-    #[test]
-    fn a_damaged_record_before_another_is_told_of() {
-        let memory = Memory::default();
-        let mut journal = open(&memory, 7);
-        journal.append(batch(1)).expect("there is room");
-        let first = journal.end as usize;
-        journal.append(batch(2)).expect("there is room");
-        for at in 0..first {
-            memory.0.lock()[at] ^= 1;
-            let opened = Journal::open(Box::new(memory.clone()), 7, 0);
-            assert!(opened.is_err(), "byte {at} differs");
-            memory.0.lock()[at] ^= 1;
-        }
-    }
-
-    #[test]
-    fn a_journal_that_is_empty_takes_no_room() {
-        let memory = Memory::default();
-        let mut journal = open(&memory, 7);
-        journal.append(batch(1)).expect("there is room");
-        journal.shrink().expect("it can be cut");
-        assert!(!memory.0.lock().is_empty(), "it is not empty");
-        journal.begin(8);
-        journal.shrink().expect("it can be cut");
-        assert!(memory.0.lock().is_empty());
-        journal.append(batch(2)).expect("there is room");
-        assert_eq!(told(&open(&memory, 8)), (1, Some(2)));
-    }
-
-    /// What a killed process has left in its journal is there at the next start, and what is damaged or gone is told of.
-    #[test]
-    fn the_next_start_takes_it_in_or_says_what_is_wrong() {
-        use std::{env, fs};
-
-        use super::super::{Sync, Table, open};
-        use crate::options::DataError;
-
-        let name = format!("servicebus-journal-{}", std::process::id());
-        let directory = env::temp_dir().join(name);
-        let start = || open(&directory, Sync::Always);
-        let (mut disk, _) = start().expect("it is made");
-        disk.write(batch(1)).expect("there is room");
-        disk.write(batch(2)).expect("there is room");
-        drop(disk);
-        let file = directory.join("journal");
-        let whole = fs::read(&file).expect("it is there");
-        let mut damaged = whole.clone();
-        damaged[HEAD] ^= 1;
-        fs::write(&file, damaged).expect("it can be written");
-        let told = start().err().expect("it is damaged");
-        assert!(
-            matches!(&told, DataError::Damaged { file: own, .. } if *own == file),
-            "{told}"
-        );
-        fs::remove_file(&file).expect("it can be removed");
-        let told = start().err().expect("it is gone");
-        assert!(
-            matches!(&told, DataError::Missing(own) if *own == file),
-            "{told}"
-        );
-        fs::write(&file, whole).expect("it can be written");
-        let (disk, _) = start().expect("it is whole");
-        let mut found = Vec::new();
-        let read = disk.read(Table::Rows, b"", &mut |key, row| {
-            found.push((key.to_vec(), row.to_vec()));
-            Ok(())
-        });
-        read.expect("it can be read");
-        assert_eq!(found, [(b"row".to_vec(), vec![2; 3])]);
-        assert_eq!(disk.body(body(2)), Ok(Some(Bytes::from_static(&[2; 100]))));
-        drop(disk);
-        fs::remove_dir_all(&directory).expect("it can be removed");
-    }
 }

@@ -174,7 +174,7 @@ mod tests {
             ..Batch::default()
         };
         disk.write(batch).expect("it can be written");
-        disk.settle().expect("it can be written");
+        disk.settle(&|| true).expect("it can be written");
     }
 
     fn is_whole(disk: &dyn Disk) -> bool {
@@ -196,7 +196,7 @@ mod tests {
         let mut disk = directory.open();
         write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
         let reader = disk.reader();
-        let before = reader.snapshot().expect("it can be read");
+        let before = reader.snapshot(&[body(0)]).expect("it can be read");
         write(&mut *disk, 0..3990, None);
         let large = directory.length();
         disk.shrink(&|| false).expect("nothing is written");
@@ -214,7 +214,7 @@ mod tests {
             Some(Bytes::from_static(&[7; 4000])),
             "who reads reads on"
         );
-        let now = reader.snapshot().expect("it can be read");
+        let now = reader.snapshot(&[body(0)]).expect("it can be read");
         assert_eq!(now.body(body(0)), Ok(None));
         write(&mut *disk, 0..1, Some(Bytes::from_static(b"later")));
         write(&mut *disk, 0..1, None);

@@ -105,7 +105,7 @@ struct Reader(Arc<Mutex<Kept>>);
 struct KeptBodies(BTreeMap<Vec<u8>, Bytes>);
 
 impl Bodies for Reader {
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, LoadError> {
+    fn snapshot(&self, _: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError> {
         Ok(Box::new(KeptBodies(self.0.lock().bodies.clone())))
     }
 }

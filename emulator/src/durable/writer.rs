@@ -133,7 +133,11 @@ impl Store {
         let Some(own) = disk.as_deref_mut() else {
             return;
         };
-        if times == 1 && self.attempt(failures, || own.settle()).is_err() {
+        let is_wanted = || {
+            let pending = self.pending.lock();
+            !pending.is_awaited || pending.is_closing
+        };
+        if self.attempt(failures, || own.settle(&is_wanted)).is_err() {
             *disk = None;
         } else if times == REST {
             self.shrink(own);

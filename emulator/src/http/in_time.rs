@@ -8,14 +8,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::Control;
 use super::error::ApiError;
 
 /// A body that ends with an error when its time is over.
@@ -26,18 +24,17 @@ struct Timed {
 }
 
 /// Answers 408 to a request whose body has not come in time.
-pub(crate) async fn in_time(
-    State(control): State<Control>,
+pub(crate) async fn in_time<F: Future<Output = Response>>(
+    patience: Duration,
     request: Request,
-    next: Next,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
     if request.body().is_end_stream() {
-        return next.run(request).await;
+        return answer(request).await;
     }
-    let patience = control.shared.options.patience;
     let is_late = Arc::<AtomicBool>::default();
     let request = request.map(|body| Body::new(Timed::new(body, patience, &is_late)));
-    let response = next.run(request).await;
+    let response = answer(request).await;
     match is_late.load(Ordering::Relaxed) {
         false => response,
         true => {

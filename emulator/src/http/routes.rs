@@ -5,16 +5,18 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, FromRequestParts as _, Request};
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::entities::Kind;
 use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
+use super::error::Chosen;
+use super::in_time::in_time;
 use super::{
     Control, assertions, changes, clock, connections, counts, description, entities, entity_list,
     explain, explorations, faults, messages, metrics, namespaces, operations, problem, process,
@@ -30,24 +32,58 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// As axum writes it: `{*name}` takes slashes.
     pub(crate) path: &'static str,
-    pub(crate) handler: MethodRouter<Control>,
-    /// Whether entities are made, changed or deleted by it.
-    pub(crate) changes_entities: bool,
+    answers: Answers,
+    /// Largest body in bytes, if that is not [`super::MAX_BODY`].
+    most: Option<usize>,
 }
 
-/// Any handler, as one type.
+/// Any handler, as one type, and what is done around it.
 ///
 /// Axum wraps a handler several times over, and all of that is compiled for each type of handler.
 #[derive(Clone)]
-struct Answers(Arc<dyn Fn(Request, Control) -> Answering + Send + Sync>);
+struct Answers {
+    handler: Arc<dyn Fn(Request, Control) -> Answering + Send + Sync>,
+    /// Whether entities are made, changed or deleted by it.
+    changes_entities: bool,
+}
 
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
+impl Route {
+    /// What axum is to have at the path.
+    pub(crate) fn method_router(self) -> MethodRouter<Control> {
+        let filter = MethodFilter::try_from(self.method);
+        let router = on(filter.unwrap_or(MethodFilter::GET), self.answers);
+        match self.most {
+            Some(most) => router.layer(DefaultBodyLimit::max(most)),
+            None => router,
+        }
+    }
+}
+
 impl Answers {
     fn by<T: 'static>(handler: impl Handler<T, Control>) -> Self {
-        Self(Arc::new(move |request, control| {
-            Box::pin(handler.clone().call(request, control))
-        }))
+        Self {
+            handler: Arc::new(move |request, control| {
+                Box::pin(handler.clone().call(request, control))
+            }),
+            changes_entities: false,
+        }
+    }
+
+    /// Answers a change of an entity when its links have heard of it.
+    async fn answer(self, request: Request, control: Control) -> Response {
+        if !self.changes_entities {
+            return (self.handler)(request, control).await;
+        }
+        let (mut parts, body) = request.into_parts();
+        let namespace = match Chosen::from_request_parts(&mut parts, &control).await {
+            Ok(Chosen(namespace)) => namespace,
+            Err(error) => return error.into_response(),
+        };
+        let response = (self.handler)(Request::from_parts(parts, body), control).await;
+        namespace.changes_told().await;
+        response
     }
 }
 
@@ -55,7 +91,10 @@ impl Handler<(), Control> for Answers {
     type Future = Answering;
 
     fn call(self, request: Request, control: Control) -> Answering {
-        self.0(request, control)
+        let patience = control.shared.options.patience;
+        Box::pin(in_time(patience, request, |request| {
+            self.answer(request, control)
+        }))
     }
 }
 
@@ -183,46 +222,39 @@ pub(crate) fn methods(path: &str) -> Vec<Method> {
 }
 
 fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::GET, MethodFilter::GET, path, Answers::by(handler))
+    route(Method::GET, path, Answers::by(handler))
 }
 
 fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::POST, MethodFilter::POST, path, Answers::by(handler))
+    route(Method::POST, path, Answers::by(handler))
 }
 
 fn put<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::PUT, MethodFilter::PUT, path, Answers::by(handler))
+    route(Method::PUT, path, Answers::by(handler))
 }
 
 fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(
-        Method::DELETE,
-        MethodFilter::DELETE,
-        path,
-        Answers::by(handler),
-    )
+    route(Method::DELETE, path, Answers::by(handler))
 }
 
-fn route(method: Method, filter: MethodFilter, path: &'static str, answers: Answers) -> Route {
+fn route(method: Method, path: &'static str, answers: Answers) -> Route {
     Route {
         method,
         path,
-        handler: on(filter, answers),
-        changes_entities: false,
+        answers,
+        most: None,
     }
 }
 
-fn changing(route: Route) -> Route {
-    Route {
-        changes_entities: true,
-        ..route
-    }
+fn changing(mut route: Route) -> Route {
+    route.answers.changes_entities = true;
+    route
 }
 
 /// The same with a body of up to `most` bytes.
 fn in_body(route: Route, most: usize) -> Route {
     Route {
-        handler: route.handler.layer(DefaultBodyLimit::max(most)),
+        most: Some(most),
         ..route
     }
 }

@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -20,13 +21,19 @@ use super::{TlsError, TlsOptions, directory};
 /// Both of them.
 pub(crate) struct Authorities {
     kept: Authority,
-    of_run: Authority,
-    /// The certificates of both in PEM, that of the kept one first.
-    pem: String,
+    /// Made when it is first needed, by a name or by one who asks for all certificates: that takes as long as the rest of a start.
+    of_run: OnceLock<Result<OfRun, Arc<TlsError>>>,
     /// None where the kept one is in memory alone.
     file: Option<CertificateFile>,
     /// What is in the file, for Java; none where it cannot be written either.
     trust_store: Option<PathBuf>,
+}
+
+/// The authority that ends with the emulator.
+struct OfRun {
+    authority: Authority,
+    /// The certificates of both in PEM, that of the kept one first.
+    pem: String,
 }
 
 /// A file with certificates to trust.
@@ -38,43 +45,53 @@ enum CertificateFile {
 }
 
 impl Authorities {
-    /// Finds or makes the user's, and makes the other. Where a name that was asked for needs the other one, both are in a
-    /// file of this run's own.
-    pub(crate) fn new(options: &TlsOptions, data: Option<&Path>) -> Result<Self, TlsError> {
+    /// Finds or makes the user's. Where a name that was asked for needs the other one, both are in a file of this run's own.
+    pub(crate) fn new(options: &TlsOptions, data: Option<&Path>) -> Result<Self, Arc<TlsError>> {
         let (kept, directory) = directory::authority(options.directory.as_deref(), data)?;
-        let of_run = Authority::make(Scope::Any).map_err(TlsError::Make)?;
-        let pem = format!("{}{}", kept.pem(), of_run.pem());
-        let needs_both = options.names.iter().any(|name| !is_local(name));
-        let file = directory.map(|directory| match needs_both {
-            true => CertificateFile::of_run(&directory, &pem),
-            false => CertificateFile::Kept(directory::certificate(&directory)),
-        });
-        let trust_store = file.as_ref().and_then(|file| {
-            let certificates = match file {
-                CertificateFile::Kept(_) => kept.pem(),
-                CertificateFile::OfRun(_) => &pem,
-            };
-            directory::trust_store(file.path(), certificates)
-        });
-        Ok(Self {
+        let mut authorities = Self {
             kept,
-            of_run,
-            pem,
-            file,
-            trust_store,
-        })
+            of_run: OnceLock::new(),
+            file: None,
+            trust_store: None,
+        };
+        let Some(directory) = directory else {
+            return Ok(authorities);
+        };
+        let needs_both = options.names.iter().any(|name| !is_local(name));
+        let (file, certificates) = match needs_both {
+            true => {
+                let both = authorities.pem()?;
+                (CertificateFile::of_run(&directory, both), both)
+            }
+            false => {
+                let kept = directory::certificate(&directory);
+                (CertificateFile::Kept(kept), authorities.kept.pem())
+            }
+        };
+        let trust_store = directory::trust_store(file.path(), certificates);
+        (authorities.file, authorities.trust_store) = (Some(file), trust_store);
+        Ok(authorities)
     }
 
     /// The one that vouches for servers that are reached by a name or an address.
-    pub(crate) fn that_may(&self, name: &str) -> &Authority {
+    pub(crate) fn that_may(&self, name: &str) -> Result<&Authority, Arc<TlsError>> {
         match is_local(name) {
-            true => &self.kept,
-            false => &self.of_run,
+            true => Ok(&self.kept),
+            false => self.of_run().map(|of_run| &of_run.authority),
         }
     }
 
-    pub(crate) fn pem(&self) -> &str {
-        &self.pem
+    pub(crate) fn pem(&self) -> Result<&str, Arc<TlsError>> {
+        self.of_run().map(|of_run| &*of_run.pem)
+    }
+
+    fn of_run(&self) -> Result<&OfRun, Arc<TlsError>> {
+        let of_run = self.of_run.get_or_init(|| {
+            let authority = Authority::make(Scope::Any).map_err(TlsError::Make)?;
+            let pem = format!("{}{}", self.kept.pem(), authority.pem());
+            Ok(OfRun { authority, pem })
+        });
+        of_run.as_ref().map_err(Arc::clone)
     }
 
     pub(crate) fn file(&self) -> Option<&Path> {

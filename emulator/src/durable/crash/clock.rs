@@ -83,5 +83,5 @@ fn write(process: Process) {
         content: process.content,
         taken: Vec::new(),
     };
-    writer.write(&process.store, 0, false);
+    writer.write(&process.store, 0, 0);
 }

@@ -146,6 +146,32 @@ fn a_stop_in_order_leaves_the_same() {
     );
 }
 
+/// Bytes that neither memory nor the database has stand in the journal.
+#[test]
+fn messages_that_are_not_in_memory_are_received_whole() {
+    const SENT: u16 = 280;
+    let body = |number: u16| [&number.to_be_bytes()[..], &[7; 250_000]].concat();
+    let directory = Directory::new();
+    let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
+    let mut peer = process.client();
+    let sender = peer.sender("queue.1");
+    for number in 0..SENT {
+        peer.send(&sender, &Message::new("m").body(body(number)));
+    }
+    let receive = |process: &Process, numbers: std::ops::Range<u16>| {
+        let mut peer = process.client();
+        let receiver = peer.receiver("queue.1");
+        for number in numbers {
+            let received = peer.receive_one(&receiver);
+            assert!(received.message.data() == body(number), "number {number}");
+            peer.settle(&received, accepted());
+        }
+    };
+    receive(&process, 0..10);
+    kill(process);
+    receive(&directory.start(), 10..20);
+}
+
 #[test]
 fn topics_publish_by_the_rules_that_are_kept() {
     let directory = Directory::new();
