@@ -128,8 +128,8 @@ impl Control {
         }
     }
 
-    /// All routes (interfaces.md, "Control API"). They are set up for the first request: that takes longer than all else of a
-    /// start, and there may be none.
+    /// All routes (interfaces.md, "Control API"). They are set up for the first request, so that no start
+    /// waits for them.
     pub(crate) fn router(&self) -> Router {
         let control = self.clone();
         let routes = Arc::new(OnceLock::new());

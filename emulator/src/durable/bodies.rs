@@ -22,7 +22,7 @@ const OVERHEAD: u64 = 128;
 
 /// Gives out the bytes of messages while others are written.
 pub(crate) trait Bodies: Send + Sync {
-    /// What there is now of these, whatever is written later; waits for no disk.
+    /// What there is now of these; later writes change nothing of it. Waits for no disk.
     fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError>;
 }
 

@@ -28,8 +28,8 @@ pub(super) use self::bodies::{JournalBodies, SeenBody};
 use self::record::{HEAD, decode, encode, is_of, length_and_generation, seal};
 use super::Batch;
 
-/// Bytes of records from which on the database takes in the oldest before more comes. Each holds up to 100 bytes of memory for
-/// a message, and a start that follows a kill takes about 10 µs for one of them.
+/// Bytes of records from which on the database takes in the oldest before more comes. The keys of
+/// their rows and the places of their bodies are in memory, and a start that follows a kill takes all of them in.
 const MUCH: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 /// Bytes of records that one transaction takes into the database, if no single record has more.
 pub(super) const SOME: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
@@ -164,7 +164,6 @@ impl Journal {
 
     /// Makes a record of the batch that is to be appended next.
     pub(super) fn encode(&mut self, batch: &Batch) {
-        self.buffer.shrink_to(STEP);
         self.parts = encode(batch, &mut self.buffer);
     }
 
@@ -326,6 +325,9 @@ impl Journal {
         self.end.offset += record.length;
         self.used += record.length;
         self.records.push_back(record);
+        // A batch can be as long as the longest messages.
+        self.buffer.clear();
+        self.buffer.shrink_to(STEP);
     }
 
     /// The batch of the record at the end, if there is a whole one.

@@ -21,7 +21,7 @@ use super::{TlsError, TlsOptions, directory};
 /// Both of them.
 pub(crate) struct Authorities {
     kept: Authority,
-    /// Made when it is first needed, by a name or by one who asks for all certificates: that takes as long as the rest of a start.
+    /// Made when it is first needed, for a name or for a client that asks for all certificates: few emulators ever need its key.
     of_run: OnceLock<Result<OfRun, Arc<TlsError>>>,
     /// None where the kept one is in memory alone.
     file: Option<CertificateFile>,

@@ -191,7 +191,22 @@ fn what_the_database_never_had_is_not_removed_from_it() {
     assert_eq!(bodies, [(body(5), None)]);
 }
 
-/// Whatever is appended, replaced, removed and taken in, and wherever the ring ends: the next start finds all of it.
+#[test]
+fn a_long_record_keeps_no_memory_once_it_is_written() {
+    let mut journal = open(&Memory::default(), 7);
+    let long = Bytes::from(vec![7; 100 * STEP]);
+    let bodies = BTreeMap::from([(body(1), Some(long))]);
+    append(
+        &mut journal,
+        Batch {
+            bodies,
+            ..Batch::default()
+        },
+    );
+    assert!(journal.buffer.capacity() <= STEP);
+}
+
+/// Records are appended, replaced, removed and taken in, and the ring ends anywhere: the next start finds all of it.
 #[test]
 fn a_start_finds_what_the_last_of_many_laps_left() {
     let memory = Memory::default();
@@ -240,7 +255,7 @@ fn payload_of(batch: &Batch) -> Bytes {
     Bytes::from(record).split_off(HEAD)
 }
 
-/// Who has seen bytes can read them, wherever they are then, and whatever stands in their place.
+/// A snapshot reads the bytes that it has seen, also once the database has them and another record stands in their place.
 #[test]
 fn what_was_seen_can_be_read_when_it_is_overwritten() {
     let memory = Memory::default();
