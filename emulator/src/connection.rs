@@ -24,11 +24,12 @@ mod transact;
 mod transactions;
 mod view;
 mod wire;
+mod withheld;
 
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -45,6 +46,7 @@ pub(crate) use view::{ConnectionView, LinkView};
 use wire::line::Line;
 pub(crate) use wire::websocket::WebSocket;
 pub(crate) use wire::{Unread, Wire};
+use withheld::Withheld;
 
 /// How long a peer may take to read what is left for it at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,8 +67,9 @@ pub(crate) async fn serve<W: Wire>(
     let (mut wire, mut input) = (Line::new(wire), BytesMut::new());
     let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
     let wake_handle = Arc::clone(&peer.client.wake_handle);
+    let mut withheld = Withheld::new(shared.namespaces.store.clone());
     let (mut stopping, mut more, mut written) = (false, false, true);
-    while let Some(unwritten) = once_written(&shared, peer.turn_or_end(&mut input)).await? {
+    while peer.turn_or_end(&mut input) {
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;
@@ -75,25 +78,31 @@ pub(crate) async fn serve<W: Wire>(
         let (is_deaf, is_silent) = (peer.is_deaf(), peer.is_silent());
         written = match is_silent {
             true => false,
-            false => write_turn(&mut wire, &mut peer, unwritten == 0 && written)?,
+            false => write_turn(&mut wire, &mut peer, &mut withheld, written)?,
         };
-        if let Some(exceeded) = peer.settle_account(wire.held() + input.len()) {
+        if let Some(exceeded) = peer.settle_account(wire.held() + withheld.len() + input.len()) {
             if !wire.blame(&exceeded.to_string()) {
                 continue;
             }
-            return write_and_refuse(&mut wire, peer.output()).await;
+            let output = withheld.all(peer.output()).await?;
+            return write_and_refuse(&mut wire, output).await;
         }
-        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf && !peer.turn.is_interrupted;
-        peer.turn_ended(written, || may_read && wire.has_unread());
+        let is_waiting = withheld.is_waiting() && !is_silent;
+        let may_read = peer.unwritten() < OUTPUT_FULL
+            && !is_deaf
+            && !peer.turn.is_interrupted
+            && !(is_waiting && peer.unwritten() > 0);
+        peer.turn_ended(written && !is_waiting, || may_read && wire.has_unread());
         if peer.is_over() {
             break;
         }
         if more {
             yield_now().await;
         }
-        let may_go_on = peer.has_postponed() && peer.unwritten() < OUTPUT_HIGH;
+        let may_go_on = peer.has_postponed() && withheld.len() + peer.unwritten() < OUTPUT_HIGH;
         let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
         more = false;
+        let truth = withheld.written();
         tokio::select! {
             biased;
             moved = poll_fn(|cx| {
@@ -103,7 +112,9 @@ pub(crate) async fn serve<W: Wire>(
                 if written || is_silent {
                     return Poll::Pending;
                 }
-                poll_written(&mut wire, peer.output(), cx).map_ok(|()| Moved::Wrote)
+                let mut nothing = Output::default();
+                let output = withheld.next(peer.output())?.unwrap_or(&mut nothing);
+                poll_written(&mut wire, output, cx).map_ok(|()| Moved::Wrote)
             }) => match moved {
                 Ok(Moved::Read(0)) => break,
                 Ok(Moved::Read(read)) => more = read >= READ_TURN,
@@ -114,6 +125,7 @@ pub(crate) async fn serve<W: Wire>(
                 }
             },
             () = wake_handle.woken() => {}
+            told = truth, if is_waiting => told?,
             // The socket has taken it: there is room for what was postponed, and nothing else says so.
             () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
@@ -124,18 +136,8 @@ pub(crate) async fn serve<W: Wire>(
         }
     }
     let abruptly = peer.has_vanished();
-    finish(&mut wire, peer.output(), abruptly).await
-}
-
-/// What a turn has left to be told, or that there is no more, when it is true: when it is written, where what namespaces hold
-/// outlives the process.
-async fn once_written(shared: &Shared, unwritten: Option<usize>) -> io::Result<Option<usize>> {
-    if let Some(store) = &shared.namespaces.store
-        && unwritten != Some(0)
-    {
-        store.written().await.map_err(io::Error::other)?;
-    }
-    Ok(unwritten)
+    let output = withheld.all(peer.output()).await?;
+    finish(&mut wire, output, abruptly).await
 }
 
 /// Writes as much as the stream takes without waiting, and says whether that was everything.
@@ -160,30 +162,47 @@ fn poll_written(
     polled
 }
 
-/// Writes what a turn has left, unless there is nothing, and says whether that was everything.
+/// Writes what may be told after a turn, unless that is nothing, and says whether that was everything.
 fn write_turn(
     wire: &mut impl Wire,
     peer: &mut ClientConnection,
-    is_nothing: bool,
+    withheld: &mut Withheld,
+    mut written: bool,
 ) -> io::Result<bool> {
+    let (mut is_nothing, mut nothing) = (written, Output::default());
+    loop {
+        let output = withheld.next(peer.output())?.unwrap_or(&mut nothing);
+        if output.is_empty() && written {
+            break;
+        }
+        is_nothing = false;
+        written = write_some(wire, output)?;
+        if !written {
+            break;
+        }
+    }
     if is_nothing {
         // A client with Nagle on waits for this acknowledgement before it sends the rest.
         wire.acknowledge();
-        return Ok(true);
     }
-    let written = write_some(wire, peer.output())?;
-    if peer.unwritten() >= OUTPUT_HIGH {
+    if !written && withheld.len() + peer.unwritten() >= OUTPUT_HIGH {
         peer.give_back();
     }
     Ok(written)
 }
 
 /// Ends a stream that has words for what was wrong: to read on would be to take in more of what was too much.
-async fn write_and_refuse(wire: &mut impl Wire, output: &mut Output) -> io::Result<()> {
-    let rest = poll_fn(|cx| wire.poll_write(cx, output));
+async fn write_and_refuse(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result<()> {
     // A peer that does not read is told as much as it takes.
-    let _ = tokio::time::timeout(CLOSE_TIMEOUT, rest).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, write_all(wire, output)).await;
     refuse(wire).await;
+    Ok(())
+}
+
+async fn write_all(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result<()> {
+    for part in output {
+        poll_fn(|cx| wire.poll_write(cx, part)).await?;
+    }
     Ok(())
 }
 
@@ -194,14 +213,18 @@ async fn refuse(wire: &mut impl Wire) {
 }
 
 /// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it `abruptly`.
-async fn finish(wire: &mut Line<impl Wire>, output: &mut Output, abruptly: bool) -> io::Result<()> {
+async fn finish(
+    wire: &mut Line<impl Wire>,
+    output: [&mut Output; 2],
+    abruptly: bool,
+) -> io::Result<()> {
     let patience = CLOSE_TIMEOUT + wire.round_trip();
-    let rest = poll_fn(|cx| {
-        ready!(wire.poll_write(cx, output))?;
+    let rest = async {
+        write_all(wire, output).await?;
         match abruptly {
-            true => Poll::Ready(Ok(())),
-            false => wire.poll_close(cx),
+            true => Ok(()),
+            false => poll_fn(|cx| wire.poll_close(cx)).await,
         }
-    });
+    };
     tokio::time::timeout(patience, rest).await.unwrap_or(Ok(()))
 }

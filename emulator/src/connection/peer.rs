@@ -77,16 +77,14 @@ impl ClientConnection {
         }
     }
 
-    /// One turn, as [`Self::turn`]; none when it panicked. What the client is told then waits to be written.
-    pub(crate) fn turn_or_end(&mut self, input: &mut BytesMut) -> Option<usize> {
+    /// One turn, as [`Self::turn`]; says whether it went without a panic. What the client is told otherwise waits to be written.
+    pub(crate) fn turn_or_end(&mut self, input: &mut BytesMut) -> bool {
         self.client.shared.count_activity();
-        match catch_unwind(AssertUnwindSafe(|| self.turn(input))) {
-            Ok(unwritten) => Some(unwritten),
-            Err(payload) => {
-                self.end_broken(&*payload);
-                None
-            }
+        let done = catch_unwind(AssertUnwindSafe(|| self.turn(input)));
+        if let Err(payload) = &done {
+            self.end_broken(&**payload);
         }
+        done.is_ok()
     }
 
     fn end_broken(&mut self, payload: &(dyn Any + Send)) {
@@ -110,8 +108,8 @@ impl ClientConnection {
     }
 
     /// One turn: everything in `input` is dealt with and everything reserved is taken, as far as the output
-    /// has room. Returns how many bytes wait to be written.
-    pub(crate) fn turn(&mut self, input: &mut BytesMut) -> usize {
+    /// has room.
+    pub(crate) fn turn(&mut self, input: &mut BytesMut) {
         let now = self.client.shared.real.elapsed();
         self.turn.handled = 0;
         self.engine.handle_timeout(now);
@@ -147,7 +145,6 @@ impl ClientConnection {
         }
         self.work = work;
         self.engine.flush();
-        self.engine.output().len()
     }
 
     /// Handles what happened, as far as the output has room; says whether anything did.

@@ -14,7 +14,7 @@ use crate::namespace::{Ids, Namespace};
 
 /// Rows in memory, which outlive their store.
 #[derive(Debug, Default)]
-struct Kept {
+pub(crate) struct Kept {
     rows: BTreeMap<Vec<u8>, Bytes>,
     bodies: BTreeMap<Vec<u8>, Bytes>,
 }
@@ -27,13 +27,13 @@ struct Memory {
 
 /// Whether a disk can write.
 #[derive(Default)]
-struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+pub(crate) enum State {
     #[default]
     Open,
     Closed,
@@ -41,7 +41,7 @@ enum State {
 }
 
 impl Gate {
-    fn set(&self, state: State) {
+    pub(crate) fn set(&self, state: State) {
         *self.state.lock() = state;
         self.changed.notify_all();
     }
@@ -129,10 +129,10 @@ fn put(
 }
 
 /// A process: a namespace with the queues `a`, which forwards to `b` where it is told to, and its store.
-struct Process {
-    store: Arc<Store>,
+pub(crate) struct Process {
+    pub(crate) store: Arc<Store>,
     namespace: Namespace,
-    gate: Arc<Gate>,
+    pub(crate) gate: Arc<Gate>,
     failures: Failures,
 }
 
@@ -145,7 +145,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    fn start(kept: &Arc<Mutex<Kept>>) -> Self {
+    pub(crate) fn start(kept: &Arc<Mutex<Kept>>) -> Self {
         let gate = Arc::<Gate>::default();
         let disk = Memory {
             kept: Arc::clone(kept),
@@ -181,7 +181,7 @@ impl Process {
         self.namespace.operate_as_broker(&entity, work)
     }
 
-    fn send(&self, name: &str) {
+    pub(crate) fn send(&self, name: &str) {
         let body: &[u8] = &[0x00, 0x53, 0x75, 0xa0, 0x01, b'x'];
         let message = Message::parse(body.to_vec().into(), &mut Ids::new(Some(1), 1));
         let message = message.expect("it is legal");

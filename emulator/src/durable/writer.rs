@@ -44,9 +44,12 @@ impl Store {
         Ok(())
     }
 
-    /// Writes what waits on the thread of a client that waits for it, where nothing is being written: to have another thread do so
-    /// takes two changes of threads. What is said meanwhile is written by the store's thread.
-    pub(super) fn write_here(&self) {
+    /// Writes what waits on the thread of a client that waits for so many changes, where nothing is being written: to have another
+    /// thread do so takes two changes of threads. What is said meanwhile is written by the store's thread.
+    pub(crate) fn write_until(&self, until: u64) {
+        if self.is_written(until) != Ok(false) {
+            return;
+        }
         let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
         // Elsewhere other clients would wait, too.
         if !matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
