@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_control_api::Ready;
+use servicebus_control_api::{Failure, Ready};
 use tokio::net::TcpListener;
 
 use crate::access::{Access, default_gateway};
@@ -52,6 +52,11 @@ impl Emulator {
     /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         options.config.check().map_err(StartError::Config)?;
+        Self::start_read(options).await
+    }
+
+    /// The same with a configuration that was read from a text or is the default, so that its check need not be repeated.
+    pub async fn start_read(options: Options) -> Result<Self, StartError> {
         let (listeners, endpoints) = listen::everywhere(&options).await?;
         Self::serve(options, endpoints, listeners)
     }
@@ -136,6 +141,11 @@ impl Emulator {
             namespaces: self.namespaces(),
         };
         serde_json::to_string(&ready).unwrap_or_default()
+    }
+
+    /// What has gone wrong inside, each a mistake of the emulator, oldest first; what `/health` tells.
+    pub fn failures(&self) -> Vec<Failure> {
+        self.shared.namespaces.failures().all()
     }
 
     /// Resolves once no client has been connected for so long, which begins now.

@@ -12,6 +12,7 @@ use servicebus_control_api::{Failure, Faults};
 use crate::{
     assertion::left_behind, background::Stopwatch, catalog::EntityKind, clients::SubQueueClient,
     connections::Connections, error::Error, error::control::ControlError, fault_script::Set,
+    running::OwnEmulator,
 };
 
 /// What to do about faults that never fired.
@@ -38,14 +39,29 @@ pub(crate) struct EndCheck {
     question: Question,
     /// None once it has asked.
     connections: Option<Arc<Connections>>,
+    /// An emulator of this process.
+    own: Option<Arc<dyn OwnEmulator>>,
 }
 
 impl EndCheck {
-    pub(crate) fn new(question: Question, connections: &Arc<Connections>) -> Self {
+    pub(crate) fn new(
+        question: Question,
+        connections: &Arc<Connections>,
+        own: Option<Arc<dyn OwnEmulator>>,
+    ) -> Self {
         Self {
             question,
             connections: Some(Arc::clone(connections)),
+            own,
         }
+    }
+
+    /// Whether the answer is known, and that it is yes: an emulator of this process has not failed. A failure may be one of another
+    /// namespace, so that it is asked for.
+    fn is_well(&self) -> bool {
+        let own = self.own.as_ref();
+        let failures = own.and_then(|own| own.failures());
+        self.question == Question::Health && failures.is_some_and(|failures| failures.is_empty())
     }
 
     /// Asks where it is possible to wait.
@@ -58,7 +74,7 @@ impl EndCheck {
             return;
         };
         let question = self.question;
-        if !question.is_asked(&connections) {
+        if self.is_well() || !question.is_asked(&connections) {
             return;
         }
         let answer = connections.run(|connections| question.ask(connections));
@@ -81,7 +97,7 @@ impl Drop for EndCheck {
             }
         }
         let is_of_interest = !thread::panicking() || question == Question::Health;
-        if !is_of_interest || !question.is_asked(&connections) {
+        if !is_of_interest || self.is_well() || !question.is_asked(&connections) {
             return;
         }
         // Every question has a deadline of its own.

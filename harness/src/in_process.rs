@@ -5,6 +5,7 @@
 use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
 
 use servicebus_config::Config;
+use servicebus_control_api::Failure;
 use servicebus_emulator::{Emulator, Options, WallClock};
 use tokio::sync::Mutex;
 
@@ -14,7 +15,7 @@ use crate::{
     data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace},
     error::Error,
-    running::{Ending, Restarted, Running, Started, Stopped},
+    running::{Ending, OwnEmulator, Restarted, Running, Started, Stopped},
 };
 
 /// An emulator of this process; none while it is started again.
@@ -59,7 +60,10 @@ pub(crate) async fn start(
             },
             None => options,
         };
-        match background.spawn(Emulator::start(options.clone())).await {
+        match background
+            .spawn(Emulator::start_read(options.clone()))
+            .await
+        {
             Ok(emulator) => return Ok(started(emulator, options)),
             Err(error) if is_taken(&error) => search.taken(error.to_string()),
             Err(error) => return Err(not_started(&error)),
@@ -67,7 +71,18 @@ pub(crate) async fn start(
     }
 }
 
+impl OwnEmulator for Mutex<Option<Emulator>> {
+    fn failures(&self) -> Option<Vec<Failure>> {
+        let emulator = self.try_lock().ok()?;
+        emulator.as_ref().map(Emulator::failures)
+    }
+}
+
 impl Running for InProcess {
+    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
+        Some(Arc::clone(&self.emulator) as _)
+    }
+
     #[cfg(feature = "explore")]
     fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         let emulator = self.emulator.try_lock().ok()?;

@@ -6,6 +6,7 @@
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
 use servicebus_config::ControlToken;
+use servicebus_control_api::Failure;
 
 use crate::{
     backend::Backend,
@@ -63,6 +64,12 @@ pub(crate) enum Ending {
 /// Resolves when the emulator is there again, or says why it is not.
 pub(crate) type Restarted = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
+/// An emulator of this process.
+pub(crate) trait OwnEmulator: fmt::Debug + Send + Sync {
+    /// What has failed inside; none while it does not run.
+    fn failures(&self) -> Option<Vec<Failure>>;
+}
+
 /// Keeps the emulator; dropping it ends the emulator and never blocks.
 pub(crate) trait Running: fmt::Debug + Send + Sync {
     /// The id of the process that the emulator is, if that can go on when this one has ended.
@@ -78,6 +85,11 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
     /// Lets others see whether the emulator lives. Of one that runs elsewhere nothing is seen but that it does not answer.
     fn liveness(&self) -> Liveness {
         Liveness::default()
+    }
+
+    /// An emulator of this process, which tells without being asked over HTTP what has failed inside.
+    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
+        None
     }
 
     /// What its control API wants to see of clients beyond its loopback, if it may see any.
@@ -114,6 +126,10 @@ struct WithFileLock {
 }
 
 impl Running for WithFileLock {
+    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
+        self.emulator.own()
+    }
+
     fn liveness(&self) -> Liveness {
         self.emulator.liveness()
     }

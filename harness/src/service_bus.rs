@@ -417,6 +417,7 @@ impl ServiceBus {
         };
         let connections = Arc::new(connections);
         let process = started.running.process();
+        let own = started.running.own();
         Ok(Self {
             keep_on_failure: KeepOnFailure::new(&namespace, &connections, process),
             report_on_failure: ReportOnFailure::new(&namespace.name, &connections),
@@ -433,7 +434,7 @@ impl ServiceBus {
             namespace: entrance.namespace,
             recording: entrance.recording,
             end_checks: [Question::Faults, Question::Leaks, Question::Health]
-                .map(|question| EndCheck::new(question, &connections)),
+                .map(|question| EndCheck::new(question, &connections, own.clone())),
             connections,
             running: started.running,
             data: options.data,

@@ -31,7 +31,7 @@ pub(crate) use document::NAMESPACE;
 
 use document::Settings;
 
-use crate::{error::Error, keys::Keys, message::Message, observer};
+use crate::{error::Error, message::Message, observer};
 
 /// The entities and settings a namespace starts with.
 ///
@@ -302,31 +302,15 @@ fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
     error
 }
 
-/// A topology in the forms the modes take it: as text for a process, as a value for the library.
+/// A topology that was read and checked, and what it was read from.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) text: String,
     pub(crate) config: Config,
 }
 
-impl Resolved {
-    /// What a namespace holds without a topology.
-    pub(crate) fn usual() -> Self {
-        let config = Config::default();
-        let text = text_of(&config);
-        Self { text, config }
-    }
-
-    /// Adds the keys that the harness gives every namespace; one that `is_shared` gets a key of its own as well.
-    pub(crate) fn declare_keys(&mut self, is_shared: bool) -> Keys {
-        let keys = Keys::declare(&mut self.config, is_shared);
-        self.text = text_of(&self.config);
-        keys
-    }
-}
-
 /// Writes a configuration as a file that declares the same.
-fn text_of(config: &Config) -> String {
+pub(crate) fn text_of(config: &Config) -> String {
     let namespaces = config.namespaces.iter();
     document::of(namespaces.map(NamespaceConfig::declaration).collect())
 }

@@ -22,7 +22,7 @@ use crate::{
     remote::{self, RemoteOptions},
     running::Started,
     shared::{self, Terms},
-    topology::{Resolved, Topology},
+    topology::{Topology, text_of},
 };
 
 /// How long a child may take to become ready.
@@ -176,30 +176,30 @@ impl Builder {
         self.data = self.data.map(Data::made);
         let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
-        let mut resolved = match &self.topology {
-            Some(topology) => topology.resolve()?,
-            None => Resolved::usual(),
+        let mut config = match &self.topology {
+            Some(topology) => topology.resolve()?.config,
+            None => Config::default(),
         };
         if mode == Mode::Namespace && self.data.is_some() {
             return Err(Error::start(
                 "mode \"namespace\" keeps no data in a directory of the test; leave out `data` and `durable`, or choose another mode",
             ));
         }
-        let declared = catalog::declared(&resolved.config);
+        let declared = catalog::declared(&config);
         let place = match mode {
             Mode::InProcess | Mode::Process => Place::of_system()?,
             // They are not places where an emulator is started.
             Mode::Container | Mode::Namespace => Place::Anywhere,
         };
-        let is_shared = self.shares(mode, place, &resolved.config);
+        let is_shared = self.shares(mode, place, &config);
         let keys = match mode {
             // Its keys are its owner's.
             Mode::Namespace => Keys::default(),
             // In a container there is always another one.
-            Mode::Container => resolved.declare_keys(true),
-            Mode::InProcess | Mode::Process => resolved.declare_keys(is_shared),
+            Mode::Container => Keys::declare(&mut config, true),
+            Mode::InProcess | Mode::Process => Keys::declare(&mut config, is_shared),
         };
-        let keys = keys.with_parties(&mut resolved.config, self.party_keys);
+        let keys = keys.with_parties(&mut config, self.party_keys);
         let background = match &self.background {
             Some(background) => Arc::clone(background),
             None => Background::shared().map_err(|error| {
@@ -207,13 +207,16 @@ impl Builder {
             })?,
         };
         let started = match is_shared && mode != Mode::Container {
-            true => self.join(&background, mode, place, &resolved.text).await?,
+            true => {
+                self.join(&background, mode, place, &text_of(&config))
+                    .await?
+            }
             false => {
                 let file_lock = match place.waiting() {
                     Some(waiting) => Some(background.spawn(waiting.take()).await?),
                     None => None,
                 };
-                let starting = self.start_in(&background, mode, place, Some(resolved), is_shared);
+                let starting = self.start_in(&background, mode, place, Some(config), is_shared);
                 starting.await?.with_file_lock(file_lock)
             }
         };
@@ -255,7 +258,7 @@ impl Builder {
         background: &Arc<Background>,
         mode: Mode,
         place: Place,
-        resolved: Option<Resolved>,
+        config: Option<Config>,
         is_shared: bool,
     ) -> Result<Started, Error> {
         match mode {
@@ -270,7 +273,6 @@ impl Builder {
                         "mode \"in-process\" keeps data only with the feature `durable` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = { …, features = [\"durable\"] }",
                     ));
                 }
-                let config = resolved.map(|resolved| resolved.config);
                 let data = self.data.as_ref();
                 crate::in_process::start(background, config, self.seed, self.ports, place, data)
                     .await
@@ -279,10 +281,10 @@ impl Builder {
                 let options = ProcessOptions {
                     binary: self.binary.clone(),
                     // Others may need it after the namespace, or its address, or its directory.
-                    may_stay: resolved.is_some() && place == Place::Anywhere && self.data.is_none(),
+                    may_stay: config.is_some() && place == Place::Anywhere && self.data.is_none(),
                     data: self.data.clone(),
                     place,
-                    topology: resolved.map(|resolved| resolved.text),
+                    topology: config.as_ref().map(text_of),
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(READY_WITHIN),
                     ports: self.ports,
@@ -293,7 +295,7 @@ impl Builder {
             Mode::Container => {
                 let options = ContainerOptions {
                     is_alone: !is_shared,
-                    topology: resolved.unwrap_or_else(Resolved::usual).text,
+                    topology: text_of(&config.unwrap_or_default()),
                     seed: self.seed,
                     data: self.data.clone(),
                     ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
@@ -306,7 +308,7 @@ impl Builder {
             Mode::Namespace => {
                 let options = RemoteOptions {
                     connection_string: self.connection_string.clone(),
-                    config: resolved.unwrap_or_else(Resolved::usual).config,
+                    config: config.unwrap_or_default(),
                     max_real_wait: self.max_real_wait,
                     is_prefixed: self.is_prefixed,
                 };
