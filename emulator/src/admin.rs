@@ -24,7 +24,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH, SERVER};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use call::{Answer, Call, Shape};
 use parking_lot::{Mutex, MutexGuard};
@@ -36,6 +36,7 @@ use uuid::Uuid;
 
 use crate::auth::{Claim, Claims};
 use crate::namespace::{Ids, Namespace};
+use crate::rest;
 use crate::service_http;
 use crate::service_http::{TokenRefusal, XML, error_body};
 use crate::shared::Shared;
@@ -52,6 +53,15 @@ const SALT: u32 = u32::MAX;
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 const SERVED_BY: &str = "Microsoft-HTTPAPI/2.0";
+
+/// Whether a request whose path is one of messages is about an entity after all: a queue or topic whose name ends with `messages`,
+/// where the version is named that clients of this API name and nothing is posted, or a subscription or rule, which paths name by keywords.
+pub(crate) fn is_for(request: &Parts, route: &rest::Route) -> bool {
+    let query = request.uri.query().unwrap_or_default();
+    let is_versioned = request.method != Method::POST && query.contains("api-version");
+    let path = decoded(request.uri.path());
+    route.only_sends() && is_versioned || path.is_ok_and(|path| Route::of(&path).has_keyword())
+}
 
 /// What requests work on.
 #[derive(Debug)]
@@ -229,7 +239,11 @@ pub(crate) fn claims(
     now: i64,
 ) -> Result<Claims, ServiceError> {
     let claims = service_http::claims(namespace, head, owner, &[resource], now);
-    claims.map_err(|TokenRefusal { sub_code, name, error }| {
+    claims.map_err(|refusal| {
+        if let Some(text) = refusal.expiry() {
+            return ServiceError::unauthorized(text);
+        }
+        let TokenRefusal { sub_code, name, error } = refusal;
         ServiceError::unauthorized(match error {
             Some(error) => {
                 let resource = quote(resource);

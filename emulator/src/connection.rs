@@ -84,14 +84,10 @@ pub(crate) async fn serve<W: Wire>(
             if !wire.blame(&exceeded.to_string()) {
                 continue;
             }
-            let output = withheld.all(peer.output()).await?;
-            return write_and_refuse(&mut wire, output).await;
+            return write_and_refuse(&mut wire, &mut peer, &mut withheld).await;
         }
         let is_waiting = withheld.is_waiting() && !is_silent;
-        let may_read = peer.unwritten() < OUTPUT_FULL
-            && !is_deaf
-            && !peer.turn.is_interrupted
-            && !(is_waiting && peer.unwritten() > 0);
+        let may_read = !is_deaf && has_room(&mut peer, is_waiting);
         peer.turn_ended(written && !is_waiting, || may_read && wire.has_unread());
         if peer.is_over() {
             break;
@@ -102,19 +98,15 @@ pub(crate) async fn serve<W: Wire>(
         let may_go_on = peer.has_postponed() && withheld.len() + peer.unwritten() < OUTPUT_HIGH;
         let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
         more = false;
-        let truth = withheld.written();
         tokio::select! {
             biased;
+            told = withheld.written(), if is_waiting => told?,
             moved = poll_fn(|cx| {
                 if may_read && let Poll::Ready(read) = wire.poll_read(cx, &mut input) {
                     return Poll::Ready(read.map(Moved::Read));
                 }
-                if written || is_silent {
-                    return Poll::Pending;
-                }
-                let mut nothing = Output::default();
-                let output = withheld.next(peer.output())?.unwrap_or(&mut nothing);
-                poll_written(&mut wire, output, cx).map_ok(|()| Moved::Wrote)
+                let is_written = written || is_silent;
+                poll_written(&mut wire, &mut peer, &mut withheld, is_written, cx)
             }) => match moved {
                 Ok(Moved::Read(0)) => break,
                 Ok(Moved::Read(read)) => more = read >= READ_TURN,
@@ -125,7 +117,6 @@ pub(crate) async fn serve<W: Wire>(
                 }
             },
             () = wake_handle.woken() => {}
-            told = truth, if is_waiting => told?,
             // The socket has taken it: there is room for what was postponed, and nothing else says so.
             () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
@@ -135,9 +126,7 @@ pub(crate) async fn serve<W: Wire>(
             }
         }
     }
-    let abruptly = peer.has_vanished();
-    let output = withheld.all(peer.output()).await?;
-    finish(&mut wire, output, abruptly).await
+    finish(&mut wire, &mut peer, &mut withheld).await
 }
 
 /// Writes as much as the stream takes without waiting, and says whether that was everything.
@@ -148,18 +137,32 @@ fn write_some(wire: &mut impl Wire, output: &mut Output) -> io::Result<bool> {
     }
 }
 
+/// Whether what another turn reads has room: there is not too much output, and what was read has been dealt with.
+fn has_room(peer: &mut ClientConnection, is_waiting: bool) -> bool {
+    let unwritten = peer.unwritten();
+    let has_room = unwritten < OUTPUT_FULL && (unwritten == 0 || !is_waiting);
+    has_room && !peer.turn.is_interrupted
+}
+
 /// Resolves when the stream has taken something, not only when it has taken everything: there may be more to come.
 fn poll_written(
     wire: &mut impl Wire,
-    output: &mut Output,
+    peer: &mut ClientConnection,
+    withheld: &mut Withheld,
+    is_written: bool,
     cx: &mut Context<'_>,
-) -> Poll<io::Result<()>> {
+) -> Poll<io::Result<Moved>> {
+    if is_written {
+        return Poll::Pending;
+    }
+    let mut nothing = Output::default();
+    let output = withheld.next(peer.output())?.unwrap_or(&mut nothing);
     let before = output.len();
     let polled = wire.poll_write(cx, output);
     if polled.is_pending() && output.len() < before {
-        return Poll::Ready(Ok(()));
+        return Poll::Ready(Ok(Moved::Wrote));
     }
-    polled
+    polled.map_ok(|()| Moved::Wrote)
 }
 
 /// Writes what may be told after a turn, unless that is nothing, and says whether that was everything.
@@ -192,7 +195,12 @@ fn write_turn(
 }
 
 /// Ends a stream that has words for what was wrong: to read on would be to take in more of what was too much.
-async fn write_and_refuse(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result<()> {
+async fn write_and_refuse(
+    wire: &mut impl Wire,
+    peer: &mut ClientConnection,
+    withheld: &mut Withheld,
+) -> io::Result<()> {
+    let output = withheld.all(peer.output()).await?;
     // A peer that does not read is told as much as it takes.
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, write_all(wire, output)).await;
     refuse(wire).await;
@@ -212,12 +220,14 @@ async fn refuse(wire: &mut impl Wire) {
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, poll_fn(|cx| wire.poll_refuse(cx))).await;
 }
 
-/// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it `abruptly`.
+/// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it otherwise.
 async fn finish(
     wire: &mut Line<impl Wire>,
-    output: [&mut Output; 2],
-    abruptly: bool,
+    peer: &mut ClientConnection,
+    withheld: &mut Withheld,
 ) -> io::Result<()> {
+    let abruptly = peer.has_vanished();
+    let output = withheld.all(peer.output()).await?;
     let patience = CLOSE_TIMEOUT + wire.round_trip();
     let rest = async {
         write_all(wire, output).await?;

@@ -259,37 +259,6 @@ impl Store {
         Ok(store)
     }
 
-    /// How many changes were said until now.
-    pub(crate) fn said(&self) -> u64 {
-        self.said.load(Ordering::Acquire)
-    }
-
-    /// Whether so many changes are written; fails when they never will be.
-    pub(crate) fn is_written(&self, until: u64) -> Result<bool, WriteFailed> {
-        match &*self.written.borrow() {
-            Ok(written) => Ok(*written >= until),
-            Err(failed) => Err(failed.clone()),
-        }
-    }
-
-    /// Resolves when so many changes are written; fails when they never will be.
-    pub(crate) async fn written_until(&self, until: u64) -> Result<(), WriteFailed> {
-        let mut written = self.written.subscribe();
-        let waited = written.wait_for(|written| written.as_ref().map_or(true, |at| *at >= until));
-        match waited.await.as_deref() {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(failed)) => Err(failed.clone()),
-            Err(_) => Err(WriteFailed("the emulator has stopped".into())),
-        }
-    }
-
-    /// Resolves when all that was changed until now is written; fails when it never will be.
-    pub(crate) async fn written(&self) -> Result<(), WriteFailed> {
-        let said = self.said();
-        self.write_until(said);
-        self.written_until(said).await
-    }
-
     /// The rows of the namespace of this name, those that are kept of it if it was not asked for before.
     pub(crate) fn namespace(self: &Arc<Self>, name: &str) -> NamespaceStore {
         let mut numbers = self.numbers.lock();

@@ -35,6 +35,7 @@ use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
+use futures_util::future::Either;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
@@ -134,9 +135,19 @@ impl Control {
         let control = self.clone();
         let routes = Arc::new(OnceLock::new());
         let answer = move |request: Request| {
+            if is_of_entity(&request) {
+                let Self {
+                    shared,
+                    admin,
+                    messages,
+                    ..
+                } = control.clone();
+                let answering = beside(State(shared), State(admin), State(messages), request);
+                return Either::Left(answering);
+            }
             let set_up = || TowerToHyperService::new(ROUTES.clone().with_state(control.clone()));
             let answering = routes.get_or_init(set_up).call(request);
-            async { answering.await.into_response() }
+            Either::Right(async { answering.await.into_response() })
         };
         Router::new()
             .fallback(answer)
@@ -187,6 +198,12 @@ async fn once_written(State(shared): State<Arc<Shared>>, request: Request, next:
     }
 }
 
+/// Whether a request is for an entity that is called like the path of probes: clients of the administration API name their version.
+fn is_of_entity(request: &Request) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    request.uri().path() == "/health" && query.contains("api-version")
+}
+
 /// What is not of the control API: resources of Azure Resource Manager, messages, else entities.
 async fn beside(
     State(shared): State<Arc<Shared>>,
@@ -207,7 +224,9 @@ async fn beside(
     };
     let request = Request::from_parts(head.clone(), body);
     let serve = async {
-        match Route::of(request.uri().path()) {
+        let route = Route::of(request.uri().path());
+        let route = route.filter(|route| !admin::is_for(&head, route));
+        match route {
             _ if api == Api::Resources => arm::serve(&shared, request).await,
             Some(route) => messages.serve(route, request).await,
             None => admin::serve(&admin, request).await,

@@ -159,6 +159,11 @@ impl Route {
         (!address.entity.is_empty()).then_some(Self { address, target })
     }
 
+    /// Whether nothing but messages can be sent there.
+    pub(crate) fn only_sends(&self) -> bool {
+        self.target == Target::Messages
+    }
+
     /// The address of what a request is about.
     pub(crate) fn address_path(&self) -> String {
         self.address.path()

@@ -82,6 +82,13 @@ pub(crate) fn token(parts: &Parts) -> Option<&str> {
 }
 
 impl TokenRefusal {
+    /// How the service tells that the token has expired, where it has (observed 67).
+    pub(crate) fn expiry(&self) -> Option<String> {
+        let expired = self.error.as_ref();
+        let expired = expired.filter(|error| matches!(error, TokenError::Expired { .. }));
+        expired.map(|error| format!("{error}. SubCode={}.", self.sub_code))
+    }
+
     fn of(refused: NoRights) -> Self {
         let NoRights::Refused(error) = refused else {
             return Self {

@@ -160,6 +160,11 @@ impl Connection {
         self.phase == ConnectionState::Closed
     }
 
+    /// What the peer calls a link.
+    pub fn link_name(&self, link: LinkId) -> Option<&str> {
+        Some(&self.sessions.of(link)?.get(link)?.name)
+    }
+
     /// How many more deliveries this link may send now: what the peer wants and its window lets through.
     pub fn credit(&self, link: LinkId) -> u32 {
         let Some(session) = self.sessions.of(link) else {

@@ -83,18 +83,33 @@ pub enum NameError {
     /// A character that Service Bus does not allow there.
     #[error("must not contain {0:?}; allowed are letters, digits, '.', '-', '_' and '$'")]
     Character(char),
+    /// An edge that is neither a letter nor a digit.
+    #[error("must begin and end with a letter or digit")]
+    Edge,
 }
 
-/// Whether a text can be the name of a subscription or rule.
+/// The rule that a subscription is created with.
+const DEFAULT_RULE: &str = "$Default";
+
+/// Whether a text can be the name of a subscription or rule (admin-http.md §11).
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let length = name.chars().count();
     if length == 0 || length > MAX_NAME_LENGTH {
         return Err(NameError::Length(length));
     }
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '$');
-    match name.chars().find(|&c| !allowed(c)) {
-        Some(illegal) => Err(NameError::Character(illegal)),
-        None => Ok(()),
+    if let Some(illegal) = name.chars().find(|&c| !allowed(c)) {
+        return Err(NameError::Character(illegal));
+    }
+    // Behind a '$' stand parts of the name that a client of JMS gave, whose rules are others.
+    let is_plain = name
+        .split_once('$')
+        .is_none_or(|(before, _)| before.is_empty());
+    let is_edge_legal =
+        name.starts_with(char::is_alphanumeric) && name.ends_with(char::is_alphanumeric);
+    match is_plain && !is_edge_legal && !name.eq_ignore_ascii_case(DEFAULT_RULE) {
+        true => Err(NameError::Edge),
+        false => Ok(()),
     }
 }
 

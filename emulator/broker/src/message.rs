@@ -141,17 +141,24 @@ impl Message {
     /// Turns the instants of a message that was just sent into the namespace's time, which is `ahead`
     /// milliseconds later than the client's (decision D20).
     pub fn enter(&mut self, ahead: i64) {
-        let section = self.sections.message_annotations(&self.payload);
-        let Some((instant, from_end)) = annotations::schedule(section).filter(|_| ahead != 0)
-        else {
+        let found = annotations::schedule(self.annotations()).filter(|_| ahead != 0);
+        let Some((instant, from_end)) = found else {
             return;
         };
+        let entered = instant.saturating_add(ahead).to_be_bytes();
+        let replaced = self.overlay.as_deref_mut();
+        if let Some(section) = replaced.and_then(|overlay| overlay.annotations.as_mut()) {
+            let begin = section.len() - from_end;
+            let mut bytes = section.to_vec();
+            bytes[begin..begin + annotations::TIMESTAMP_WIDTH].copy_from_slice(&entered);
+            *section = bytes.into();
+            return;
+        }
         let begin = self.sections.message_annotations_end() - from_end;
         let mut payload = std::mem::take(&mut self.payload)
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(&*shared));
-        payload[begin..begin + annotations::TIMESTAMP_WIDTH]
-            .copy_from_slice(&instant.saturating_add(ahead).to_be_bytes());
+        payload[begin..begin + annotations::TIMESTAMP_WIDTH].copy_from_slice(&entered);
         self.payload = payload.freeze();
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod touched;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::context::Context;
 use crate::entity::operation::inspect::MessageState;
@@ -383,6 +384,12 @@ impl Entry {
         own.into_iter()
             .chain(self.ceiling.map(NonZeroU64::get))
             .min()
+    }
+
+    /// How long it lives by what its entity said when it came, or by what that says now if it brought nothing (decision D7).
+    pub(crate) fn lifetime(&self) -> Option<Duration> {
+        let begin = self.activates_at().unwrap_or(self.enqueued_at);
+        Some(self.expires_at.get()?.since(begin))
     }
 
     /// The number of the entry at this offset.

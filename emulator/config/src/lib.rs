@@ -10,6 +10,7 @@ pub mod auth;
 pub mod config;
 pub mod descriptions;
 pub mod import;
+pub mod sizes;
 pub mod xml;
 
 pub use client_settings::{ClientSettings, quoted};

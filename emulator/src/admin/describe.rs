@@ -28,13 +28,17 @@ const MIN_DUPLICATE_WINDOW: Duration = Duration::from_secs(20);
 /// Longest lock.
 const MAX_LOCK: Duration = Duration::from_secs(300);
 
-/// Refuses what this API does not take, although a configuration may say it.
+/// Refuses what this API does not take, although a configuration may say it; what the entity has is taken, because clients send back
+/// what they read.
 pub(crate) fn check_duplicate_window(
     kind: EntityKind,
     wanted: &EntityDescription,
+    before: Option<&EntityDescription>,
 ) -> Result<(), ServiceError> {
     let window = wanted.duplicate_detection_history_time_window;
-    match kind != EntityKind::Subscription && window < MIN_DUPLICATE_WINDOW {
+    let is_kept =
+        before.is_some_and(|before| before.duplicate_detection_history_time_window == window);
+    match kind != EntityKind::Subscription && window < MIN_DUPLICATE_WINDOW && !is_kept {
         true => Err(duplicate_window(window)),
         false => Ok(()),
     }

@@ -175,7 +175,7 @@ impl Call<'_> {
         };
         let tier = self.namespace.config.settings.tier;
         let wanted = read_entity(element, kind, current, tier, &keys)?;
-        check_duplicate_window(kind, &wanted.entity)?;
+        check_duplicate_window(kind, &wanted.entity, current.map(|current| &current.entity))?;
         Ok(wanted)
     }
 

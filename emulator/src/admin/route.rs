@@ -123,6 +123,17 @@ impl Route {
         }
     }
 
+    /// Whether it is about a subscription, a rule or a list of these, which the path says by its keywords.
+    pub(crate) fn has_keyword(&self) -> bool {
+        matches!(
+            self,
+            Self::Subscriptions { .. }
+                | Self::Subscription { .. }
+                | Self::Rules { .. }
+                | Self::Rule { .. }
+        )
+    }
+
     /// The queue or topic that it is about, whose keys may do it; none where it is the namespace.
     pub(crate) fn owner(&self) -> Option<&str> {
         match self {

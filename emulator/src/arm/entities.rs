@@ -324,7 +324,12 @@ fn described(kind: EntityKind, description: &EntityDescription, tier: Tier) -> M
     for property in Property::all_of(kind) {
         let is_shown =
             property.audience != Audience::Unsupported || property.name == "IsClientAffine";
-        let value = property.get(description);
+        let value = match property.name {
+            "MaxSizeInMegabytes" => {
+                Some(PropertyValue::Number(description.capacity_in_megabytes()))
+            }
+            _ => property.get(description),
+        };
         let value = value.filter(|value| *value != PropertyValue::Target(None));
         let of_tier = || {
             let is_size = property.name == "MaxMessageSizeInKilobytes";

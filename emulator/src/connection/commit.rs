@@ -172,6 +172,16 @@ impl ClientConnection {
             delivery: transfer.delivery,
         });
         let (link, delivery, settled) = (transfer.link, transfer.delivery, transfer.settled);
+        if transfer.message_format == BATCH
+            && transfer.payload.len() as u64 > self.client.tier().max_message_size()
+        {
+            // No other link takes so much at once.
+            self.commit(work);
+            let name = self.engine.link_name(link).unwrap_or_default();
+            let refusal = ServiceError::batch_too_large(name, link);
+            self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
+            return;
+        }
         match self.read(transfer) {
             Ok(messages) => {
                 work.entity = Some(entity);

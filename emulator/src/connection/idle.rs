@@ -97,13 +97,18 @@ impl ClientConnection {
     }
 
     fn detach_idle(&mut self, id: LinkId, timer: &str) {
-        let text = format!(
-            "The link is force detached. Details: {timer}.IdleTimerExpired: Idle timeout: 00:10:00."
+        let half = match timer {
+            PUBLISHER => "publisher",
+            CONSUMER => "consumer",
+            _ => "controller",
+        };
+        let name = self.engine.link_name(id).unwrap_or_default();
+        let refusal = ServiceError::force_detached(
+            name,
+            &format!("{half}(link{})", u64::from(id)),
+            &format!("{timer}.IdleTimerExpired: Idle timeout: 00:10:00."),
         );
-        let refusal = ServiceError::new(Condition::LinkDetachForced, text);
-        let error = self.client.refuse(&refusal, None);
-        self.engine.detach(id, Some(error));
-        self.forget(id);
+        self.detach_for(id, &refusal);
     }
 
     fn close_idle(&mut self, limit: Duration) {
@@ -119,11 +124,15 @@ impl ClientConnection {
     }
 }
 
+/// What watches over a link that sends to the service, and over one that receives from it.
+const PUBLISHER: &str = "AmqpMessagePublisher";
+const CONSUMER: &str = "AmqpMessageConsumer";
+
 /// What watches over a link at the service; none for those that do not count: to `$cbs`, and what is detached.
 fn timer(link: &Link) -> Option<&'static str> {
     match link {
-        Link::Sender(_) => Some("AmqpMessagePublisher"),
-        Link::Receiver(_) | Link::Waiting(_) | Link::Browser(_) => Some("AmqpMessageConsumer"),
+        Link::Sender(_) => Some(PUBLISHER),
+        Link::Receiver(_) | Link::Waiting(_) | Link::Browser(_) => Some(CONSUMER),
         Link::Requests(requests) => controls(&requests.node),
         Link::Replies(replies) => controls(&replies.node),
         Link::Coordinator(_) => Some("AmqpControlProtocolClient"),

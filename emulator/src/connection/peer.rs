@@ -209,7 +209,11 @@ impl ClientConnection {
                 limit,
             } => {
                 let refusal = ServiceError::message_too_large(delivery.0, size, limit);
-                self.refuse_transfer(link, delivery, settled, now, &refusal);
+                match self.links.get(link) {
+                    // Clients wait for a reply, not for an outcome (spec/newest.md §8).
+                    Some(Link::Requests(_)) => self.detach_for(link, &refusal),
+                    _ => self.refuse_transfer(link, delivery, settled, now, &refusal),
+                }
             }
             Event::Credit {
                 link,

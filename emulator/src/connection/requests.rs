@@ -17,7 +17,7 @@ use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{
     Condition, Management, Reply, Request, ServiceError, ShownMessages, change_refusal,
-    enumerate_rules, is_about_rules, is_batch_delete, no_namespace, rule_change, spelling,
+    enumerate_rules, is_about_rules, is_batch_delete, no_namespace, quote, rule_change, spelling,
 };
 
 /// Replies that may wait for credit on one link, and their bytes.
@@ -43,10 +43,13 @@ impl ClientConnection {
             }
         };
         let Some(reply_link) = self.reply_link(node, session, request.reply_to.as_deref()) else {
-            let text = format!(
-                "No receiver for the reply is attached: reply-to is {:?}.",
-                request.reply_to
-            );
+            let text = match &request.reply_to {
+                Some(address) => format!(
+                    "No receiver for the reply is attached: reply-to is '{}'.",
+                    quote(address)
+                ),
+                None => "No receiver for the reply is attached: there is no reply-to.".to_owned(),
+            };
             let refusal = ServiceError::new(Condition::NotAllowed, text);
             let (link, delivery) = (transfer.link, transfer.delivery);
             self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);

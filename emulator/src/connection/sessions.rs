@@ -208,6 +208,13 @@ impl ClientConnection {
         self.engine.close(Some(error));
     }
 
+    /// Detaches a link that is about no entity, or whose entity is not to blame.
+    pub(crate) fn detach_for(&mut self, link: LinkId, refusal: &ServiceError) {
+        let error = self.client.refuse(refusal, None);
+        self.engine.detach(link, Some(error));
+        self.forget(link);
+    }
+
     /// Detaches a link, answered or not, and gives back what it held.
     pub(crate) fn detach_refused(
         &mut self,

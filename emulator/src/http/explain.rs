@@ -48,9 +48,11 @@ pub(crate) async fn show(
     let body = encoded(&headers, body, now)?;
     let message = Message::parse(body, &mut ids).map_err(|error| malformed(&error))?;
     let time_to_live = message.time_to_live().map(Duration::from_millis);
+    // As rules see it: in the time of clients (decision D20).
+    let enqueued_at = Timestamp::from_millis(now.as_millis() - namespace.clock.ahead());
     let system = System {
-        enqueued_at: Some(now),
-        expires_at: time_to_live.map(|time_to_live| now + time_to_live),
+        enqueued_at: Some(enqueued_at),
+        expires_at: time_to_live.map(|time_to_live| enqueued_at + time_to_live),
         time_to_live,
         size: message.size(),
         force_persistence: true,

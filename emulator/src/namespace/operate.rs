@@ -365,6 +365,10 @@ impl Entities for Carrier<'_> {
         self.namespace.attempt(entity, self.caller, work).ok()
     }
 
+    fn ahead(&self) -> i64 {
+        self.namespace.clock.ahead()
+    }
+
     fn follow_ups(&mut self) -> &mut FollowUps {
         &mut self.caller.follow_ups
     }

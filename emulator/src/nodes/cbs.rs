@@ -18,7 +18,8 @@ pub(crate) fn put_token(
     match request.property("operation") {
         Some("put-token") => {}
         other => {
-            let text = format!("$cbs knows no operation {other:?}; allowed: put-token.");
+            let other = quote(other.unwrap_or_default());
+            let text = format!("$cbs knows no operation '{other}'; allowed: put-token.");
             return Err(ServiceError::new(Condition::NotImplemented, text));
         }
     }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use servicebus_amqp::Error;
-use servicebus_broker::{EntityPath, SubQueue, Timestamp};
+use servicebus_amqp::{Error, LinkId};
+use servicebus_broker::{EntityPath, Timestamp};
 use uuid::Uuid;
 
 use crate::clock;
@@ -216,7 +216,7 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver with one, where there are no sessions.
+    /// To a receiver with one, and to a request about sessions, where there are none.
     pub(crate) fn receives_no_sessions() -> Self {
         let text = "A sessionful message receiver cannot be created on an entity that does not require sessions. \
                     Ensure RequiresSession is set to true when creating a Queue or Subscription to enable \
@@ -224,12 +224,19 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a request about sessions, where there are none.
-    pub(crate) fn without_sessions(path: &EntityPath, kind: SubQueue) -> Self {
+    /// The broker ends a link; `code` says which half of a connection it is, `details` why (semantics §20.2).
+    pub(crate) fn force_detached(name: &str, code: &str, details: &str) -> Self {
+        let name = quote(name);
+        let text = format!("The link '{name}' is force detached. Code: {code}. Details: {details}");
+        Self::new(Condition::LinkDetachForced, text)
+    }
+
+    /// A batch beyond what any batch may have, to an entity whose messages may have more (spec/newest.md §4).
+    pub(crate) fn batch_too_large(name: &str, link: LinkId) -> Self {
+        let (name, link) = (quote(name), u64::from(link));
         let text = format!(
-            "'{path}{}' has no sessions: only the messages of a queue or subscription that was created with \
-             RequiresSession have them.",
-            kind.suffix()
+            "The link '{name}' is force detached by the broker because publisher(link{link}) received a batch message with \
+             no data in it. Detach origin: Publisher."
         );
         Self::new(Condition::NotAllowed, text)
     }

@@ -34,8 +34,10 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
         Wire::Rejected { error } => {
             let info = error.as_ref().and_then(|error| error.info.as_deref());
             let mut changes = changes(info)?;
-            let reason = changes.take_text("DeadLetterReason");
-            let description = changes.take_text("DeadLetterErrorDescription");
+            // Go sends both empty where it was given none (wire.md §4.4).
+            let mut given = |name| changes.take_text(name).filter(|text| !text.is_empty());
+            let reason = given("DeadLetterReason");
+            let description = given("DeadLetterErrorDescription");
             Ok(Outcome::DeadLetter {
                 reason,
                 description,

@@ -16,6 +16,8 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
 
 use super::condition::{Condition, ServiceError};
 
+/// What a client calls a request, which the reply repeats (semantics §19).
+const TRACKING_ID: &str = "com.microsoft:tracking-id";
 const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
@@ -256,6 +258,11 @@ impl Reply {
         if let (Some(condition), "statusCode") = (condition, spelling.status) {
             out.string("errorCondition");
             out.symbol(condition);
+            entries += 1;
+        }
+        if let Some(id) = request.property(TRACKING_ID) {
+            out.string(TRACKING_ID);
+            out.string(id);
             entries += 1;
         }
         out.end(map, entries * 2);

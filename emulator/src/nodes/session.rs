@@ -23,7 +23,7 @@ use super::condition::{Condition, ServiceError};
 /// Link property: how many milliseconds to wait for the next available session.
 const TIMEOUT_PROPERTY: &str = "com.microsoft:timeout";
 /// The type of a filter for a session that may be taken over, by number and by name: `[id or null, token or null]`.
-const NON_EXCLUSIVE: u64 = 0x0000_0137_0000_000e;
+const NON_EXCLUSIVE: u64 = 0x0000_0013_7000_000e;
 const NON_EXCLUSIVE_NAME: &str = "com.microsoft:non-exclusive-session-filter:list";
 /// How long to wait when the client does not say (semantics §6).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(65);

@@ -220,6 +220,9 @@ impl Rejection {
 
     /// A token that gives nothing: the words of its reason are one name here.
     pub(crate) fn of_token(refusal: &TokenRefusal) -> Self {
+        if let Some(text) = refusal.expiry() {
+            return ServiceError::new(Condition::Unauthorized, text).into();
+        }
         let name = refusal.name.split(' ').map(|word| {
             let (first, rest) = word.split_at(1);
             first.to_uppercase() + rest

@@ -368,3 +368,36 @@ fn a_lock_refuses_deletions_here_and_nowhere_else() {
     assert_eq!(refused(wrong), (400, "InvalidLockLevel".to_owned()));
     assert_eq!(manager.ask("DELETE", "/queues/q", None).0, 200);
 }
+
+#[test]
+fn sizes_and_windows_are_those_that_the_service_takes() {
+    let manager = Manager::with_queues(&["q"]);
+    for (below, properties, said) in [
+        (
+            "/queues/a",
+            json!({"maxSizeInMegabytes": 777}),
+            "1024, 2048",
+        ),
+        (
+            "/topics/a",
+            json!({"maxSizeInMegabytes": 10_240}),
+            "1024, 2048",
+        ),
+        (
+            "/queues/a",
+            json!({"duplicateDetectionHistoryTimeWindow": "PT5S"}),
+            "allowed: 20 s",
+        ),
+    ] {
+        let body = json!({"properties": properties});
+        let (status, answer) = manager.ask("PUT", below, Some(body));
+        let text = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && text.contains(said), "{status}: {text}");
+    }
+    // A partitioned entity shows the size of all its partitions, and clients send back what they read.
+    let own = json!({"enablePartitioning": true, "maxSizeInMegabytes": 1024});
+    let made = manager.put("/queues/p", own);
+    assert_eq!(made["properties"]["maxSizeInMegabytes"], 16_384);
+    let again = manager.put("/queues/p", made["properties"].clone());
+    assert_eq!(again["properties"]["maxSizeInMegabytes"], 16_384);
+}

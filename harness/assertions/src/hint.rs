@@ -16,6 +16,8 @@ use crate::{
 
 /// The condition of settling by a lock that was lost.
 const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+/// The operations that bring messages.
+const SENDS: [&str; 2] = ["send", "schedule-message"];
 /// The reason of dead letters that expired.
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
@@ -110,12 +112,28 @@ fn nothing_sent(report: &Report) -> Option<String> {
     if arrived > 0 {
         return not_among(report);
     }
+    if let Some(refused) = refused(report) {
+        return Some(refused);
+    }
     Some(match topic_and_name(owner) {
         Some((topic, _)) => format!(
             "no message of {topic} ever came to {owner}; `explain` tells which of its rules match a message"
         ),
         None => connecting(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
     })
+}
+
+/// Tells of the last message that was refused, and why: its sender may have tried again for long, or have hidden it.
+fn refused(report: &Report) -> Option<String> {
+    let mut events = report.timeline.events().iter();
+    let refused = events.rfind(|event| {
+        let operation = event.operation.as_deref();
+        event.kind == EventKind::Refused && operation.is_some_and(|own| SENDS.contains(&own))
+    })?;
+    let client = refused.client.as_deref().unwrap_or("a client");
+    let detail = refused.detail.as_deref()?;
+    let why = detail.split(" TrackingId:").next()?;
+    Some(format!("a message of {client} was refused: {why}"))
 }
 
 /// Explains that none of the messages that came has the id that was asked for.
@@ -127,6 +145,9 @@ fn not_among(report: &Report) -> Option<String> {
         .filter_map(|event| event.message_id.as_deref());
     if known.any(|known| known == id) {
         return None;
+    }
+    if let Some(refused) = refused(report) {
+        return Some(refused);
     }
     let events = report.timeline.events().iter();
     let near = events.filter_map(|event| event.message_id.as_deref());

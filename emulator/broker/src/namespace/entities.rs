@@ -26,6 +26,11 @@ pub trait Entities {
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T>;
 
+    /// How many milliseconds the namespace's time is ahead of that of its clients, in which rules see instants (decision D20).
+    fn ahead(&self) -> i64 {
+        0
+    }
+
     /// What operations have left to do.
     fn follow_ups(&mut self) -> &mut FollowUps;
 

@@ -39,7 +39,12 @@ pub fn delete_idle(entities: &mut impl Entities) -> bool {
                 entity.id() == id && entity.stay(cx, used)
             })
         });
-        is_gone |= stays != Some(true) && delete(entities, &path, id);
+        if stays != Some(true) {
+            if let Some((topic, _)) = path.topic() {
+                entities.with_entity(&topic, |topic, cx| topic.unsubscribe_idle(cx, &path));
+            }
+            is_gone |= delete_whole(entities, &path, id);
+        }
     }
     is_gone
 }
@@ -86,6 +91,11 @@ pub fn delete(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -> 
     if let Some((topic, _)) = path.topic() {
         entities.with_entity(&topic, |entity, cx| entity.unsubscribe(cx, path));
     }
+    delete_whole(entities, path, id)
+}
+
+/// The same of one that is no subscription of its topic any more.
+fn delete_whole(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -> bool {
     let Some(subscriptions) = remove(entities, path, Some(id)) else {
         return false;
     };
@@ -185,9 +195,10 @@ fn publish(
     // Filters ask for ids while no entity, and so no source of ids, is in hand.
     let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
     let mut ids = Drawn(seed.unwrap_or_default());
+    let ahead = entities.ahead();
     let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
     for transfer in batch {
-        for (subscription, copy) in copies_of(rules, &transfer, &mut ids) {
+        for (subscription, copy) in copies_of(rules, &transfer, ahead, &mut ids) {
             copies.entry(subscription).or_default().push(copy);
         }
     }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, datetime};
+
+const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 const NANOSECONDS_PER_TICK: i128 = 100;
 
 /// An instant as it was written.
@@ -16,14 +20,21 @@ pub struct Instant {
 impl Instant {
     /// Reads one, with its zone or without; none where it is no instant.
     pub fn read(text: &str) -> Option<Self> {
-        let with_zone = text.parse::<jiff::Timestamp>().ok();
-        let utc = || {
-            let civil = text.parse::<jiff::civil::DateTime>().ok()?;
-            jiff::tz::Offset::UTC.to_timestamp(civil).ok()
+        let other_zone = || Some(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond());
+        // By the calendar: a timestamp of jiff ends two days before the year 9999 does, which is where .NET ends.
+        let utc = |text: &str| {
+            Some(
+                text.parse::<DateTime>()
+                    .ok()?
+                    .duration_since(EPOCH)
+                    .as_nanos(),
+            )
         };
-        let at = with_zone.or_else(utc)?;
+        let with_zone = text.strip_suffix(['Z', 'z']).and_then(utc);
+        let with_zone = with_zone.or_else(other_zone);
+        let nanoseconds = with_zone.or_else(|| utc(text))?;
         Some(Self {
-            ticks: i64::try_from(at.as_nanosecond().div_euclid(NANOSECONDS_PER_TICK)).ok()?,
+            ticks: i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_TICK)).ok()?,
             is_zoneless: with_zone.is_none(),
         })
     }
@@ -31,12 +42,36 @@ impl Instant {
 
 impl fmt::Display for Instant {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanoseconds = i128::from(self.ticks) * NANOSECONDS_PER_TICK;
-        let at = jiff::Timestamp::from_nanosecond(nanoseconds).unwrap_or_default();
-        let text = at.to_string();
-        formatter.write_str(match self.is_zoneless {
-            true => text.trim_end_matches('Z'),
-            false => &text,
-        })
+        let since = SignedDuration::from_nanos_i128(i128::from(self.ticks) * NANOSECONDS_PER_TICK);
+        let at = EPOCH.saturating_add(since);
+        match self.is_zoneless {
+            true => write!(formatter, "{at}"),
+            false => write!(formatter, "{at}Z"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instant_of_dotnet_is_read_and_written() {
+        for text in [
+            "0001-01-01T00:00:00Z",
+            "1970-01-01T00:00:00.0000001Z",
+            "2026-02-03T04:05:06.7",
+            "9999-12-31T23:59:59.9999999Z",
+            "9999-12-31T23:59:59.9999999",
+        ] {
+            let read = Instant::read(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(read.to_string(), text);
+            assert_eq!(read.is_zoneless, !text.ends_with('Z'));
+        }
+        let read = |text| Instant::read(text).map(|read| read.to_string());
+        let in_zone = read("2026-02-03T04:05:06+01:00");
+        assert_eq!(in_zone.as_deref(), Some("2026-02-03T03:05:06Z"));
+        assert_eq!(read("9999-12-31").as_deref(), Some("9999-12-31T00:00:00"));
+        assert_eq!((read("soon"), read("2026-13-01")), (None, None));
     }
 }

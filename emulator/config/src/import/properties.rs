@@ -11,6 +11,7 @@ use servicebus_broker::{
 };
 
 use crate::config::duration::{self, FOREVER};
+use crate::sizes;
 
 /// What clients are shown and send back, and what only names the entity once more; in lower case.
 const READ_ONLY: [&str; 8] = [
@@ -35,6 +36,11 @@ pub struct Written {
     pub wrong: Vec<(String, String)>,
 }
 
+const MAX_SIZE: &str = "maxSizeInMegabytes";
+const WINDOW: &str = "duplicateDetectionHistoryTimeWindow";
+/// Shortest history of duplicate detection that the service takes.
+const MIN_WINDOW: Duration = Duration::from_secs(20);
+
 /// Whose a subscription is that a client of JMS 2.0 has; beside the table, as an object of its own.
 const CLIENT: &str = "clientAffineProperties";
 const CLIENT_ID: &str = "clientId";
@@ -55,6 +61,7 @@ pub fn read(
     description: EntityDescription,
     tier: Tier,
 ) -> Written {
+    let before = description.clone();
     let mut read = Written {
         description,
         unknown: Vec::new(),
@@ -63,6 +70,8 @@ pub fn read(
     for (key, value) in written {
         read.one(kind, key, value, tier);
     }
+    read.check_size(kind, &before, tier);
+    read.check_window(kind, &before);
     for problem in read.description.problems(kind, tier) {
         let known = Property::named(kind, problem.property);
         let key = known.map_or_else(|| problem.property.to_owned(), name);
@@ -86,6 +95,40 @@ pub fn show_client(client: &ClientAffinity) -> (String, Value) {
 }
 
 impl Written {
+    /// Takes the size that is meant, or refuses what the tier does not know (observed 30, 48).
+    fn check_size(&mut self, kind: EntityKind, before: &EntityDescription, tier: Tier) {
+        let size = self.description.max_size_in_megabytes;
+        if kind == EntityKind::Subscription || size == before.max_size_in_megabytes {
+            return;
+        }
+        let is_partitioned = self.description.enable_partitioning;
+        match sizes::asked_for(size, is_partitioned, Some(before), tier) {
+            Ok(size) => self.description.max_size_in_megabytes = size,
+            Err(known) => {
+                let known = Vec::from_iter(known.iter().map(u64::to_string)).join(", ");
+                self.refuse(MAX_SIZE, format!("{size} is not allowed; allowed: {known}"));
+                self.description.max_size_in_megabytes = before.max_size_in_megabytes;
+            }
+        }
+    }
+
+    /// Refuses a window that only a configuration may have (decision D15), unless the entity has it.
+    fn check_window(&mut self, kind: EntityKind, before: &EntityDescription) {
+        let window = self.description.duplicate_detection_history_time_window;
+        let is_kept = window == before.duplicate_detection_history_time_window;
+        if kind != EntityKind::Subscription && !is_kept && window < MIN_WINDOW {
+            let window = duration::format(window);
+            self.refuse(
+                WINDOW,
+                format!("{window} is not allowed; allowed: 20 s (PT20S) to 7 days (P7D)"),
+            );
+        }
+    }
+
+    fn refuse(&mut self, key: &str, message: String) {
+        self.wrong.push((key.to_owned(), message));
+    }
+
     fn one(&mut self, kind: EntityKind, key: &str, value: &Value, tier: Tier) {
         if key.eq_ignore_ascii_case(CLIENT) {
             return self.client(kind, value, tier);

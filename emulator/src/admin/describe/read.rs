@@ -10,6 +10,7 @@ use servicebus_broker::{
 use servicebus_config::descriptions::{
     AUTHORIZATION_RULES, CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE,
 };
+use servicebus_config::sizes;
 
 use super::super::refusal::ServiceError;
 use super::authorization::{KeyGenerator, read_rules};
@@ -20,9 +21,6 @@ use crate::xml::Element;
 /// Properties that clients do not write as they mean them.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
-
-/// Sizes of entities in MiB that are sold: the first five in every tier, the rest in premium (service-bus-quotas).
-const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
 
 /// What a client wants an entity to be.
 #[derive(Debug, Clone)]
@@ -92,42 +90,22 @@ fn unsupported(name: &str) -> ServiceError {
     ServiceError::parameter(text, name, "true")
 }
 
-/// The size of an entity that was asked for, from what a client writes: one that the tier knows (observed 48), the same as
-/// a partitioned entity shows it, or what the entity has, because clients send back what they read.
+/// The size of an entity that was asked for, from what a client writes.
 fn max_size(
     size: u64,
     is_partitioned: bool,
     before: Option<&EntityDescription>,
     tier: Tier,
 ) -> Result<u64, ServiceError> {
-    if let Some(before) = before
-        && [before.max_size_in_megabytes, before.capacity_in_megabytes()].contains(&size)
-    {
-        return Ok(before.max_size_in_megabytes);
-    }
-    let known = match tier {
-        Tier::Basic | Tier::Standard => &SIZES[..5],
-        Tier::Premium => &SIZES,
-    };
-    let whole = |asked: u64| EntityDescription {
-        max_size_in_megabytes: asked,
-        enable_partitioning: is_partitioned,
-        ..EntityDescription::default()
-    };
-    let shown = |asked: &&u64| whole(**asked).capacity_in_megabytes() == size;
-    if let Some(asked) = known.iter().find(shown) {
-        return Ok(*asked);
-    }
-    if known.contains(&size) {
-        return Ok(size);
-    }
-    let known: Vec<String> = known.iter().map(u64::to_string).collect();
-    let text = format!(
-        "The specified value '{size}' is invalid. The property 'MaxSizeInMegabytes', must be one of the following \
-         values: {}.",
-        known.join(";")
-    );
-    Err(ServiceError::parameter(text, MAX_SIZE, &size.to_string()))
+    sizes::asked_for(size, is_partitioned, before, tier).map_err(|known| {
+        let known: Vec<String> = known.iter().map(u64::to_string).collect();
+        let text = format!(
+            "The specified value '{size}' is invalid. The property 'MaxSizeInMegabytes', must be one of the following \
+             values: {}.",
+            known.join(";")
+        );
+        ServiceError::parameter(text, MAX_SIZE, &size.to_string())
+    })
 }
 
 fn admin_metadata(

@@ -147,10 +147,7 @@ impl Management<'_, '_> {
     fn check_has_sessions(&self) -> Result<(), ServiceError> {
         match self.kind == SubQueue::Active && self.entity.description().requires_session {
             true => Ok(()),
-            false => Err(ServiceError::without_sessions(
-                self.entity.path(),
-                self.kind,
-            )),
+            false => Err(ServiceError::receives_no_sessions()),
         }
     }
 
@@ -166,7 +163,7 @@ impl Management<'_, '_> {
                 ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
             }
             SessionError::Disabled => ServiceError::disabled(self.host, path.as_str()),
-            SessionError::NoSessions => ServiceError::without_sessions(path, self.kind),
+            SessionError::NoSessions => ServiceError::receives_no_sessions(),
         }
     }
 }

@@ -116,7 +116,10 @@ fn whoever_may_not_is_told_why_and_changes_nothing() {
             ),
             "SubCode=40104. Invalid audience",
         ),
-        (Some(expired), "SubCode=40106. Expired token"),
+        (
+            Some(expired),
+            "ExpiredToken: The token is expired. Expiration time: '",
+        ),
         (
             Some("Bearer e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln".into()),
             "SubCode=40100. Unauthorized",

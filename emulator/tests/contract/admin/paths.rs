@@ -257,3 +257,44 @@ fn a_refusal_is_in_the_timeline_with_its_tracking_id() {
     assert_eq!(event["reason"], "http:404", "{event}");
     assert_eq!(event["detail"], detail, "{event}");
 }
+
+#[test]
+fn an_entity_may_be_called_like_a_path_of_the_other_apis() {
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    for name in ["health", "metrics", "shop/messages"] {
+        let path = format!("/{name}?api-version=2021-05");
+        admin.put(&path, &queue("")).expect(201);
+        assert_eq!(admin.get(&path).expect(200).value("title"), name);
+        admin.delete(&path).expect(200);
+    }
+    admin.create("/t", &topic_entry(""));
+    for path in [
+        "/t/Subscriptions/messages",
+        "/t/Subscriptions/messages/Rules/messages",
+    ] {
+        let body = match path.contains("Rules") {
+            true => rule(&sql_filter("1=1")),
+            false => subscription(""),
+        };
+        admin.create(path, &body);
+        assert_eq!(admin.get(path).expect(200).value("title"), "messages");
+    }
+    admin.get("/t/Subscriptions/messages/Rules").expect(200);
+    admin
+        .delete("/t/Subscriptions/messages/Rules/messages")
+        .expect(200);
+    admin.delete("/t/Subscriptions/messages").expect(200);
+}
+
+#[test]
+fn names_of_subscriptions_and_rules_begin_and_end_with_a_letter_or_digit() {
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    admin.create("/t", &topic_entry(""));
+    admin.create("/t/Subscriptions/a-_.b", &subscription(""));
+    for name in ["-a", "a-", "_", ".a", "$x"] {
+        let path = format!("/t/Subscriptions/{name}");
+        admin.put(&path, &subscription("")).refusal(400);
+        let path = format!("/t/Subscriptions/a-_.b/Rules/{name}");
+        admin.put(&path, &rule(&sql_filter("1=1"))).refusal(400);
+    }
+}

@@ -332,3 +332,22 @@ fn a_topic_has_room_for_two_thousand_sql_filters() {
         ("2001", "0")
     );
 }
+
+/// Clients send back what they read.
+#[test]
+fn a_short_window_that_a_configuration_declares_stays_where_another_property_is_changed() {
+    let properties =
+        r#""RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT5S""#;
+    let (_bus, admin) = Bus::configured(&queues("", &[("q", properties)])).with_admin();
+    let window = |seconds| {
+        queue(&format!(
+            "<RequiresDuplicateDetection>true</RequiresDuplicateDetection>\
+             <DuplicateDetectionHistoryTimeWindow>PT{seconds}S</DuplicateDetectionHistoryTimeWindow>\
+             <MaxDeliveryCount>5</MaxDeliveryCount>"
+        ))
+    };
+    let changed = admin.change("/q", &window(5)).expect(200);
+    assert_eq!(changed.value("MaxDeliveryCount"), "5");
+    assert_eq!(changed.value("DuplicateDetectionHistoryTimeWindow"), "PT5S");
+    admin.change("/q", &window(6)).refusal(400);
+}

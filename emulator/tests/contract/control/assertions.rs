@@ -52,6 +52,24 @@ fn what_is_expected_is_waited_for() {
     );
 }
 
+/// Clients try such a message again until their patience ends, and say nothing of it.
+#[test]
+fn a_refused_message_is_told_where_it_is_missed() {
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    let missed = |id: &str| {
+        let request = json!({"kind": "completed", "entity": "q", "message_id": id, "within": 0});
+        let answer = checked(&bus, &request).ok();
+        answer["failure"].as_str().expect("a text").to_owned()
+    };
+    let refusal = peer.send_in_vain(&sender, &Message::new("o-1").ttl(0).encode());
+    let why = refusal.words().trim_end();
+    assert_contains(why, "time to live");
+    let hint = format!("was refused: {why}");
+    assert_contains(&missed("o-1"), &hint);
+    peer.send(&sender, &Message::new("o-2"));
+    assert_contains(&missed("o-1"), &hint);
+}
+
 #[test]
 fn it_ends_with_its_client_and_no_more_wait_than_may() {
     let bus = Bus::with_queues(&["q"]);

@@ -253,3 +253,16 @@ fn a_receiver_with_credit_or_a_scheduled_message_keeps_a_queue() {
     all.bus.http.advance(500.0);
     assert_eq!(all.bus.http.queue("GET", "q", None).status, 404);
 }
+
+#[test]
+fn that_an_idle_subscription_goes_is_no_use_of_its_topic() {
+    let idle = serde_json::json!({"AutoDeleteOnIdle": "PT10M"});
+    let own = properties(&serde_json::json!({"AutoDeleteOnIdle": "PT5M"}));
+    let bus = Bus::configured(&topic(&idle, &[("s", own)]));
+    let status = |path: &str| bus.http.get(path).status;
+    bus.http.advance(301.0);
+    assert_eq!(status("~/subscriptions/t/Subscriptions/s"), 404);
+    assert_eq!(status("~/topics/t"), 200);
+    bus.http.advance(300.0);
+    assert_eq!(status("~/topics/t"), 404);
+}

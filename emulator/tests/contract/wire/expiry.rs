@@ -209,3 +209,24 @@ fn what_is_scheduled_takes_part() {
     bus.http.advance(3601.0);
     assert_eq!(ids(&peer.peek_all(&node)), ["a", "b"]);
 }
+
+/// It keeps the instant that was fixed when it was enqueued (decision D7).
+#[test]
+fn a_message_shows_its_own_life_whatever_the_queue_says_by_now() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    peer.send_to("q", &Message::new("own").ttl(60_000));
+    peer.send_to("q", &Message::new("none"));
+    let changed = r#"{"DefaultMessageTimeToLive":"PT10S"}"#;
+    bus.http.queue("PUT", "q", Some(changed)).ok();
+    let node = peer.node("q/$management");
+    let seen = peer.peek_all(&node);
+    assert_eq!(seen[0].header(2), uint(60_000));
+    let receiver = peer.receiver("q");
+    let received = peer.receive_one(&receiver).message;
+    assert_eq!(received.header(2), uint(60_000));
+    let received = peer.receive_one(&receiver).message;
+    assert_eq!(
+        (received.id(), received.header(2)),
+        ("none".into(), uint(10_000))
+    );
+}

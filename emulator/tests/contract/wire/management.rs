@@ -350,3 +350,36 @@ fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
         200
     );
 }
+
+/// Clients wait for a reply, and would wait on if only the transfer was refused.
+#[test]
+fn a_request_that_is_too_large_ends_its_link_alone() {
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    for settled in [false, true] {
+        let node = peer.node("q/$management");
+        let large = Message::new("m").body(vec![0; 400_000]);
+        let request = Message::request(text("r"), text(&node.reply_to), schedule(&[large]))
+            .application("operation", text("com.microsoft:schedule-message"));
+        peer.transfer(&node.requests, 0, settled, &request.encode());
+        let refusal = peer.detached(&node.requests).refusal(2);
+        assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
+        let again = peer.node("q/$management");
+        assert!(peer.peek_all(&again).is_empty());
+    }
+}
+
+#[test]
+fn a_reply_repeats_what_its_client_calls_the_request() {
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let node = peer.node("q/$management");
+    let body = peek_from(1, Value::Int(1));
+    let request = Message::request(text("r"), text(&node.reply_to), body)
+        .application("operation", text("com.microsoft:peek-message"))
+        .application("com.microsoft:tracking-id", text("mine"));
+    let reply = peer.ask(&node, &request);
+    let own = reply
+        .delivery
+        .message
+        .application("com.microsoft:tracking-id");
+    assert_eq!(own, text("mine"));
+}

@@ -201,7 +201,8 @@ fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled
     let request = schedule(&[later("larger").body(vec![0; 400_000])]);
     let request = Message::request(text("id"), text(&node.reply_to), request)
         .application("operation", text("com.microsoft:schedule-message"));
-    let refusal = peer.send_in_vain(&node.requests, &request.encode());
+    peer.transfer(&node.requests, 0, false, &request.encode());
+    let refusal = peer.detached(&node.requests).refusal(2);
     assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
     assert_eq!(bus.http.held("q"), (0, 0));
     assert_eq!(bus.http.counts("q")["scheduled"], 0);

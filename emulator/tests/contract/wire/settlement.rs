@@ -89,6 +89,23 @@ fn properties_are_changed_on_the_way_back() {
     assert_eq!(dead.header(4), uint(1), "the count is kept");
 }
 
+/// Go sends both empty where it was given none.
+#[test]
+fn an_empty_reason_is_none() {
+    let (_bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    let info = map([
+        (symbol("DeadLetterReason"), text("")),
+        (symbol("DeadLetterErrorDescription"), text("")),
+    ]);
+    let dead_letter = symbol("com.microsoft:dead-letter");
+    let error = composite(0x1d, [dead_letter, Value::Null, info]);
+    peer.settle(&delivery, composite(0x25, [error]));
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
+    assert_eq!(dead.dead_letter_reason(), Value::Null);
+    assert_eq!(dead.dead_letter_description(), Value::Null);
+}
+
 #[test]
 fn a_rejection_without_an_error_dead_letters_without_a_reason() {
     let (bus, mut peer, receiver) = receiving(&["a"]);

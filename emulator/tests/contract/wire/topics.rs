@@ -1,5 +1,6 @@
 //! Topics and their subscriptions: what is sent to the one is received from the others (semantics §13, decision D25).
 
+use serde_amqp::Value;
 use serde_json::json;
 
 use crate::support::*;
@@ -305,4 +306,58 @@ fn links_of_a_subscription_outlive_a_reset() {
         "m",
         "reset keeps consumers"
     );
+}
+
+/// What clients write into messages is in their time, and so is what rules see and set (decision D20).
+#[test]
+fn rules_see_and_set_instants_in_the_time_of_clients() {
+    let soon = rules(&[sql("soon", "deadline > sys.EnqueuedTimeUtc", "")]);
+    let noted = rules(&[sql("noted", "1=1", "SET at = sys.EnqueuedTimeUtc")]);
+    let put_off = "SET sys.ScheduledEnqueueTimeUtc = deadline";
+    let mut later = rules(&[sql("later", "1=1", put_off)]);
+    later["Properties"] = json!({"ForwardTo": "q"});
+    let subscriptions = [("soon", soon), ("noted", noted), ("later", later)];
+    let mut config: serde_json::Value =
+        serde_json::from_str(&topic(&json!({}), &subscriptions)).expect("it is JSON");
+    config["UserConfig"]["Namespaces"][0]["Queues"] = json!([{"Name": "q"}]);
+    let bus = Bus::configured(&config.to_string());
+    bus.http.advance(3600.0);
+    let deadline = client_now() + 600_000;
+    publish(
+        &bus,
+        &[Message::new("m").application("deadline", timestamp(deadline))],
+    );
+    let mut peer = bus.client();
+    peer.receive_from("t/Subscriptions/soon");
+    let noted = peer.receive_from("t/Subscriptions/noted").message;
+    let Value::Timestamp(at) = noted.application("at") else {
+        panic!("{noted:?}");
+    };
+    assert_eq!(at.milliseconds(), noted.instant("x-opt-enqueued-time"));
+    assert_eq!(bus.http.counts("q")["scheduled"], 1);
+    bus.http.advance(601.0);
+    peer.receive_from("q");
+}
+
+#[test]
+fn rules_see_the_time_to_live_under_that_of_the_topic() {
+    let brief = rules(&[sql(
+        "brief",
+        "sys.ExpiresAtUtc < limit",
+        "SET life = sys.TimeToLive",
+    )]);
+    let config = topic(
+        &json!({"DefaultMessageTimeToLive": "PT30S"}),
+        &[("s", brief)],
+    );
+    let bus = Bus::configured(&config);
+    let limit = timestamp(client_now() + 45_000);
+    let message = |id| Message::new(id).application("limit", limit.clone());
+    publish(&bus, &[message("none"), message("own").ttl(60_000)]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("t/Subscriptions/s");
+    for _ in 0..2 {
+        let received = peer.receive_one(&receiver).message;
+        assert_eq!(received.header(2), uint(30_000), "{received:?}");
+    }
 }

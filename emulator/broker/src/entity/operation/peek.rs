@@ -81,8 +81,8 @@ impl MessageStore {
 
 pub(crate) fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
     // A peeked message shows a time to live only if it brought one (decision D7).
-    let own = entry.time_to_live();
-    let lifetime = own.and_then(|_| policy.lifetime(own));
+    let own = entry.time_to_live().filter(|_| policy.is_active());
+    let lifetime = own.and_then(|_| entry.lifetime());
     BrokerProperties {
         delivery_count: entry.delivery_count(),
         time_to_live: lifetime

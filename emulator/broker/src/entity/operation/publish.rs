@@ -18,6 +18,7 @@ use crate::ids::{EntityPath, IdSource, Offset, SequenceNumber};
 use crate::message::Message;
 use crate::rules::RuleSet;
 use crate::store::Entry;
+use crate::time::Timestamp;
 
 /// What a subscription gets of a message.
 #[derive(Debug)]
@@ -43,12 +44,15 @@ pub(crate) struct MessageCopy {
 pub(crate) fn copies_of(
     rules: &RuleSet,
     transfer: &Transfer,
+    ahead: i64,
     ids: &mut dyn IdSource,
 ) -> Vec<(EntityPath, MessageCopy)> {
     let message = &transfer.message;
-    let system = system(transfer);
+    let mut seen = message.clone();
+    seen.enter(-ahead);
+    let system = system(transfer, ahead);
     // What was accepted decodes. Were it not so, the message would still go to those who want every one.
-    let properties = message.filter_view(&system);
+    let properties = seen.filter_view(&system);
     let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
     let (matched, failed) = rules.matching(&properties, ids);
     let mut copies = Vec::new();
@@ -61,8 +65,9 @@ pub(crate) fn copies_of(
         let plain = plain.map(|rule| copy(transfer, message.clone(), &rule.name, None));
         copies.extend(plain.map(|copy| (subscription.clone(), copy)));
         for rule in &rules {
-            let edited = edited(rule, message, &properties, ids);
-            if let Some((message, failure)) = edited {
+            let edited = edited(rule, &seen, &properties, ids);
+            if let Some((mut message, failure)) = edited {
+                message.enter(ahead);
                 let copy = MessageCopy {
                     sent: Some(transfer.message.clone()),
                     ..copy(transfer, message, &rule.name, failure)
@@ -109,18 +114,20 @@ fn copy(
     }
 }
 
-/// What filters see of a message that stands at its topic.
-fn system(transfer: &Transfer) -> System<'_> {
+/// What filters see of a message that stands at its topic, in the time of its clients, which the namespace's is `ahead` of.
+fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
     let message = &transfer.message;
+    let enqueued_at = Timestamp::from_millis(transfer.enqueued_at.as_millis() - ahead);
+    let own = message.time_to_live().into_iter();
+    let time_to_live = own.chain(transfer.ceiling.map(NonZeroU64::get)).min();
+    let time_to_live = time_to_live.map(Duration::from_millis);
     System {
         sequence_number: Some(transfer.number),
         enqueued_sequence_number: Some(transfer.enqueued_number),
-        enqueued_at: Some(transfer.enqueued_at),
-        expires_at: message
-            .time_to_live()
-            .map(|milliseconds| transfer.enqueued_at + Duration::from_millis(milliseconds)),
+        enqueued_at: Some(enqueued_at),
+        expires_at: time_to_live.map(|time_to_live| enqueued_at + time_to_live),
         size: message.size(),
-        time_to_live: message.time_to_live().map(Duration::from_millis),
+        time_to_live,
         force_persistence: true,
         dead_letter_source: message.dead_letter_source(),
         ..System::default()

@@ -273,7 +273,7 @@ fn received(policy: &StorePolicy, entry: &Entry, offset: Offset) -> BrokerProper
     BrokerProperties {
         delivery_count: entry.delivery_count(),
         time_to_live: match policy.is_active() {
-            true => policy.lifetime(entry.time_to_live()).map(milliseconds),
+            true => entry.lifetime().map(milliseconds),
             false => entry.message().time_to_live(),
         },
         sequence_number: entry.number(offset),

@@ -76,6 +76,13 @@ impl Entity {
         self.change_rules(cx, |set| set.unsubscribe(subscription));
     }
 
+    /// The same where the subscription was idle, which is no use of the topic (semantics §5).
+    pub(crate) fn unsubscribe_idle(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
+        self.follow_up(cx, |entity, _| {
+            entity.with_rules(|set| set.unsubscribe(subscription));
+        });
+    }
+
     /// Changes the rules of a subscription, for later messages; nothing changes when that cannot be.
     pub fn change_rule(
         &mut self,
@@ -94,13 +101,15 @@ impl Entity {
         cx: &mut Context<'_>,
         change: impl FnOnce(&mut RuleSet) -> T,
     ) -> Option<T> {
-        self.verb(cx, |entity, _| {
-            entity.definition_changed();
-            match &mut entity.role {
-                Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
-                Role::Queue { .. } | Role::Subscription { .. } => None,
-            }
-        })
+        self.verb(cx, |entity, _| entity.with_rules(change))
+    }
+
+    fn with_rules<T>(&mut self, change: impl FnOnce(&mut RuleSet) -> T) -> Option<T> {
+        self.definition_changed();
+        match &mut self.role {
+            Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
+            Role::Queue { .. } | Role::Subscription { .. } => None,
+        }
     }
 }
 

@@ -15,7 +15,8 @@ impl Queue {
     ) -> Seen {
         let own = message.draft.time_to_live.map(u64::from);
         let active = kind == SubQueue::Active;
-        let lifetime = self.lifetime(&message.draft).filter(|_| active);
+        let expires_at = message.expires_at.filter(|_| active);
+        let lifetime = expires_at.map(|at| at - message.lives_since());
         Seen {
             number: message.shown(),
             enqueued_number: message.is_moved.then_some(message.enqueued_number),

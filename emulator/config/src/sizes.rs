@@ -1,0 +1,35 @@
+//! The sizes of entities that are sold.
+
+use servicebus_broker::{EntityDescription, Tier};
+
+/// In MiB: the first five in every tier, the rest in premium (service-bus-quotas).
+const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
+
+/// The size in MiB that a client asks for by `size`: one that the tier knows (observed 48), the same as a partitioned entity shows
+/// it, or what the entity has, because clients send back what they read. Fails with those that the tier knows.
+pub fn asked_for(
+    size: u64,
+    is_partitioned: bool,
+    before: Option<&EntityDescription>,
+    tier: Tier,
+) -> Result<u64, &'static [u64]> {
+    if let Some(before) = before
+        && [before.max_size_in_megabytes, before.capacity_in_megabytes()].contains(&size)
+    {
+        return Ok(before.max_size_in_megabytes);
+    }
+    let known = match tier {
+        Tier::Basic | Tier::Standard => &SIZES[..5],
+        Tier::Premium => &SIZES,
+    };
+    let whole = |asked: u64| EntityDescription {
+        max_size_in_megabytes: asked,
+        enable_partitioning: is_partitioned,
+        ..EntityDescription::default()
+    };
+    let shown = |asked: &&u64| whole(**asked).capacity_in_megabytes() == size;
+    let found = known.iter().find(shown).copied();
+    found
+        .or_else(|| known.contains(&size).then_some(size))
+        .ok_or(known)
+}
