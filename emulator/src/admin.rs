@@ -250,8 +250,8 @@ pub(crate) fn claims(
                 format!("SubCode={sub_code}. {name}: unauthorized access to '{resource}': {error}.")
             }
             None => format!(
-                "SubCode={sub_code}. {name}: claim is empty; the header 'Authorization' must have a shared access \
-                 signature or a bearer token."
+                "claim is empty. SubCode={sub_code}. {name}: the header 'Authorization' must have a shared access signature or \
+                 a bearer token."
             ),
         })
     })

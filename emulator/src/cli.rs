@@ -9,7 +9,7 @@ mod values;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -424,7 +424,10 @@ impl TryFrom<RunArguments> for RunOptions {
             http_port: arguments.http_port,
             https_port: arguments.https_port.0,
             tls: TlsOptions {
-                directory: arguments.tls_directory,
+                // Other programs are told where its files are.
+                directory: arguments
+                    .tls_directory
+                    .map(|directory| absolute(&directory).unwrap_or(directory)),
                 certificate: certificate.map(|(chain, key)| UserCertificate { chain, key }),
                 names: arguments.tls_names,
             },

@@ -316,10 +316,15 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
         (true, Some(_)) => {
             tracing::info!("the control API is served beyond loopback with its token");
         }
-        (true, None) => tracing::warn!(
-            gateway = gateway.map(tracing::field::display),
-            "the control API is served to loopback and this gateway alone; --control-token opens it to others"
-        ),
+        (true, None) => match gateway {
+            Some(gateway) => tracing::warn!(
+                %gateway,
+                "the control API is served to loopback and this gateway alone; --control-token opens it to others"
+            ),
+            None => tracing::warn!(
+                "the control API is served to loopback alone; --control-token opens it to others"
+            ),
+        },
     }
     access
 }

@@ -216,7 +216,7 @@ pub enum DataError {
     },
     /// A declared entity cannot become what it is declared as.
     #[error(
-        "namespace {namespace:?}: {entity:?} is kept with other settings than are declared, and they cannot change: {reason};          delete it, or declare it as it is kept"
+        "namespace {namespace:?}: {entity:?} is kept with other settings than are declared, and they cannot change: {reason}; delete it, or declare it as it is kept"
     )]
     Differs {
         /// The namespace.

@@ -179,6 +179,8 @@ impl ClientConnection {
             self.commit(work);
             let name = self.engine.link_name(link).unwrap_or_default();
             let refusal = ServiceError::batch_too_large(name, link);
+            // JavaScript's client waits for an outcome, also where its link is detached.
+            self.refuse_transfer(link, delivery, settled, now, &refusal);
             self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
             return;
         }

@@ -285,13 +285,9 @@ impl ClientConnection {
             | Link::Detached(_) => return None,
         };
         let refusal = proved.err()?;
-        let text = format!("ExpiredToken: the token has ended. {}", refusal.text);
-        Some((
-            id,
-            Arc::clone(entity),
-            kind,
-            ServiceError::new(refusal.condition, text),
-        ))
+        let name = self.engine.link_name(id).unwrap_or_default();
+        let refusal = ServiceError::force_detached(name, "RenewToken", &refusal.text);
+        Some((id, Arc::clone(entity), kind, refusal))
     }
 }
 

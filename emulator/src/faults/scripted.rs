@@ -95,6 +95,7 @@ impl Scripted {
 
 fn concerns(filter: &Filter, entities: &[String]) -> bool {
     filter.entity.as_ref().is_none_or(|wanted| {
+        let wanted = wanted.trim_start_matches('/');
         let mut entities = entities.iter();
         entities.any(|entity| entity.eq_ignore_ascii_case(wanted))
     })
@@ -112,7 +113,9 @@ fn fits(fault: &Fault, context: &MatchContext<'_>) -> bool {
             && (*effect != Effect::DeliverTwice || context.can_come_twice)
     };
     let mut messages = context.messages.iter();
-    is(&filter.name, context.name)
+    let name = filter.name.as_deref();
+    let found = context.name.unwrap_or_default();
+    name.is_none_or(|name| name.eq_ignore_ascii_case(found))
         && is(&filter.client, context.client.as_deref())
         && is(&filter.party, context.party.as_deref())
         && fault.pick.effects().iter().all(feasible)

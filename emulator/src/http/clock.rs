@@ -58,7 +58,16 @@ pub(crate) async fn advance(
                     "nothing is due at any time",
                 )
             })?;
-            next.since(now).as_secs_f64()
+            let seconds = next.since(now).as_secs_f64();
+            if seconds > MAX_ADVANCE.min(left) {
+                let message = format!(
+                    "what is due next is so at {}, {seconds} s from now, and a clock is advanced by {} s at most",
+                    clock::date(next),
+                    MAX_ADVANCE.min(left)
+                );
+                return Err(ApiError::new(StatusCode::CONFLICT, "refused", message));
+            }
+            seconds
         }
         (Some(_), Some(_)) | (None, None) => {
             let text = "either `seconds`, or where to go as `to`";

@@ -48,6 +48,14 @@ pub(crate) async fn list(
     }
     let first = match &which.after {
         None => 0,
+        // By path an entity that has gone meanwhile has a place as well.
+        Some(after) if which.order.as_deref() != Some("dead-letter") => {
+            let after = after.to_ascii_lowercase();
+            let is_behind =
+                |entity: &Arc<SharedEntity>| entity.path.as_str().to_ascii_lowercase() > after;
+            let first = entities.iter().position(is_behind);
+            first.unwrap_or(entities.len())
+        }
         Some(after) => place(&entities, after)? + 1,
     };
     let mut page: Vec<_> = entities.iter().skip(first).take(limit + 1).collect();

@@ -48,6 +48,9 @@ const PROPERTY_FIELDS: &[(&str, Plain)] = &[
     ("reply_to_group_id", "string"),
 ];
 
+/// The types of ids.
+const IDS: [Plain; 4] = ["string", "ulong", "uuid", "binary"];
+
 /// How a section is written.
 enum Form {
     /// As the fields of a list.
@@ -332,7 +335,13 @@ fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), 
             let list = Writer::new(out).begin_list();
             for (field, plain) in fields {
                 let value = members.get(*field).unwrap_or(&Value::Null);
+                let start = out.len();
                 write(value, plain, out).map_err(|error| format!("{name}.{field}: {error}"))?;
+                let written = value::name(out[start]);
+                if !value.is_null() && !is_allowed(field, plain, written) {
+                    let allowed = allowed(field, plain);
+                    return Err(format!("{name}.{field}: it must be {allowed}, not {value}"));
+                }
             }
             Writer::new(out).end(list, fields.len() as u32);
         }
@@ -350,6 +359,22 @@ fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether a field may have a value of a type; ids may have those that stand in AMQP 1.0 §3.2.11 to §3.2.14.
+fn is_allowed(field: &str, plain: Plain, written: &str) -> bool {
+    written == plain || is_id(field) && IDS.contains(&written)
+}
+
+fn allowed(field: &str, plain: Plain) -> String {
+    match is_id(field) {
+        true => format!("one of {}", IDS.join(", ")),
+        false => format!("of the type {plain}"),
+    }
+}
+
+fn is_id(field: &str) -> bool {
+    matches!(field, "message_id" | "correlation_id")
 }
 
 fn pairs(wanted: &Value) -> Option<Vec<(Value, Value)>> {

@@ -94,7 +94,7 @@ fn whoever_may_not_is_told_why_and_changes_nothing() {
     let host = "https://localhost/";
     let expired = sas::sign(host, &Key::well_known(), now() - 10);
     for (token, code) in [
-        (None, "SubCode=40102. Missing token: claim is empty"),
+        (None, "claim is empty. SubCode=40102. Missing token: "),
         (Some("hello".to_owned()), "SubCode="),
         (
             Some("SharedAccessSignature sr=x".to_owned()),

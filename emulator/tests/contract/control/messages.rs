@@ -475,8 +475,48 @@ fn entities_are_listed_with_their_counts() {
         paths(&entities("?contains=A&after=alpha")),
         ["beta", "dead", "gamma"]
     );
+    // One that has gone since the last page has its place as before.
     assert_eq!(
-        bus.http.get("~/entities?after=nobody").error(404).0,
+        paths(&entities("?limit=1&after=alphb")),
+        paths(&entities("?limit=1&after=alpha"))
+    );
+    assert_eq!(
+        bus.http
+            .get("~/entities?order=dead-letter&after=nobody")
+            .error(404)
+            .0,
         "not-found"
     );
+}
+
+#[test]
+fn fields_have_the_types_that_amqp_gives_them() {
+    let bus = Bus::with_queues(&["q"]);
+    let sent = |properties: Value| {
+        let message = json!({"properties": properties});
+        bus.http.post("~/messages?entity=q", &message)
+    };
+    for (properties, said) in [
+        (
+            json!({"subject": 5}),
+            "properties.subject: it must be of the type string",
+        ),
+        (
+            json!({"absolute_expiry_time": "tomorrow"}),
+            "of the type timestamp",
+        ),
+        (
+            json!({"content_type": {"binary": "aGk="}}),
+            "of the type symbol",
+        ),
+        (
+            json!({"correlation_id": {"list": [1]}}),
+            "one of string, ulong, uuid, binary",
+        ),
+    ] {
+        let answer = sent(properties);
+        assert_contains(answer.error(400).1, said);
+    }
+    let ids = json!({"message_id": {"ulong": 7}, "correlation_id": {"uuid": "00000000-0000-0000-0000-000000000001"}});
+    assert_eq!(sent(ids).status, 201);
 }

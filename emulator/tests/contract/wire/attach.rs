@@ -127,7 +127,7 @@ fn nobody_sends_to_a_dead_letter_queue() {
 fn a_session_receiver_is_refused_on_a_queue_without_sessions() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let described = Value::Described(Box::new(Described {
-        descriptor: Descriptor::Code(0x0000_0137_0000_000c),
+        descriptor: Descriptor::Code(0x0000_0013_7000_000c),
         value: text("s"),
     }));
     for wanted in [Value::Null, text("s"), described] {

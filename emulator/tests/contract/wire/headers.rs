@@ -154,8 +154,11 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
     );
     let (mut other_peer, other) = bus.sender("q");
     let half = |id| large_message(id, MIB / 2 + 100).encode();
-    other_peer.transfer(&other, BATCH, false, &batch(&[half("a"), half("b")]));
+    let id = other_peer.transfer(&other, BATCH, false, &batch(&[half("a"), half("b")]));
+    let outcome = other_peer.outcome(&other, id);
+    let outcome = outcome.expect_err("a batch has its own limit");
     let refusal = other_peer.detached(&other).refusal(2);
+    assert_eq!(outcome.condition, refusal.condition);
     assert_eq!(refusal.condition, "amqp:not-allowed");
     assert_contains(
         refusal.words(),

@@ -48,8 +48,12 @@ pub(crate) fn copies_of(
     ids: &mut dyn IdSource,
 ) -> Vec<(EntityPath, MessageCopy)> {
     let message = &transfer.message;
-    let mut seen = message.clone();
-    seen.enter(-ahead);
+    let in_client_time = (ahead != 0).then(|| {
+        let mut message = message.clone();
+        message.enter(-ahead);
+        message
+    });
+    let seen = in_client_time.as_ref().unwrap_or(message);
     let system = system(transfer, ahead);
     // What was accepted decodes. Were it not so, the message would still go to those who want every one.
     let properties = seen.filter_view(&system);
@@ -65,7 +69,7 @@ pub(crate) fn copies_of(
         let plain = plain.map(|rule| copy(transfer, message.clone(), &rule.name, None));
         copies.extend(plain.map(|copy| (subscription.clone(), copy)));
         for rule in &rules {
-            let edited = edited(rule, &seen, &properties, ids);
+            let edited = edited(rule, seen, &properties, ids);
             if let Some((mut message, failure)) = edited {
                 message.enter(ahead);
                 let copy = MessageCopy {

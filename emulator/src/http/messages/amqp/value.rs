@@ -49,9 +49,12 @@ fn whole(number: i128) -> Value {
     }
 }
 
-/// The type of a primitive by its constructor.
-fn name(code: u8) -> &'static str {
+/// The type of a primitive by its constructor; of what is none, that of a text.
+pub(crate) fn name(code: u8) -> &'static str {
     match code {
+        0x41 | 0x42 | 0x56 => "boolean",
+        0x00 | 0x45 | 0xc0 | 0xd0 => "list",
+        0xc1 | 0xd1 => "map",
         0x50 => "ubyte",
         0x60 => "ushort",
         0x43 | 0x52 | 0x70 => "uint",

@@ -48,8 +48,11 @@ fn links_end_with_their_token_and_others_stay() {
         &management.replies,
     ] {
         let refusal = peer.detached(link).refusal(2);
-        assert_eq!(refusal.condition, UNAUTHORIZED);
-        assert_starts_with(&refusal.text, "ExpiredToken: ");
+        assert_eq!(refusal.condition, "amqp:link:detach-forced");
+        assert_contains(
+            &refusal.text,
+            "is force detached. Code: RenewToken. Details: Unauthorized access. ",
+        );
     }
     peer.send(&stays, &Message::new("still allowed"));
     // The lock of what was delivered runs on, as for any link that closes.

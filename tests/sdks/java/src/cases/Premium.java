@@ -42,7 +42,8 @@ final class Premium {
     /** A batch has a mebibyte at most, also where a single message may have more; this SDK leaves that to the broker. */
     static void batch(Namespace namespace) {
         Sender sender = namespace.sender("large");
-        Limits.expectTooLarge(() -> sender.sendBatch(sized(500_000), sized(500_000), sized(500_000)));
+        Throwable failure = Expect.failure(() -> sender.sendBatch(sized(500_000), sized(500_000), sized(500_000)));
+        Expect.isTrue("it is told why", String.valueOf(failure).contains("a batch message with no data in it"));
         namespace.expectCounts("large", Map.of("active", 0));
         sender.sendBatch(sized(500_000), sized(500_000));
         namespace.expectCounts("large", Map.of("active", 2));
