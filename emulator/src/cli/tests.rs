@@ -219,14 +219,14 @@ fn a_certificate_is_given_with_its_key() {
     assert!(refused(&given[2..]).contains("--tls-certificate"));
     let made = [
         "--tls-directory",
-        "d",
+        "/d",
         "--tls-name",
         "a,b",
         "--tls-name",
         "::1",
     ];
     let expected = TlsOptions {
-        directory: Some("d".into()),
+        directory: Some("/d".into()),
         certificate: None,
         names: ["a", "b", "::1"].map(str::to_owned).to_vec(),
     };
