@@ -12,8 +12,8 @@ use crate::failures::Failures;
 const LONGEST: Duration = Duration::from_millis(50);
 
 /// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer,
-/// and longer than this machine takes now for 50 MiB of memory: where a virtual machine is given
-/// each page when it is first used, copying 16 MiB was seen to take five times as long. A poll in which something panicked
+/// and longer than this machine takes now to fill 200 MiB of memory: where a virtual machine is given each page when it is
+/// first used, or other tests ask for memory, a poll was seen to take five times as long. A poll in which something panicked
 /// is left out: a backtrace takes long, and that something panicked is told anyway.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
@@ -49,11 +49,13 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How long this thread takes to fill 50 MiB that it has not used before.
+/// How long this thread takes to fill 200 MiB, in pieces that it has not used before.
 #[cfg(all(feature = "watchdog", unix))]
 fn filling() -> Duration {
     let before = thread_time();
-    drop(std::hint::black_box(vec![1_u8; 50 << 20]));
+    for _ in 0..4 {
+        drop(std::hint::black_box(vec![1_u8; 50 << 20]));
+    }
     thread_time().saturating_sub(before)
 }
 
@@ -75,7 +77,7 @@ mod tests {
                 if panics {
                     failures.add_panic("a test", &"on purpose");
                 }
-                let (began, long) = (thread_time(), LONGEST + filling() * 4);
+                let (began, long) = (thread_time(), LONGEST + filling() * 2);
                 while thread_time() - began < long {}
             };
             watched("a task", &failures, task).await;
