@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use servicebus_broker::Tier;
 use servicebus_config::AMQPS_PORT;
 
@@ -105,7 +105,8 @@ impl Command {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let cli = Cli::try_parse_from(arguments)?;
+        let matches = command().try_get_matches_from(arguments)?;
+        let cli = Cli::from_arg_matches(&matches)?;
         Ok(match cli.verb {
             Some(Verb::Check { file }) => Self::Check(file),
             Some(Verb::Import { file, parameters }) => Self::Import {
@@ -136,6 +137,20 @@ impl Command {
     }
 }
 
+/// The command line, to which a variable that is set to nothing is not set: Compose files write `${NAME:-}`.
+fn command() -> clap::Command {
+    let without_empty = |command: clap::Command| {
+        command.mut_args(|argument| {
+            let value = argument.get_env().and_then(std::env::var_os);
+            match value.is_some_and(|value| value.is_empty()) {
+                true => argument.env("").hide_env(true),
+                false => argument,
+            }
+        })
+    };
+    without_empty(Cli::command()).mut_subcommands(without_empty)
+}
+
 const ABOUT: &str = "An emulator of Azure Service Bus for tests: queues that real Service Bus SDKs can use, in memory";
 
 const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a namespace with one queue, queue.1:
@@ -162,7 +177,7 @@ Examples:
 
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
-Environment: an option on the command line is stronger than its variable.
+Environment: an option on the command line is stronger than its variable; a variable without text is not set.
   SERVICEBUS_EMULATOR_LOG   what to log, for example debug or servicebus_emulator=trace
 
 Exit codes: 0 stopped when asked, 1 bad configuration, 2 bad arguments, 3 cannot listen."#;

@@ -98,6 +98,7 @@ pub(crate) async fn advance(
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     limit: Option<usize>,
 }

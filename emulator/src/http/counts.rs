@@ -14,6 +14,7 @@ use crate::nodes::{Address, Destination};
 
 /// The address of an entity.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct OfEntity {
     pub(crate) entity: String,
 }

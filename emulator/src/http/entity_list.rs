@@ -16,6 +16,7 @@ use crate::namespace::{Namespace, SharedEntity};
 const LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// What their paths contain, in any case.
     contains: Option<String>,

@@ -91,7 +91,10 @@ impl ApiError {
         if let Some(more @ 1..) = known.len().checked_sub(NAMED) {
             named.push_str(&format!(", and {more} more"));
         }
-        let message = format!("there is no {what} {name:?}; there are: {named}");
+        let mut message = format!("there is no {what} {name:?}");
+        if !named.is_empty() {
+            message.push_str(&format!("; there are: {named}"));
+        }
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 }

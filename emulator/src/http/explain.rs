@@ -29,6 +29,7 @@ use crate::rest::batch;
 const JSON: &str = "application/json";
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     subscription: Option<String>,
     topic: Option<String>,

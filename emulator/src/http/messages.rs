@@ -38,6 +38,7 @@ const PREVIEW: usize = 200;
 const SHOWN: u64 = 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     entity: String,
     state: Option<String>,

@@ -10,6 +10,7 @@ use super::error::{ApiError, Asked, Body, Chosen, check_limit};
 const LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// Those that came after this one.
     #[serde(default)]

@@ -42,6 +42,7 @@ pub(crate) const AT_ONCE: usize = 4;
 const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     entity: Option<String>,
     message_id: Option<String>,

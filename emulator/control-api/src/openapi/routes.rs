@@ -18,7 +18,6 @@ pub(crate) fn describe(d: &mut Description) {
     process(d);
     namespaces(d);
     clocks(d);
-    automatic_clock(d);
     messages(d);
     super::messages::describe(d);
     super::messages::describe_live(d);
@@ -169,6 +168,7 @@ fn clocks(d: &mut Description) {
             )
             .answers::<Clock>(200, "The clock.");
         }
+        automatic_clock(d, &format!("{root}/clock"), of, whose);
     }
     d.route(
         "GET /$emulator/v1/namespaces/{namespace}/due",
@@ -193,12 +193,13 @@ fn clocks(d: &mut Description) {
     .refuses(408, busy);
 }
 
-fn automatic_clock(d: &mut Description) {
-    let root = "/$emulator/v1/namespaces/{namespace}/clock";
+fn automatic_clock(d: &mut Description, root: &str, of: &str, whose: &str) {
     d.route(
         &format!("POST {root}/auto"),
-        "automateClock",
-        "Lets the clock stand, and step to the next deadline when nothing moves.",
+        &format!("automateClock{of}"),
+        &format!(
+            "Lets the clock of {whose} stand, and step to the next deadline when nothing moves."
+        ),
     )
     .more(
         "A step is taken when the namespace is idle, no connection has had a turn for 25 ms and \
@@ -209,18 +210,19 @@ fn automatic_clock(d: &mut Description) {
     .answers::<Clock>(200, "The clock.");
     d.route(
         &format!("POST {root}/hold"),
-        "holdClock",
-        "Keeps an automatic clock from stepping until it is released.",
+        &format!("holdClock{of}"),
+        &format!("Keeps an automatic clock of {whose} from stepping until it is released."),
     )
     .takes::<HoldClock>()
     .refuses(409, "There are 1,000 holds already.")
     .answers::<ClockHold>(201, "The hold.");
     d.route(
         &format!("DELETE {root}/hold/{{id}}"),
-        "releaseClock",
-        "Ends a hold.",
+        &format!("releaseClock{of}"),
+        &format!("Ends a hold of the clock of {whose}."),
     )
     .named("id", "The number of the hold.")
+    .refuses(404, "There is no such hold, or no such namespace.")
     .done(204, "It is over.");
 }
 

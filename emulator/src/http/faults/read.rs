@@ -74,6 +74,10 @@ fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiErr
     let of_numbered: fn(Operation) -> bool =
         |operation| operation.is_about_messages() && operation != Operation::Send;
     let text = |text: &Option<String>| text.clone().map(Value::from);
+    if filter.entity.as_deref() == Some("") {
+        let allowed = "an address, such as orders or orders/$DeadLetterQueue; all entities where it is left out";
+        return Err(not_allowed("entity", "".into(), allowed));
+    }
     let property = filter.property.as_ref();
     for (path, value, has) in [
         ("entity", text(&filter.entity), has_entity),

@@ -285,6 +285,7 @@ impl Tour {
             self.bus.http.request("POST", &path, hold).ok();
         }
         self.ask(r#"409 POST ~/clock/hold {"seconds":600}"#);
+        self.ask(r#"409 POST /$emulator/v1/clock/hold {"seconds":600}"#);
         let exploration = r#"{"parties":["worker"]}"#;
         for _ in 0..MAX_EXPLORATIONS {
             let path = "/$emulator/v1/explorations";

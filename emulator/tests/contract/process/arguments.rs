@@ -109,6 +109,21 @@ fn variables_do_what_options_do_and_options_are_stronger() {
         Some(2),
         "a variable is judged as its option is"
     );
+    // As Compose files write them with `${NAME:-}`.
+    let mut empty = variables;
+    empty[3].1 = "";
+    let others = [
+        "SERVICEBUS_EMULATOR_AMQPS_PORT",
+        "SERVICEBUS_EMULATOR_HTTPS_PORT",
+        "SERVICEBUS_EMULATOR_TRUST_GATEWAY",
+        "SERVICEBUS_EMULATOR_CONTROL_TOKEN",
+        "SERVICEBUS_EMULATOR_ALLOW_HOST",
+        "SERVICEBUS_EMULATOR_DATA",
+        "SERVICEBUS_EMULATOR_SYNC",
+    ];
+    let empty = Vec::from_iter(empty.into_iter().chain(others.map(|name| (name, ""))));
+    let process = Process::start_with(&["run"], &empty);
+    assert_eq!(process.http().held("queue.1"), (0, 0));
 }
 
 #[test]

@@ -29,10 +29,12 @@ fn of_operations() -> Vec<Senseless> {
     let body = json!({"operation": "connect", "effect": "lose-reply"});
     let problem = json!({"path": "effect", "value": "lose-reply", "allowed": connect});
     let status = "a status of HTTP from 200 to 599";
+    let entity = "an address, such as orders or orders/$DeadLetterQueue; all entities where it is left out";
     let http = json!({"operation": "http", "effect": {"answer": {"status": 99}}});
     let unknown = json!("explode");
     vec![
         with("operation", &unknown, "operation", &unknown, operations),
+        with("entity", &json!(""), "entity", &json!(""), entity),
         (body, problem),
         (
             http,
