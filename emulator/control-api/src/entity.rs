@@ -79,7 +79,7 @@ pub struct Subscription {
         schemars(schema_with = "crate::openapi::subscription_settings")
     )]
     pub properties: Properties,
-    /// Its rules by name, each as the `Properties` of a rule in the official emulator's configuration.
+    /// Its rules by name, each as in the official emulator's configuration: `Name` and `Properties`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::openapi::rules"))]
     pub rules: Vec<Value>,
     /// The client of JMS 2.0 that it belongs to, if one has made it.

@@ -172,7 +172,7 @@ function Settings({ row }) {
   const rows = Object.entries(data.properties ?? {}).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value === NO_END ? "for ever" : String(value)]);
   return html`
     <${Facts} rows=${rows} />
-    ${data.rules && html`<h2>Filters of the rules</h2>
-      <ul>${data.rules.map((/** @type {any} */ rule) => html`<li><code>${rule.SqlFilter?.SqlExpression ?? JSON.stringify(rule.CorrelationFilter ?? rule)}</code>${rule.Action && html`, then <code>${rule.Action.SqlExpression ?? JSON.stringify(rule.Action)}</code>`}</li>`)}</ul>`}
+    ${data.rules && html`<h2>Rules</h2>
+      <ul>${data.rules.map((/** @type {{Name: string, Properties: any}} */ { Name, Properties: rule }) => html`<li>${Name}: <code>${rule.SqlFilter?.SqlExpression ?? JSON.stringify(rule.CorrelationFilter ?? rule)}</code>${rule.Action && html`, then <code>${rule.Action.SqlExpression ?? JSON.stringify(rule.Action)}</code>`}</li>`)}</ul>`}
     <p class="muted">${count(row.receivers ?? 0, "receiver")}</p>`;
 }

@@ -158,7 +158,7 @@ impl Kind for Subscriptions {
         api::Subscription {
             name: entity.path.to_string(),
             properties: properties(namespace, entity),
-            rules: rules.map(|rule| config::rule_json(rule)).collect(),
+            rules: config::declared_rules(rules.map(|rule| &**rule)),
             client: namespace.read(entity, |entity| client(entity.description())),
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn subscription_settings(_: &mut SchemaGenerator) -> Schema {
 pub(crate) fn rules(_: &mut SchemaGenerator) -> Schema {
     let mut schema = Schema::default();
     schema.insert("type".into(), json!("array"));
-    schema.insert("items".into(), reference("Rule"));
+    schema.insert("items".into(), reference("NamedRule"));
     schema
 }
 
@@ -80,6 +80,8 @@ pub(crate) fn schemas() -> Map<String, Value> {
     );
     schemas.insert("Expression".into(), expression);
     schemas.insert("Rule".into(), rule());
+    let named = json!({ "Name": { "type": "string" }, "Properties": reference("Rule") });
+    schemas.insert("NamedRule".into(), object(named, &["Name"], "A rule."));
     schemas.insert("DeclaredNamespace".into(), namespace());
     schemas.insert("Topology".into(), topology());
     schemas
@@ -130,9 +132,11 @@ fn namespace() -> Value {
         let object = object(members, &["Name"], description);
         json!({ "type": "array", "items": object })
     };
-    let mut rules = named(json!({ "Properties": reference("Rule") }), "A rule.");
-    rules["type"] = json!(["array", "null"]);
-    rules["description"] = "Without any, every message is selected.".into();
+    let rules = json!({
+        "type": ["array", "null"],
+        "description": "Without any, every message is selected.",
+        "items": reference("NamedRule"),
+    });
     let subscriptions =
         json!({ "Properties": reference("SubscriptionProperties"), "Rules": rules });
     let subscriptions = named(subscriptions, "A subscription.");

@@ -197,7 +197,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
     assert_eq!(bus.http.held("t/Subscriptions/s").0, 2);
     let rules = bus.http.get("~/subscriptions/t/Subscriptions/s").ok();
     assert_eq!(
-        rules["rules"][0]["SqlFilter"]["SqlExpression"],
+        rules["rules"][0]["Properties"]["SqlFilter"]["SqlExpression"],
         "price > 10"
     );
 }

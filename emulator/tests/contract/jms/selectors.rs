@@ -32,7 +32,7 @@ fn a_subscription_gets_what_its_selector_matches() {
     send_all(&mut bus.client(), "t", &[1, 2, 3, 4, 5]);
     assert_eq!(peer.drain_ids(&own, 10), ["2", "3", "5"]);
     let shown = bus.http.get("~/subscriptions/t/Subscriptions/a$c$D").ok();
-    let filter = &shown["rules"][0]["SqlFilter"]["SqlExpression"];
+    let filter = &shown["rules"][0]["Properties"]["SqlFilter"]["SqlExpression"];
     assert_eq!(filter, "(n >= 2 AND n <= 3) OR sys.Label = '5'");
 }
 
