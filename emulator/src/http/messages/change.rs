@@ -36,10 +36,10 @@ pub(crate) async fn send(
     Body(sent): Body<Value>,
 ) -> Result<(StatusCode, Json<SentMessages>), ApiError> {
     let entity = target(&namespace, "entity", &address)?;
-    let sent = if let Value::Array(sent) = sent {
-        sent
+    let (sent, are_several) = if let Value::Array(sent) = sent {
+        (sent, true)
     } else {
-        vec![sent]
+        (vec![sent], false)
     };
     if !(1..=LIMIT).contains(&sent.len()) {
         let allowed = format!("from 1 to {LIMIT} messages");
@@ -47,12 +47,17 @@ pub(crate) async fn send(
     }
     let mut ids = fresh_ids(&control);
     let mut messages = Vec::with_capacity(sent.len());
-    for sent in sent {
+    for (index, sent) in sent.into_iter().enumerate() {
+        let place = match are_several {
+            true => format!("messages[{index}]: "),
+            false => String::new(),
+        };
         let json = serde_json::from_value::<AmqpMessage>(sent).map_err(|error| {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            ApiError::new(status, "invalid-body", error.to_string())
+            ApiError::new(status, "invalid-body", format!("{place}{error}"))
         })?;
-        messages.push(message(&json, &mut ids).map_err(not_a_message)?);
+        let read = message(&json, &mut ids);
+        messages.push(read.map_err(|error| not_a_message(place + &error))?);
     }
     let sent = namespace.operate_as_inspector(&entity, |entity, cx| {
         let sizes = messages.iter().map(Message::size);

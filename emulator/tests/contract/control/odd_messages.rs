@@ -78,3 +78,21 @@ fn names_with_slashes_are_one_name() {
     let unknown = bus.http.get("~/messages?entity=100%25");
     assert_eq!(unknown.error(404).0, "not-found");
 }
+
+#[test]
+fn of_several_messages_the_wrong_one_is_told_and_none_is_sent() {
+    let bus = Bus::with_queues(&["q"]);
+    for (wrong, status, said) in [
+        (json!({"subject": "x"}), 422, "messages[1]: unknown field"),
+        (
+            json!({"properties": {"subject": 5}}),
+            400,
+            "messages[1]: properties.subject: it must be of the type string",
+        ),
+    ] {
+        let messages = json!([{}, wrong, {}]);
+        let answer = bus.http.post("~/messages?entity=q", &messages);
+        assert_contains(answer.error(status).1, said);
+    }
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
