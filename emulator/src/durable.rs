@@ -13,6 +13,7 @@ mod at_rest;
 mod backend;
 mod bodies;
 mod definition;
+mod directory;
 #[cfg(feature = "durable")]
 mod file;
 #[cfg(feature = "durable")]

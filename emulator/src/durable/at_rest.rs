@@ -12,9 +12,8 @@ use parking_lot::Mutex;
 use redb::{Builder, StorageBackend};
 
 use super::backend::read_exact_at;
-use super::file::{
-    CACHE, FILE, JOURNAL_FILE, MARK, RowFile, cannot_open, check_mark, lock, open_rows,
-};
+use super::directory::{FILE, JOURNAL_FILE, MARK, cannot_open, check_lengths, check_mark, lock};
+use super::file::{CACHE, RowFile, open_rows};
 use super::room::Room;
 use super::{Disk, Sync};
 use crate::failures::told;
@@ -35,7 +34,7 @@ pub(crate) struct AtRest {
 pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
     check_there(directory)?;
     let file = directory.join(FILE);
-    check_mark(directory, &file)?;
+    check_lengths(directory, check_mark(directory, &file)?)?;
     let open = |checks| open_beside(directory, &file, checks);
     let (disk, damage) = match open(true)? {
         Ok(whole) => (whole, None),
@@ -77,8 +76,10 @@ fn cannot_use(directory: &Path, source: io::Error) -> DataError {
 
 /// Refuses a directory that has no store: one that is only read is not made.
 fn check_there(directory: &Path) -> Result<(), DataError> {
-    match directory.join(MARK).exists() {
+    let mark = directory.join(MARK);
+    match mark.exists() {
         true => Ok(()),
+        false if directory.join(FILE).exists() => Err(DataError::Missing(mark)),
         false => {
             let source = io::Error::other("it has no data of an emulator");
             Err(cannot_use(directory, source))

@@ -1,7 +1,6 @@
 //! The store as a file of a directory: an embedded database, on a file that is synchronised or not.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -14,6 +13,10 @@ use redb::{
 use servicebus_broker::BodyId;
 
 use super::backend::{Backend, ReserveFile, Waiting};
+use super::directory::{
+    COPY, FILE, JOURNAL_FILE, MARK, VERSION, begin, cannot_open, check_lengths, check_mark, lock,
+    open_file, sync_directory, write_mark,
+};
 use super::journal::{Journal, Position, SOME};
 use super::reader::BodyReader;
 use super::room::Room;
@@ -21,20 +24,8 @@ use super::shrink::{self, Waste};
 use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table};
 use crate::options::DataError;
 
-/// The rows of a directory as they are copied.
-const COPY: &str = "store.new";
-/// The rows of a directory.
-pub(super) const FILE: &str = "store.redb";
-/// What the rows of a directory do not have yet.
-pub(super) const JOURNAL_FILE: &str = "journal";
-/// What says that a directory has a store, and of which version.
-pub(super) const MARK: &str = "FORMAT";
 /// What is given up when the disk is full.
 const RESERVE: &str = "reserve";
-/// What stands in the mark, before the number of the version.
-const MARK_TEXT: &str = "servicebus-emulator data ";
-/// The version of what is written. Up to the first one there was no journal, and up to the second it was no ring.
-const VERSION: u32 = 3;
 /// Pages of the file that are kept in memory.
 pub(super) const CACHE: usize = 32 << 20;
 
@@ -73,115 +64,29 @@ pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBu
     fs::create_dir_all(directory).map_err(cannot_use)?;
     let path = directory.join(FILE);
     let version = check_mark(directory, &path)?;
+    let is_new = version.is_none() && begin(directory, sync)?;
     let file = open_file(&path).map_err(cannot_use)?;
     lock(&file, directory)?;
-    let journal = directory.join(JOURNAL_FILE);
-    if version.is_some_and(|version| version > 1) && !journal.exists() {
-        return Err(DataError::Missing(journal));
-    }
-    let journal = open_file(&journal).map_err(cannot_use)?;
+    check_lengths(directory, version)?;
+    let journal = open_file(&directory.join(JOURNAL_FILE)).map_err(cannot_use)?;
     let room = Room::new(Box::new(ReserveFile(directory.join(RESERVE))));
     shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
     let length = file.metadata().map_err(cannot_use)?.len();
     let [file, journal] = [file, journal].map(|file| Backend::new(file, sync));
-    let opened = RowFile::new(file, journal, room, version.is_none());
+    let opened = RowFile::new(file, journal, room, is_new);
     let opened = opened.and_then(|disk| disk.at(directory.to_owned(), sync, length));
     let disk = opened.map_err(|error| cannot_open(directory, error))?;
+    if version.is_none() && !disk.has_no_rows().map_err(|e| cannot_open(directory, e))? {
+        return Err(DataError::Missing(directory.join(MARK)));
+    }
     if version != Some(VERSION) {
         write_mark(directory, sync).map_err(cannot_use)?;
     }
     Ok((disk, path))
 }
 
-/// Why the store of a directory cannot be opened.
-pub(super) fn cannot_open(directory: &Path, error: redb::Error) -> DataError {
-    let damaged = |file, reason| DataError::Damaged {
-        file: directory.join(file),
-        reason,
-    };
-    let redb::Error::Io(source) = error else {
-        return damaged(FILE, error.to_string());
-    };
-    if source.kind() == io::ErrorKind::InvalidData {
-        return damaged(JOURNAL_FILE, source.to_string());
-    }
-    DataError::Directory {
-        directory: directory.to_owned(),
-        source,
-    }
-}
-
-/// Sees to it that no other process has the file, for as long as it is open.
-pub(super) fn lock(file: &File, directory: &Path) -> Result<(), DataError> {
-    let directory = directory.to_owned();
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(DataError::InUse(directory)),
-        Err(TryLockError::Error(source)) => Err(DataError::Directory { directory, source }),
-    }
-}
-
-/// The version of a store, if there is one yet; a store that is of no use is refused.
-pub(super) fn check_mark(directory: &Path, file: &Path) -> Result<Option<u32>, DataError> {
-    let mark = directory.join(MARK);
-    let text = match fs::read_to_string(&mark) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => {
-            return Err(DataError::Directory {
-                directory: directory.to_owned(),
-                source,
-            });
-        }
-    };
-    let version = text.strip_prefix(MARK_TEXT);
-    let version = version.and_then(|version| version.trim().parse::<u32>().ok());
-    match version {
-        Some(version @ 1..=VERSION) if file.exists() => Ok(Some(version)),
-        Some(1..=VERSION) => Err(DataError::Missing(file.to_owned())),
-        Some(version) => Err(DataError::Version {
-            directory: directory.to_owned(),
-            version,
-            known: VERSION,
-        }),
-        None => Err(DataError::Damaged {
-            file: mark,
-            reason: "it does not say which version the data has".into(),
-        }),
-    }
-}
-
-/// Says that there is a store, once it is there.
-fn write_mark(directory: &Path, sync: Sync) -> io::Result<()> {
-    let draft: PathBuf = directory.join("FORMAT.new");
-    let mut file = File::create(&draft)?;
-    writeln!(file, "{MARK_TEXT}{VERSION}")?;
-    if sync == Sync::Always {
-        file.sync_all()?;
-    }
-    fs::rename(&draft, directory.join(MARK))?;
-    sync_directory(directory, sync)
-}
-
-/// Has what a directory contains outlive a loss of power.
-fn sync_directory(directory: &Path, sync: Sync) -> io::Result<()> {
-    if cfg!(unix) && sync == Sync::Always {
-        File::open(directory)?.sync_all()?;
-    }
-    Ok(())
-}
-
-fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-}
-
 /// The database in a file, which is made there where there is none; one that is not new is checked.
-fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb::Error> {
+pub(super) fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb::Error> {
     let database = Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(!is_new)
@@ -190,7 +95,7 @@ fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb:
 }
 
 /// Sees to it that the tables are there; returns where the records of the journal begin.
-fn prepare(database: &Database) -> Result<Position, redb::Error> {
+pub(super) fn prepare(database: &Database) -> Result<Position, redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(ROWS)?;
     transaction.open_table(BODIES)?;
@@ -250,6 +155,11 @@ impl RowFile {
             place: Some((directory, sync)),
             ..self
         })
+    }
+
+    fn has_no_rows(&self) -> Result<bool, redb::Error> {
+        let table = self.database.begin_read()?.open_table(ROWS)?;
+        Ok(table.first()?.is_none())
     }
 
     /// The database, where no one else has it.

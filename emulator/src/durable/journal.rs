@@ -36,8 +36,8 @@ pub(super) const SOME: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
 /// Where the ring ends, but for a first record that is longer: what is still to come of a lap has room behind [`MUCH`].
 const RING: u64 = MUCH + 2 * SOME;
 /// The journal grows by as many bytes, which are written: where a file system has to find a place for what is written, telling
-/// the disk takes half as long again.
-const STEP: usize = if cfg!(test) { 1024 } else { 1 << 20 };
+/// the disk takes half as long again. It never has fewer, so that a file that was cut is told from one that has no records.
+pub(super) const STEP: usize = if cfg!(test) { 1024 } else { 1 << 20 };
 /// Bytes that are looked through at once.
 const WINDOW: usize = 1 << 20;
 
@@ -246,12 +246,18 @@ impl Journal {
         self.bodies.forget(taken, first, &*self.file)
     }
 
-    /// Gives the file's room back, if the database has everything.
+    /// Gives the file's room back but for its first step, if the database has everything.
     pub(super) fn shrink(&mut self) -> io::Result<()> {
-        if self.is_empty() && self.length > 0 {
-            self.file.set_len(0)?;
-            self.length = 0;
+        if !self.is_empty() || self.length == STEP as u64 {
+            return Ok(());
         }
+        let missing = STEP.saturating_sub(self.length as usize);
+        self.file.set_len(STEP as u64)?;
+        if missing > 0 {
+            self.file.write(self.length, &vec![0; missing])?;
+            self.file.sync_data()?;
+        }
+        self.length = STEP as u64;
         Ok(())
     }
 
@@ -390,6 +396,11 @@ impl Journal {
     }
 }
 
+/// What the error of a journal has that is not as it was written.
+#[derive(Debug, thiserror::Error)]
+#[error("a record is damaged")]
+pub(super) struct DamagedRecord;
+
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a record is damaged")
+    io::Error::new(io::ErrorKind::InvalidData, DamagedRecord)
 }

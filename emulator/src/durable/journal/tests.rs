@@ -343,16 +343,21 @@ fn a_journal_without_its_first_record_is_told_of() {
 }
 
 #[test]
-fn a_journal_that_is_empty_takes_no_room() {
+fn a_journal_that_is_empty_keeps_its_first_step() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
-    append(&mut journal, batch(1));
-    journal.shrink().expect("it can be cut");
-    assert!(!memory.0.lock().is_empty(), "it is not empty");
+    journal.shrink().expect("it can be written");
+    assert_eq!(memory.0.lock().len(), STEP);
+    for number in 1..=20 {
+        append(&mut journal, batch(number));
+    }
+    let length = memory.0.lock().len();
+    journal.shrink().expect("it is left as it is");
+    assert!(length > STEP && length == memory.0.lock().len());
     let mut kept = Kept::new(7);
-    kept.take(&mut journal, 1);
+    kept.take(&mut journal, 20);
     journal.shrink().expect("it can be cut");
-    assert!(memory.0.lock().is_empty());
+    assert_eq!(memory.0.lock().len(), STEP);
     append(&mut journal, batch(2));
     assert_eq!(kept.after_a_start(&memory).rows[&b"row"[..]], vec![2; 3]);
 }

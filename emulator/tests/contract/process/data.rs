@@ -1,5 +1,6 @@
 //! A data directory: what was accepted is there after the process was killed, and a directory that cannot be used is told of.
 
+mod damage;
 mod format;
 mod kept;
 mod verbs;

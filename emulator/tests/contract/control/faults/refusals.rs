@@ -29,7 +29,8 @@ fn of_operations() -> Vec<Senseless> {
     let body = json!({"operation": "connect", "effect": "lose-reply"});
     let problem = json!({"path": "effect", "value": "lose-reply", "allowed": connect});
     let status = "a status of HTTP from 200 to 599";
-    let entity = "an address, such as orders or orders/$DeadLetterQueue; all entities where it is left out";
+    let entity =
+        "an address, such as orders or orders/$DeadLetterQueue; all entities where it is left out";
     let http = json!({"operation": "http", "effect": {"answer": {"status": 99}}});
     let unknown = json!("explode");
     vec![

@@ -1,0 +1,81 @@
+//! Files that are not as they were left are told of by their names, and nothing that was accepted is lost without a word.
+
+use super::{Directory, kill};
+use crate::support::*;
+use std::fs;
+
+const FILES: [&str; 3] = ["FORMAT", "journal", "store.redb"];
+
+/// What a killed process has left, with a message in it.
+fn left() -> (Directory, [Vec<u8>; 3]) {
+    let directory = Directory::new();
+    let process = directory.start();
+    process.client().send_to("queue.1", &Message::new("a"));
+    kill(process);
+    let left = FILES.map(|name| fs::read(directory.file(name)).expect("it is there"));
+    (directory, left)
+}
+
+#[test]
+fn a_file_that_is_not_as_it_was_left_is_told_by_its_name() {
+    let (directory, left) = left();
+    let cut = |bytes: &[u8], length: usize| Some(bytes[..length].to_vec());
+    let noise = || Some((0..5_000_u32).map(|at| (at * at % 251) as u8).collect());
+    let [_, journal, store] = &left;
+    for (file, bytes, said) in [
+        ("store.redb", cut(store, 0), "is damaged: it is empty"),
+        ("store.redb", cut(store, 100), "is damaged"),
+        ("store.redb", noise(), "is damaged"),
+        ("store.redb", None, "is missing"),
+        ("journal", cut(journal, 0), "is damaged: it was cut"),
+        ("journal", cut(journal, 100), "is damaged: it was cut"),
+        ("journal", cut(journal, 60_000), "is damaged: it was cut"),
+        ("journal", noise(), "is damaged: it was cut"),
+        ("journal", None, "is missing"),
+        ("FORMAT", cut(b"\xff\xfe", 2), "is damaged"),
+        ("FORMAT", None, "is missing"),
+    ] {
+        for (name, whole) in FILES.iter().zip(&left) {
+            fs::write(directory.file(name), whole).expect("it can be written");
+        }
+        let damaged = directory.file(file);
+        match bytes {
+            Some(bytes) => fs::write(&damaged, bytes).expect("it can be written"),
+            None => fs::remove_file(&damaged).expect("it can be removed"),
+        }
+        let expected = format!("{file}\" {said}");
+        assert_contains(&directory.refusal(None), &expected);
+        let checked = run(&["data", directory.path(), "check"], &[]);
+        assert_eq!(checked.status.code(), Some(1), "{expected}");
+        assert_contains(&String::from_utf8_lossy(&checked.stderr), &expected);
+    }
+    for (name, whole) in FILES.iter().zip(&left) {
+        fs::write(directory.file(name), whole).expect("it can be written");
+    }
+    assert_eq!(directory.start().http().held("queue.1"), (1, 0));
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_told_by_its_name() {
+    let (directory, left) = left();
+    for (name, whole) in FILES.iter().zip(&left) {
+        let file = directory.file(name);
+        fs::remove_file(&file).expect("it can be removed");
+        fs::create_dir(&file).expect("it can be made");
+        assert_contains(&directory.refusal(None), name);
+        fs::remove_dir(&file).expect("it can be removed");
+        fs::write(&file, whole).expect("it can be written");
+    }
+}
+
+/// What a process leaves that is killed in its first start, or has no room for it.
+#[test]
+fn a_store_that_was_never_whole_is_made_anew() {
+    let directory = Directory::new();
+    fs::create_dir_all(&directory.0).expect("it can be made");
+    fs::write(directory.file("store.new"), b"the beginning").expect("it can be written");
+    let process = directory.start();
+    process.client().send_to("queue.1", &Message::new("a"));
+    kill(process);
+    assert_eq!(directory.start().http().held("queue.1"), (1, 0));
+}
