@@ -237,6 +237,11 @@ impl Message {
         self.overlay.as_ref()?.application.as_deref()
     }
 
+    /// Messages whose headers take about as long to evaluate a filter on as these, which have at most one KiB.
+    pub fn evaluation_cost(&self) -> usize {
+        1 + self.headers_size() / 1024
+    }
+
     pub(crate) fn dead_letter_source(&self) -> Option<&str> {
         self.overlay.as_ref()?.dead_letter_source.as_deref()
     }

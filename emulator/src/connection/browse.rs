@@ -12,7 +12,7 @@ use servicebus_broker::{
     BrokerProperties, IdSource, Peeked, SequenceNumber, SessionName, SubQueue, Tier,
 };
 
-use super::account::OUTPUT_HIGH;
+use super::account::{HANDLED_AT_ONCE, OUTPUT_HIGH};
 use super::links::Link;
 use super::peer::ClientConnection;
 use crate::durable::Missing;
@@ -193,14 +193,15 @@ impl ClientConnection {
         let is_browser = |link: &Link| matches!(link, Link::Browser(_));
         let links = self.links.iter().filter(|(_, link)| is_browser(link));
         let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
+        let mut looks = HANDLED_AT_ONCE;
         for link in links {
-            while self.show_more(link) {}
+            while self.show_more(link, &mut looks) {}
         }
     }
 
-    /// Says whether there may be more to show.
-    fn show_more(&mut self, link: LinkId) -> bool {
-        if self.engine.output_len() >= OUTPUT_HIGH {
+    /// Says whether there may be more to show. Takes from `looks` what it looks at; without any left the next turn goes on.
+    fn show_more(&mut self, link: LinkId, looks: &mut usize) -> bool {
+        if self.engine.output_len() >= OUTPUT_HIGH || *looks == 0 {
             self.turn.is_interrupted = true;
             return false;
         }
@@ -222,6 +223,8 @@ impl ClientConnection {
             View::Copies(..) | View::Session { .. } | View::Ended { .. } => Vec::new(),
         };
         let is_end = seen.len() < LOOK;
+        let costs = seen.iter().map(|seen| seen.message.evaluation_cost());
+        *looks = looks.saturating_sub(costs.sum());
         let ids = self.client.caller.ids();
         let active = |(_, seen): &(usize, &Peeked)| {
             seen.broker_properties.state == ACTIVE && browser.selects(seen, ids)

@@ -77,6 +77,9 @@ pub enum Problem {
     /// A pattern whose last character escapes nothing.
     #[error("expected a pattern with a character behind each escape, found one that ends with it")]
     EscapeAtEnd,
+    /// A pattern with so many characters.
+    #[error("expected a pattern of at most {max} characters, found {0}", max = super::MAX_LENGTH)]
+    PatternLength(usize),
     /// A constant of a type with which the operator never works.
     #[error("expected a string {place}, found {found}")]
     NotText {
@@ -215,6 +218,9 @@ pub enum Fault {
     /// A pattern whose last character escapes nothing.
     #[error("the pattern {0} ends with its escape character")]
     EscapeAtEnd(String),
+    /// A pattern with so many characters.
+    #[error("the pattern has {0} characters; at most {max} are allowed", max = super::MAX_LENGTH)]
+    PatternLength(usize),
     /// A value that cannot become what the system property is.
     #[error("{value} cannot become the value of sys.{property}, which is {expected}")]
     Conversion {

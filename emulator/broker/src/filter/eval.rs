@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::ast::{Comparison, Condition, Expression, Like, Property};
 use super::error::{EvaluationError, Fault};
-use super::like;
+use super::like::{self, NotAPattern};
 use super::operators::{self, Truth, typed};
 use super::properties::Properties;
 use super::rule::Edits;
@@ -174,11 +174,14 @@ impl<'e> Evaluator<'e> {
             return Ok(Truth::Unknown);
         };
         match like::Pattern::new(&pattern, escape) {
-            Some(pattern) => Ok(pattern.matches(&text).into()),
-            None => Err(fault(
+            Ok(pattern) => Ok(pattern.matches(&text).into()),
+            Err(NotAPattern::EscapeAtEnd) => Err(fault(
                 &like.pattern,
                 Fault::EscapeAtEnd(Value::Text(pattern).described()),
             )),
+            Err(NotAPattern::TooLong(length)) => {
+                Err(fault(&like.pattern, Fault::PatternLength(length)))
+            }
         }
     }
 

@@ -1,7 +1,24 @@
 //! `LIKE`: patterns taken apart at their `%`.
 //!
 //! Each piece between two `%` is searched once, leftmost first, which is never wrong: a later place leaves less for
-//! the pieces behind. So nothing is tried twice, and a pattern cannot be catastrophic.
+//! the pieces behind. A piece without `_` takes as many steps as the text has bytes, and one with `_` at most a sixty-fourth of
+//! what comparing it at every place would. Patterns have a limit, as they may come from a message.
+
+use std::collections::HashMap;
+
+use super::MAX_LENGTH;
+
+/// Comparisons for which nothing is set up beforehand.
+const FEW: usize = 4096;
+
+/// Why a text is no pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotAPattern {
+    /// Its last character escapes nothing.
+    EscapeAtEnd,
+    /// It has so many characters.
+    TooLong(usize),
+}
 
 /// A pattern that can be matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,15 +47,19 @@ pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
 }
 
 impl Pattern {
-    /// Takes a pattern apart; none when it ends with its escape character.
-    pub(crate) fn new(pattern: &str, escape: Option<char>) -> Option<Self> {
+    /// Takes a pattern apart.
+    pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, NotAPattern> {
+        let length = pattern.chars().count();
+        if length > MAX_LENGTH {
+            return Err(NotAPattern::TooLong(length));
+        }
         let mut first = None;
         let mut rest = Vec::new();
         let mut piece = Vec::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             if Some(character) == escape {
-                piece.push(Some(characters.next()?));
+                piece.push(Some(characters.next().ok_or(NotAPattern::EscapeAtEnd)?));
             } else if character == '%' {
                 let ended = Piece::new(std::mem::take(&mut piece));
                 match first {
@@ -57,7 +78,7 @@ impl Pattern {
                 first
             }
         };
-        Some(Self { first, rest })
+        Ok(Self { first, rest })
     }
 
     /// Whether the whole text is like the pattern.
@@ -109,6 +130,7 @@ impl Piece {
             Self::Text(piece) => text
                 .find(&**piece)
                 .map(|place| &text[place + piece.len()..]),
+            Self::Holes(items) if text.len() * items.len() > FEW => find_with_holes(items, text),
             Self::Holes(_) => {
                 let mut places = text.char_indices();
                 places.find_map(|(place, _)| self.strip_from(&text[place..]))
@@ -127,5 +149,68 @@ impl Piece {
                 })
             }
         }
+    }
+}
+
+/// What is left of a text behind the first place where a piece with holes stands. All places are compared at once: bit n of
+/// the state says that the piece may have begun n characters ago.
+fn find_with_holes<'t>(items: &[Option<char>], text: &'t str) -> Option<&'t str> {
+    let words = items.len().div_ceil(64);
+    let mut holes = vec![0_u64; words];
+    let of_items = || items.iter().enumerate();
+    for (at, _) in of_items().filter(|(_, item)| item.is_none()) {
+        holes[at / 64] |= 1 << (at % 64);
+    }
+    let mut fitting = HashMap::new();
+    for (at, &item) in of_items() {
+        if let Some(character) = item {
+            let fits = fitting.entry(character).or_insert_with(|| holes.clone());
+            fits[at / 64] |= 1 << (at % 64);
+        }
+    }
+    let last = items.len() - 1;
+    let mut state = vec![0_u64; words];
+    for (place, character) in text.char_indices() {
+        let fits = fitting.get(&character).unwrap_or(&holes);
+        let mut carry = 1;
+        for (word, fits) in state.iter_mut().zip(fits) {
+            (*word, carry) = ((*word << 1 | carry) & fits, *word >> 63);
+        }
+        if state[last / 64] >> (last % 64) & 1 == 1 {
+            return Some(&text[place + character.len_utf8()..]);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plainly<'t>(piece: &Piece, text: &'t str) -> Option<&'t str> {
+        let mut places = text.char_indices();
+        places.find_map(|(place, _)| piece.strip_from(&text[place..]))
+    }
+
+    proptest! {
+        #[test]
+        fn all_places_at_once_are_those_one_by_one(
+            pattern in "[ab\u{e9}_]{1,150}",
+            parts in prop::collection::vec("[ab\u{e9}]{0,90}", 0..6),
+        ) {
+            let items = Vec::from_iter(pattern.chars().map(|item| Some(item).filter(|item| *item != '_')));
+            let piece = Piece::Holes(items.clone().into());
+            // Made of the pattern, so that some have it.
+            let text = parts.join(&pattern.replace('_', "a"));
+            prop_assert_eq!(find_with_holes(&items, &text), plainly(&piece, &text));
+        }
+    }
+
+    #[test]
+    fn a_pattern_has_a_limit() {
+        assert!(Pattern::new(&"%_".repeat(512), None).is_ok());
+        assert_eq!(Pattern::new(&"_".repeat(1025), None), Err(NotAPattern::TooLong(1025)));
     }
 }

@@ -11,7 +11,7 @@ use crate::context::{Context, Effect};
 use crate::filter::{SqlFilter, System, Truth};
 use crate::ids::{IdSource, Offset, ReceiverId};
 
-/// Messages that one operation looks at for all receivers together.
+/// Messages with little before their bodies that one operation looks at for all receivers together.
 const LOOKS: usize = 1024;
 /// Messages given back that are remembered one by one; beyond, all are looked at again.
 const REMEMBERED: usize = 1024;
@@ -77,7 +77,9 @@ impl Selection {
                 self.is_behind = false;
                 return None;
             };
-            *looks -= 1;
+            let entry = store.get(offset);
+            let cost = entry.map_or(1, |entry| entry.message().evaluation_cost());
+            *looks = looks.saturating_sub(cost);
             if self.selects(store, offset, ids) {
                 return Some(offset);
             }

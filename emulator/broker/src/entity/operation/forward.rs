@@ -92,10 +92,13 @@ impl Entity {
             let most = (COPIES / copies).clamp(1, BATCH);
             let offsets = entity.store_mut(kind).begin_transfers(most);
             let target = offsets.first().and_then(|&n| entity.target_of(kind, n))?;
-            let cost = offsets.len() * copies;
             let mut messages = Vec::with_capacity(offsets.len());
+            let mut cost = 0;
             for offset in offsets {
-                match entity.transfer(kind, offset) {
+                let transfer = entity.transfer(kind, offset);
+                let own = transfer.as_ref().map(|own| own.message.evaluation_cost());
+                cost += own.unwrap_or(1) * copies;
+                match transfer {
                     Some(transfer) => messages.push(transfer),
                     None => entity.forward_failed(cx, kind, offset, TransferFailure::Hops),
                 }

@@ -2,7 +2,7 @@
 
 use super::super::ast::{Comparison, Condition, Expression, Like};
 use super::super::error::Problem;
-use super::super::like;
+use super::super::like::{self, NotAPattern};
 use super::super::token::{Dialect, Keyword, Token};
 use super::super::value::Value;
 use super::{Node, Parsed, Parser};
@@ -245,7 +245,8 @@ fn compile(
         return Ok(None);
     };
     match like::Pattern::new(text, escape) {
-        Some(pattern) => Ok(Some(pattern)),
-        None => Err(Problem::EscapeAtEnd),
+        Ok(pattern) => Ok(Some(pattern)),
+        Err(NotAPattern::EscapeAtEnd) => Err(Problem::EscapeAtEnd),
+        Err(NotAPattern::TooLong(length)) => Err(Problem::PatternLength(length)),
     }
 }

@@ -130,7 +130,7 @@ fn like() -> impl Strategy<Value = Condition> {
         };
         let compiled = match (&pattern, character) {
             (Expression::Constant(Value::Text(text)), Some(escape)) => {
-                like::Pattern::new(text, escape)
+                like::Pattern::new(text, escape).ok()
             }
             _ => None,
         };
