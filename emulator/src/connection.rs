@@ -141,7 +141,7 @@ fn write_some(wire: &mut impl Wire, output: &mut Output) -> io::Result<bool> {
 fn has_room(peer: &mut ClientConnection, is_waiting: bool) -> bool {
     let unwritten = peer.unwritten();
     let has_room = unwritten < OUTPUT_FULL && (unwritten == 0 || !is_waiting);
-    has_room && !peer.turn.is_interrupted
+    has_room && !peer.is_interrupted()
 }
 
 /// Resolves when the stream has taken something, not only when it has taken everything: there may be more to come.

@@ -56,6 +56,8 @@ pub struct Connection {
     pub(crate) outbox: Outbox,
     /// Flows to be written by the next flush.
     pub(crate) pending_flows: Vec<PendingFlow>,
+    /// Deliveries and links that what is received may still be looked up among, before the owner's other peers have their turn.
+    pub(crate) steps: usize,
 }
 
 /// How far the connection has come.
@@ -112,6 +114,7 @@ impl Connection {
             unreported: 0,
             outbox: Outbox::default(),
             pending_flows: Vec::new(),
+            steps: 0,
             config,
         }
     }

@@ -136,12 +136,16 @@ impl Session {
         size_of::<Self>() + self.links_held + self.unsettled.held() + backlog
     }
 
-    /// Forgets what was delivered on a link that is going, and what was still to be.
-    pub(crate) fn forget(&mut self, link: LinkId) {
-        if self.unsettled.len() > 0 {
-            self.unsettled.forget_link(link);
+    /// Forgets what was delivered on a link that is gone, and what was still to be; returns how many places were looked at.
+    pub(crate) fn forget(&mut self, link: &mut Link) -> usize {
+        self.discard_backlog(link.id);
+        let has_delivered = link
+            .outgoing()
+            .is_some_and(|outgoing| outgoing.delivery_count > 0);
+        match has_delivered {
+            true => self.unsettled.forget_link(link.id),
+            false => 0,
         }
-        self.discard_backlog(link);
     }
 
     /// Drops what was still to be delivered on a link that is going.

@@ -81,19 +81,23 @@ impl Unsettled {
         }
     }
 
-    /// The first id at or above `id` that is unsettled.
-    pub(crate) fn next_from(&self, id: u64) -> Option<u64> {
+    /// The first id at or above `id` that is unsettled, and how many places were looked at for it.
+    pub(crate) fn next_from(&self, id: u64) -> (Option<u64>, usize) {
         if let Some((&found, _)) = self.stragglers.range(id..).next() {
-            return Some(found);
+            return (Some(found), 1);
         }
         let start = id.max(self.base);
-        let skip = usize::try_from(start - self.base).ok()?;
-        let offset = self.ring.iter().skip(skip).position(Option::is_some)?;
-        Some(start + offset as u64)
+        let skip = usize::try_from(start - self.base).unwrap_or(usize::MAX);
+        let offset = self.ring.iter().skip(skip).position(Option::is_some);
+        match offset {
+            Some(offset) => (Some(start + offset as u64), 1 + offset),
+            None => (None, self.ring.len().saturating_sub(skip)),
+        }
     }
 
-    /// Forgets everything that was delivered on `link`.
-    pub(crate) fn forget_link(&mut self, link: LinkId) {
+    /// Forgets everything that was delivered on `link`; returns how many places were looked at.
+    pub(crate) fn forget_link(&mut self, link: LinkId) -> usize {
+        let places = self.ring.len() + self.stragglers.len();
         self.stragglers.retain(|_, entry| entry.link != link);
         for slot in &mut self.ring {
             if slot.is_some_and(|entry| entry.link == link) {
@@ -102,6 +106,7 @@ impl Unsettled {
             }
         }
         self.trim();
+        places
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -236,7 +241,7 @@ mod tests {
             unsettled.insert(id, entry(1, 1));
         }
         assert_eq!(unsettled.len(), LIMIT);
-        assert_eq!(unsettled.next_from(0), Some(10));
+        assert_eq!(unsettled.next_from(0).0, Some(10));
     }
 
     #[test]
@@ -245,9 +250,9 @@ mod tests {
         unsettled.insert(5, entry(1, 1));
         unsettled.insert(1_000_000, entry(1, 2));
         assert!(unsettled.ring.len() < SLACK);
-        assert_eq!(unsettled.next_from(0), Some(5));
-        assert_eq!(unsettled.next_from(6), Some(1_000_000));
-        assert_eq!(unsettled.next_from(1_000_001), None);
+        assert_eq!(unsettled.next_from(0), (Some(5), 1));
+        assert_eq!(unsettled.next_from(6).0, Some(1_000_000));
+        assert_eq!(unsettled.next_from(1_000_001), (None, 0));
     }
 
     proptest! {
@@ -271,7 +276,7 @@ mod tests {
                     }
                     3 => {
                         prop_assert_eq!(unsettled.get_mut(id).copied(), model.get(&id).copied());
-                        prop_assert_eq!(unsettled.next_from(id), model.range(id..).next().map(|e| *e.0));
+                        prop_assert_eq!(unsettled.next_from(id).0, model.range(id..).next().map(|e| *e.0));
                     }
                     _ if number < 10 => {
                         unsettled.forget_link(LinkId::new(link, 0, 0));

@@ -142,6 +142,7 @@ impl ClientConnection {
             }
             Some(Link::Requests(requests)) => {
                 let requests = requests.clone();
+                self.turn.handled += self.links.cost();
                 self.commit(work);
                 self.on_request(&requests, &transfer, now, None);
                 return;

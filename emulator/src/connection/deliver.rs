@@ -37,6 +37,10 @@ impl Outbound {
     }
 }
 
+/// How often one turn lets receivers take: what they take may tell others of this connection that they have something, too, and
+/// those that select look at more each time.
+const ROUNDS: usize = 4;
+
 impl ClientConnection {
     pub(crate) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
         match self.links.get_mut(link) {
@@ -62,7 +66,10 @@ impl ClientConnection {
             self.resume_postponed();
         }
         self.serve_browsers();
-        while !self.client.caller.woken.is_empty() || !self.client.caller.lost.is_empty() {
+        for _ in 0..ROUNDS {
+            if self.client.caller.woken.is_empty() && self.client.caller.lost.is_empty() {
+                break;
+            }
             let mut woken = std::mem::take(&mut self.client.caller.woken);
             woken.sort_unstable();
             woken.dedup();
@@ -157,7 +164,8 @@ impl ClientConnection {
         let more = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
             missing = namespace.missing_of(&taken);
-            entity.reserved(kind, receiver_id) > 0
+            // One that has yet to look at more was told so, and goes on behind the others.
+            entity.reserved(kind, receiver_id) > 0 && !entity.is_looking(kind, receiver_id)
         });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         self.outbound.taken = taken;

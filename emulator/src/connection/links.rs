@@ -13,6 +13,9 @@ use crate::namespace::{LinkScope, SharedEntity};
 use crate::nodes::{ServiceError, SessionRequest};
 use crate::router::ConnectionId;
 
+/// Links that are looked through in about the time that an event takes.
+const LOOKED_THROUGH: usize = 256;
+
 /// The links of a connection, found by their ids, by the broker's names of their receivers, and by what they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
@@ -153,6 +156,11 @@ impl Links {
 
     pub(crate) fn ids(&self) -> Vec<LinkId> {
         self.by_id.keys().copied().collect()
+    }
+
+    /// How many events take about as long as to look through all of them.
+    pub(crate) fn cost(&self) -> usize {
+        self.by_id.len() / LOOKED_THROUGH
     }
 
     /// Whether there is a coordinator on an AMQP session.

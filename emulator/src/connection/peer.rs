@@ -44,8 +44,8 @@ pub(crate) struct ClientConnection {
 /// How far a turn has come.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    /// Events handled.
-    handled: usize,
+    /// Events handled; those for which all links are looked through count more than once.
+    pub(crate) handled: usize,
     /// Whether events were left to the next turn.
     pub(crate) is_interrupted: bool,
     /// Whether a link was answered after its events were handled: it may have been given credit before.
@@ -127,7 +127,7 @@ impl ClientConnection {
         loop {
             self.engine.receive(now, input);
             let handled = self.handle_events(now, &mut work);
-            if !handled || input.is_empty() {
+            if !handled || input.is_empty() || self.engine.has_more() {
                 break;
             }
         }
@@ -200,7 +200,10 @@ impl ClientConnection {
                 self.on_open(&open);
                 self.connection_opened(now);
             }
-            Event::Attach { link, attach } => self.on_attach(link, &attach),
+            Event::Attach { link, attach } => {
+                self.turn.handled += self.links.cost();
+                self.on_attach(link, &attach);
+            }
             Event::TransferTooLarge {
                 link,
                 delivery,
@@ -318,7 +321,7 @@ impl ClientConnection {
 
     /// A turn is over, and all output was `written` or not; `is_unread` says whether there is more to read.
     pub(crate) fn turn_ended(&mut self, written: bool, is_unread: impl FnOnce() -> bool) {
-        let is_more = self.turn.handled >= HANDLED_AT_ONCE;
+        let is_more = self.turn.handled >= HANDLED_AT_ONCE || self.engine.has_more();
         let untaken =
             is_more || !self.client.caller.woken.is_empty() || !self.client.caller.lost.is_empty();
         // What a fault keeps from being written must not keep time from going on.
@@ -350,7 +353,14 @@ impl ClientConnection {
 
     /// Whether there is work that this turn had no room for.
     pub(crate) fn has_postponed(&self) -> bool {
-        self.outbound.has_postponed() || self.turn.is_interrupted
+        let caller = &self.client.caller;
+        let is_left = !caller.woken.is_empty() || !caller.lost.is_empty();
+        is_left || self.outbound.has_postponed() || self.is_interrupted()
+    }
+
+    /// Whether the turn has left what was read for the next one.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.turn.is_interrupted || self.engine.has_more()
     }
 
     /// Whether the turn handles no more events: others have theirs, or the output has no room for a long reply.

@@ -13,6 +13,7 @@ use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
 use servicebus_broker::{AcceptSessionError, AcceptedSession, ReceiverId, SessionName, SubQueue};
 
+use super::account::HANDLED_AT_ONCE;
 use super::links::{Link, Waiting};
 use super::peer::ClientConnection;
 use crate::namespace::SharedEntity;
@@ -159,7 +160,10 @@ impl ClientConnection {
     /// Detaches the links that have lost their sessions a while ago. What their clients settle before they hear of it is
     /// refused in the same way.
     pub(crate) fn detach_due(&mut self, now: Duration) {
-        while let Some(link) = self.links.next_lost(now) {
+        let mut detached = 0;
+        while detached < HANDLED_AT_ONCE
+            && let Some(link) = self.links.next_lost(now)
+        {
             let (Some(Link::Receiver(receiver)) | Some(Link::Waiting(Waiting { receiver, .. }))) =
                 self.links.get(link)
             else {
@@ -169,6 +173,9 @@ impl ClientConnection {
             let refusal = ServiceError::session_lock_lost();
             self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
             self.links.insert(link, Link::Detached(refusal));
+            detached += 1;
+        }
+        if detached > 0 {
             self.forget_detached();
         }
     }

@@ -264,12 +264,11 @@ impl ClientConnection {
     }
 
     fn roll_back_where(&mut self, is_over: impl Fn(&Open) -> bool) {
-        let all = std::mem::take(&mut self.transactions.0);
-        for (id, open) in all {
-            if is_over(&open) {
+        let all = self.transactions.0.iter();
+        let over = all.filter_map(|(&id, open)| is_over(open).then_some(id));
+        for id in Vec::from_iter(over) {
+            if let Some(open) = self.transactions.0.remove(&id) {
                 self.roll_back(&open);
-            } else {
-                self.transactions.0.insert(id, open);
             }
         }
     }

@@ -28,7 +28,7 @@ impl Connection {
             return Ok(());
         };
         let attach = cold::attach(body)?;
-        free_handle(session, attach.handle, &mut self.link_count)?;
+        let looked_at = free_handle(session, attach.handle, &mut self.link_count)?;
         let initial_delivery_count = attach.initial_delivery_count;
         let handle = attach.handle;
         let (request, echo) = AttachRequest::split(attach, session.id, session.windows_at_begin)
@@ -36,6 +36,7 @@ impl Connection {
                 let description = format!("{field} has no meaning");
                 Fault::session(condition::INVALID_FIELD, description)
             })?;
+        self.spend(looked_at);
         self.generation = self.generation.wrapping_add(1);
         let id = LinkId::new(self.generation, channel, handle);
         self.steal(channel, &request);
@@ -127,7 +128,11 @@ impl Connection {
 
 /// Makes sure that a handle may be used. Python uses the handle of a refused link again without
 /// having answered the detach (spec/wire.md §0.6).
-fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<(), Fault> {
+fn free_handle(
+    session: &mut Session,
+    handle: u32,
+    link_count: &mut usize,
+) -> Result<usize, Fault> {
     if handle > session.handle_max {
         return Err(Fault::connection(
             condition::FRAMING_ERROR,
@@ -135,13 +140,11 @@ fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Re
         ));
     }
     match session.link(handle) {
-        None => Ok(()),
+        None => Ok(0),
         Some(link) if link.is_detaching() => {
-            let link = link.id;
-            session.remove(handle);
-            session.forget(link);
+            let gone = session.remove(handle);
             *link_count -= 1;
-            Ok(())
+            Ok(gone.map_or(0, |mut link| session.forget(&mut link)))
         }
         Some(_) => Err(Fault::session(
             condition::HANDLE_IN_USE,
@@ -274,12 +277,13 @@ impl Connection {
         let Some(session) = self.sessions.on(channel) else {
             return Ok(());
         };
-        let Some(link) = session.remove(handle) else {
+        let Some(mut link) = session.remove(handle) else {
             return Ok(());
         };
+        let looked_at = session.forget(&mut link);
         self.link_count -= 1;
         self.reassembly -= link.reassembling();
-        session.forget(link.id);
+        self.spend(looked_at);
         if link.is_detaching() {
             return Ok(());
         }

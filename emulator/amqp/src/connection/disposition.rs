@@ -40,7 +40,10 @@ impl Connection {
             }
             None => &state::NOTHING,
         };
-        apply(
+        if state.outcome.is_none() && !disposition.settled {
+            return Ok(());
+        }
+        let looked_at = apply(
             channel,
             session,
             &disposition,
@@ -49,6 +52,7 @@ impl Connection {
             &mut self.outbox,
             &self.config.tracking_id,
         );
+        self.spend(looked_at);
         Ok(())
     }
 
@@ -154,6 +158,7 @@ fn is_for_senders(state: &DeliveryState) -> bool {
     }
 }
 
+/// Returns how many places were looked at.
 fn apply(
     channel: u16,
     session: &mut Session,
@@ -162,7 +167,8 @@ fn apply(
     events: &mut VecDeque<Event>,
     outbox: &mut Outbox,
     tracking_id: &str,
-) {
+) -> usize {
+    let mut looked_at = 0;
     let mut cursor = ids::widen(disposition.first, session.next_delivery);
     let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
     // Only who waits for an answer gets one (spec/wire.md §4.4).
@@ -171,7 +177,9 @@ fn apply(
         _ => 0,
     };
     while cursor <= last {
-        let found = session.unsettled.next_from(cursor).filter(|id| *id <= last);
+        let (next, places) = session.unsettled.next_from(cursor);
+        looked_at += places;
+        let found = next.filter(|id| *id <= last);
         let until = found.unwrap_or(last + 1);
         if until > cursor && gaps > 0 {
             gaps -= 1;
@@ -184,6 +192,7 @@ fn apply(
         }
         cursor = until + 1;
     }
+    looked_at
 }
 
 /// Reports one delivery, unless there is nothing new to say about it. The event is built in its

@@ -102,7 +102,9 @@ impl Connection {
         if session.backlog.is_some() || session.remote_window == 0 {
             return;
         }
-        for link in session.links_mut() {
+        let links = session.links_mut();
+        let count = links.len();
+        for link in links {
             if link
                 .outgoing()
                 .is_some_and(|outgoing| outgoing.credit > 0 || outgoing.drain)
@@ -110,6 +112,7 @@ impl Connection {
                 announce(&mut self.events, link);
             }
         }
+        self.spend(count);
     }
 
     fn pay_session(&mut self, channel: u16) {

@@ -9,8 +9,12 @@ use crate::error::{Fault, condition};
 use crate::wire::frame::Frame;
 use crate::wire::{code, frame};
 
+/// Deliveries and links that one call may look at: a range of dispositions, or a window that opens, concerns many.
+const STEPS: usize = 1 << 16;
+
 impl Connection {
-    /// Consumes the whole frames in `input` and leaves a partial one.
+    /// Consumes the whole frames in `input` and leaves a partial one, and those that come after much work: then
+    /// [`Self::has_more`] says so, and the call is to be repeated.
     ///
     /// Payloads are slices of the block that is taken from `input`. While a SASL outcome is due
     /// nothing is consumed: call again after [`Connection::sasl_outcome`], as bytes may be waiting.
@@ -19,7 +23,18 @@ impl Connection {
         if !input.is_empty() {
             self.last_received = self.now;
         }
-        while self.step(input) {}
+        self.steps = STEPS;
+        while self.steps > 0 && self.step(input) {}
+    }
+
+    /// Whether frames may be left that wait for the next [`Self::receive`], because the last one had much to do.
+    pub fn has_more(&self) -> bool {
+        self.steps == 0 && self.phase != ConnectionState::Closed
+    }
+
+    /// Counts what a frame had to look at.
+    pub(crate) fn spend(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_sub(steps);
     }
 
     /// Consumes some input; false when there is nothing more that can be used.
@@ -60,6 +75,12 @@ impl Connection {
         let block = input.split_to(taken).freeze();
         let mut position = 0;
         while position < block.len() && self.phase != ConnectionState::Closed {
+            if self.steps == 0 {
+                let mut rest = BytesMut::from(&block[position..]);
+                rest.unsplit(std::mem::take(input));
+                *input = rest;
+                return false;
+            }
             position = self.frame(&block, position);
         }
         true

@@ -1,7 +1,7 @@
 //! Outcomes, both ways.
 
 use serde_amqp::Value;
-use servicebus_amqp::{DeliveryNumber, Error, Event, LinkId, Outcome, Settlement};
+use servicebus_amqp::{Config, DeliveryNumber, Error, Event, LinkId, Outcome, Settlement};
 
 use crate::peer::*;
 
@@ -346,4 +346,37 @@ fn outcomes_are_told_twice_to_who_needs_that() {
     for (told, settled) in told.into_iter().zip([false, true]) {
         assert_eq!(told[..4], state(settled));
     }
+}
+
+#[test]
+fn what_looks_through_much_is_done_in_several_calls() {
+    const DELIVERIES: u32 = 2_000;
+    const REPEATED: usize = 100;
+    let mut peer = Peer::with(Config::default(), &[], DELIVERIES);
+    let link = peer.receiver(DELIVERIES);
+    for _ in 0..DELIVERIES {
+        peer.deliver(link, 1, false).expect("there is room");
+    }
+    peer.frames();
+    let all = performative(
+        0,
+        DISPOSITION,
+        &disposition(0, DELIVERIES - 1, false, accepted()),
+        &[],
+    );
+    // Nothing is said of them, so that nothing has to be looked at.
+    let nothing = disposition(0, DELIVERIES - 1, false, Value::Null);
+    let nothing = performative(0, DISPOSITION, &nothing, &[]);
+    peer.send(&nothing.repeat(REPEATED));
+    assert!(!peer.connection.has_more() && peer.input.is_empty());
+    peer.send(&all.repeat(REPEATED));
+    let mut calls = 1;
+    while peer.connection.has_more() {
+        assert!(!peer.input.is_empty());
+        calls += 1;
+        peer.send(&[]);
+    }
+    assert!((4..=8).contains(&calls), "{calls}");
+    assert!(peer.input.is_empty());
+    assert_eq!(settlements(&mut peer).len(), DELIVERIES as usize);
 }

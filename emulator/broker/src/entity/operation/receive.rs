@@ -90,6 +90,11 @@ impl Entity {
         self.store(kind).receivers().reserved_to(id)
     }
 
+    /// Whether a receiver that selects has yet to look at what is ready: it is told that it has something to take.
+    pub fn is_looking(&self, kind: SubQueue, id: ReceiverId) -> bool {
+        self.store(kind).receivers().is_looking(id)
+    }
+
     /// Whether nothing more can come to a receiver as things are: nothing is reserved to it, and it has looked at everything
     /// that is ready.
     pub fn is_drained(&self, kind: SubQueue, id: ReceiverId) -> bool {
