@@ -3,6 +3,8 @@
 //! A hint names one likely cause and what would change it. Where the record shows no cause there is none: a
 //! wrong hint costs more than a missing one.
 
+use std::collections::HashSet;
+
 use std::time::SystemTime;
 
 use crate::{
@@ -150,8 +152,10 @@ fn not_among(report: &Report) -> Option<String> {
         return Some(refused);
     }
     let events = report.timeline.events().iter();
-    let near = events.filter_map(|event| event.message_id.as_deref());
-    let near = near.filter(|known| report.which.is_near(known));
+    let mut seen = HashSet::new();
+    let known = events.filter_map(|event| event.message_id.as_deref());
+    let known = known.filter(|id| seen.insert(*id)).take(text::COMPARED);
+    let near = known.filter(|known| report.which.is_near(known));
     let near = near.min_by_key(|known| text::distance(id, known));
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
     Some(format!(

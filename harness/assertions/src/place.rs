@@ -40,7 +40,8 @@ impl Place {
             None => {
                 let alike = catalog
                     .names()
-                    .filter(|(kind, _)| *kind != EntityKind::Subscription);
+                    .filter(|(kind, _)| *kind != EntityKind::Subscription)
+                    .take(text::COMPARED);
                 let nearest = alike.min_by_key(|(_, name)| text::distance(owner, name));
                 let kind = nearest.map_or(EntityKind::Queue, |(kind, _)| kind);
                 Self::new(kind, owner.to_owned())

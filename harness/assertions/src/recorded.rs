@@ -176,8 +176,8 @@ impl Assertion {
             .events(verb, timeline)
             .filter_map(|event| timeline.message(event));
         let messages: Vec<_> = messages.collect();
-        let keys = messages.iter().map(|message| self.which.distance(message));
-        let messages = text::sorted(keys.collect(), messages);
+        let keys = self.which.distances(messages.iter().copied());
+        let messages = text::sorted(keys, messages);
         let lines = messages.into_iter().map(|message| {
             let differences = self.which.differences(message);
             let listed = match differences.is_empty() {

@@ -113,8 +113,8 @@ impl Report {
     /// The same about these messages: what matches best is shown first.
     pub(crate) fn about(self, which: &Selector) -> Self {
         let sorted = |messages: Vec<Message>| {
-            let keys = messages.iter().map(|message| which.distance(message));
-            text::sorted(keys.collect(), messages)
+            let keys = which.distances(messages.iter());
+            text::sorted(keys, messages)
         };
         Self {
             live: sorted(self.live),
@@ -188,7 +188,11 @@ impl Report {
             .next()
             .or_else(|| ids.first())
             .map(|&id| id.to_owned());
-        match listed.min_by_key(|(_, message)| self.which.distance(message)) {
+        let distances = self
+            .which
+            .distances(listed.clone().map(|(_, message)| message));
+        let nearest = listed.zip(distances).min_by_key(|(_, distance)| *distance);
+        match nearest.map(|(listed, _)| listed) {
             Some(nearest) if self.which.message_id.is_none() => at(nearest),
             _ => Evidence {
                 address: self.subject.clone(),
@@ -219,7 +223,8 @@ impl Report {
             None => ids.iter().copied().take(TIMELINES).collect(),
         };
         let near = || {
-            let near = ids.iter().copied().filter(|id| self.which.is_near(id));
+            let near = ids.iter().copied().take(text::COMPARED);
+            let near = near.filter(|id| self.which.is_near(id));
             let wanted = self.which.only_id().unwrap_or_default();
             near.min_by_key(|id| text::distance(wanted, id)).into_iter()
         };

@@ -44,14 +44,21 @@ impl Selector {
         self.differences(message).is_empty()
     }
 
-    /// How far a message is from being meant: by how many expectations it differs, and by how much its id does.
-    pub(crate) fn distance(&self, message: &Message) -> (usize, (usize, usize)) {
-        let found = message.message_id.as_deref().unwrap_or_default();
-        let id = match &self.message_id {
-            Some(Text::Is(wanted)) => text::distance(wanted, found),
-            _ => (0, 0),
+    /// How far each message is from being meant: by how many expectations it differs, and by how much its id does.
+    pub(crate) fn distances<'m>(
+        &self,
+        messages: impl Iterator<Item = &'m Message>,
+    ) -> Vec<(usize, (usize, usize))> {
+        let distance = |(at, message): (usize, &Message)| {
+            let found = message.message_id.as_deref().unwrap_or_default();
+            let id = match &self.message_id {
+                Some(Text::Is(wanted)) if at < text::COMPARED => text::distance(wanted, found),
+                Some(Text::Is(_)) => (usize::MAX, 0),
+                _ => (0, 0),
+            };
+            (self.differences(message).len(), id)
         };
-        (self.differences(message).len(), id)
+        messages.enumerate().map(distance).collect()
     }
 
     /// Whether an id looks like a misspelling of the one that is meant.

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use strsim::levenshtein as edits;
+/// Names that are compared with one that is wanted; what comes behind them is as unlikely as can be. Each takes its length
+/// squared, and a queue may have any number of messages.
+pub(crate) const COMPARED: usize = 256;
+/// Characters of a name that are compared: as many as an id of a message has.
+const LONGEST: usize = 128;
 
 /// Spells a duration as seconds, with as many decimals as it needs: `5 s`, `0.25 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -64,18 +68,28 @@ pub(crate) fn found(number: u64) -> String {
     }
 }
 
+/// How many characters of a name are others, left out or added.
+fn edits(wanted: &str, name: &str) -> usize {
+    let cut = |text: &str| text.chars().take(LONGEST).collect::<String>();
+    strsim::levenshtein(&cut(wanted), &cut(name))
+}
+
 /// Whether a name is likely to be meant by another: at most half of it is different, case aside.
 pub fn is_near(wanted: &str, name: &str) -> bool {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
-    let longest = wanted.chars().count().max(name.chars().count());
+    let length = |text: &str| text.chars().take(LONGEST).count();
+    let longest = length(&wanted).max(length(&name));
     edits(&wanted, &name) * 2 <= longest
 }
 
 /// Orders names by how few edits turn them into `wanted`, case aside.
 pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
-    let keys = names.iter();
-    let keys = keys.map(|name| (edits(&wanted, &name.to_lowercase()), (0, 0)));
+    let keys = names.iter().enumerate();
+    let keys = keys.map(|(at, name)| match at < COMPARED {
+        true => (edits(&wanted, &name.to_lowercase()), (0, 0)),
+        false => (usize::MAX, (0, 0)),
+    });
     sorted(keys.collect(), names)
 }
 
@@ -98,6 +112,16 @@ pub fn distance(wanted: &str, name: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_long_or_comes_behind_many_is_not_compared() {
+        let long = "x".repeat(1_000_000);
+        assert_eq!(distance(&long, "orders").0, LONGEST);
+        assert!(is_near(&long, &format!("{long}y")));
+        let mut names = vec!["other".to_owned(); COMPARED];
+        names.push("orders".into());
+        assert_eq!(nearest_first("orders", names)[COMPARED], "orders");
+    }
 
     #[test]
     fn durations_read_as_seconds() {

@@ -128,11 +128,7 @@ impl Connection {
 
 /// Makes sure that a handle may be used. Python uses the handle of a refused link again without
 /// having answered the detach (spec/wire.md §0.6).
-fn free_handle(
-    session: &mut Session,
-    handle: u32,
-    link_count: &mut usize,
-) -> Result<usize, Fault> {
+fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<usize, Fault> {
     if handle > session.handle_max {
         return Err(Fault::connection(
             condition::FRAMING_ERROR,

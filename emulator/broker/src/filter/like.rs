@@ -211,6 +211,9 @@ mod tests {
     #[test]
     fn a_pattern_has_a_limit() {
         assert!(Pattern::new(&"%_".repeat(512), None).is_ok());
-        assert_eq!(Pattern::new(&"_".repeat(1025), None), Err(NotAPattern::TooLong(1025)));
+        assert_eq!(
+            Pattern::new(&"_".repeat(1025), None),
+            Err(NotAPattern::TooLong(1025))
+        );
     }
 }

@@ -227,7 +227,7 @@ fn o59_no_time_to_live_is_shown_where_none_applies_and_0_is_none() {
     assert_eq!(peer.receive_one(&receiver).message.header(2), Value::Null);
     let refusal = peer.send_in_vain(&sender, &Message::new("zero").ttl(0).encode());
     assert_eq!(refusal.condition, "amqp:internal-error");
-    let told = bus.http.timeline("?kind=refused").to_string();
+    let told = bus.http.timeline("").to_string();
     assert_contains(&told, "time to live");
 }
 
