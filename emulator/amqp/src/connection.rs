@@ -158,6 +158,14 @@ impl Connection {
         &self.config.container_id
     }
 
+    /// Whether the peer's open has been read.
+    pub fn is_opened(&self) -> bool {
+        matches!(
+            self.phase,
+            ConnectionState::Running | ConnectionState::Closing(_) | ConnectionState::Closed
+        )
+    }
+
     /// Whether nothing more will be read or appended: write what is left and drop the socket.
     pub fn is_closed(&self) -> bool {
         self.phase == ConnectionState::Closed

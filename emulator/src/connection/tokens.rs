@@ -220,13 +220,14 @@ impl ClientConnection {
     }
 
     fn give_up_on_stranger(&mut self) {
-        if self.client.is_open() {
-            return;
-        }
-        let text = format!(
-            "The connection has put no token that was accepted within {} s.",
-            self.client.shared.options.patience.as_secs_f64()
-        );
+        let within = self.client.shared.options.patience.as_secs_f64();
+        let text = match (self.client.is_open(), self.engine.is_opened()) {
+            (true, true) => return,
+            (true, false) => format!("The connection was not opened within {within} s."),
+            (false, _) => {
+                format!("The connection has put no token that was accepted within {within} s.")
+            }
+        };
         let error = self
             .client
             .refuse(&ServiceError::new(Condition::Unauthorized, text), None);

@@ -1,5 +1,6 @@
 //! How long what was proved holds: by the real clock, whatever the namespace's says (decision D19).
 
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use servicebus_emulator::Options;
@@ -88,6 +89,10 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
     // Nothing is owed where nothing is asked for.
     let open = impatient(r#""TokenCheck":"none""#);
     let mut first = open.stranger();
+    let mut unopened = Stream::plain(open.amqp);
+    unopened.set_read_timeout(TIMEOUT);
+    let header = b"AMQP\x00\x01\x00\x00";
+    unopened.write_all(header).expect("it is connected");
     let bus = impatient("");
     let mut idle = bus.stranger();
     let mut wrong = bus.stranger();
@@ -105,4 +110,9 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
     known.sender("a");
     // It came before those whose time is over.
     first.sender("a");
+    // But a connection is opened in that time.
+    let mut told = Vec::new();
+    let ended = unopened.read_to_end(&mut told);
+    ended.expect("it is closed");
+    assert_contains(&String::from_utf8_lossy(&told), "was not opened within 5 s");
 }
