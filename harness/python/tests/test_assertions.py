@@ -37,6 +37,8 @@ TESTS = """
                 sender.send_messages(ServiceBusMessage("x", time_to_live=timedelta(seconds=9)))
         servicebus.assert_completed("orders", message_id="o-1", body_json={"total": 12}, count=1)
         servicebus.assert_not_completed("orders", body=contains("13"))
+        servicebus.assert_completed("orders", body=b'{"total": 12}', count=1)
+        servicebus.assert_completed("orders", body=contains(b"12"), count=1)
         servicebus.assert_dead_lettered("orders", reason="Rejected", description=contains("negative"))
         servicebus.assert_not_dead_lettered("orders", reason="TTLExpiredException")
         servicebus.assert_deferred("orders", message_id="o-3")
@@ -73,9 +75,34 @@ TESTS = """
         assert said.endswith("hint: o-17 was never received: no client is attached to queue.1")
         complete(servicebus, "queue.1")
         servicebus.expect("queue.1", "completed", message_id="o-17")
+
+
+    def test_bytes_are_text(servicebus):
+        send(servicebus, "queue.1")
+        complete(servicebus, "queue.1")
+        with pytest.raises(AssertionError, match="expected no message completed"):
+            servicebus.assert_not_completed("queue.1", body=b"12")
+        with pytest.raises(TypeError, match=r"^body is b'.xff', which is no UTF-8; it takes a text$"):
+            servicebus.assert_not_completed("queue.1", body=b"\\xff")
+        with pytest.raises(TypeError, match="^b'12' cannot be sent as JSON$"):
+            servicebus.assert_not_completed("queue.1", body_json=b"12")
+        with pytest.raises(TypeError, match='^bodies is "12"; it takes a list of texts$'):
+            servicebus.assert_session_order("queue.1", "s-1", "12")
+
+
+    def test_a_duration_is_seconds_or_a_timedelta(servicebus):
+        servicebus.freeze()
+        servicebus.faults.on("send").delay(timedelta(seconds=90)).remove()
+        servicebus.faults.on("send").apply("delay", seconds=timedelta(seconds=90)).remove()
+        began = servicebus.now()
+        servicebus.advance(timedelta(minutes=2))
+        assert servicebus.now() - began == timedelta(minutes=2)
+        servicebus.wait_idle(within=timedelta(seconds=1))
+        with pytest.raises(AssertionError, match="within 0.02 s"):
+            servicebus.wait_for_receiver("queue.1", within=timedelta(milliseconds=20))
 """
 
 
 def test_each_assertion_holds_and_a_failure_explains_itself(project: Pytester) -> None:
     project.makepyfile(TESTS)
-    project.runpytest_subprocess().assert_outcomes(passed=2)
+    project.runpytest_subprocess().assert_outcomes(passed=4)

@@ -73,7 +73,7 @@ def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: P
         "E* delivered *",
         "E* completed *",
         'E*TypeError: the assertion completed takes no "colour"; it takes kind, entity, within, message_id, *',
-        'E*TypeError: there is no assertion "dead_leterd"; did you mean "dead_lettered"? There are *',
+        'E*TypeError: there is no assertion "dead-leterd"; did you mean "dead_lettered"? There are *',
     )
 
 
@@ -158,6 +158,7 @@ def test_a_mistake_in_a_fault_is_a_sentence(project: Pytester, request_: str, sa
             'the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "MaxDeliveryCount"?; '
             '*.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)',
         ),
+        ("queues='orders'", "queues is a list: ['orders'], not 'orders'"),
         ("topology='none.json'", "*No such file or directory: '*none.json'"),
     ],
 )
@@ -198,6 +199,16 @@ def test_what_is_no_emulator_is_refused(
 ) -> None:
     monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", program)
     says(project, FREE, said)
+
+
+def test_settings_of_an_emulator_beside_the_tests_are_not_theirs(
+    project: Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"DATA": "/dev/null/data", "CONFIG": "none.json", "HTTPS_PORT": "1", "CONTROL_TOKEN": "secret"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"SERVICEBUS_EMULATOR_{name}", value)
+    project.makepyfile(FREE)
+    project.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_a_port_in_use_is_a_sentence(project: Pytester) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -18,22 +18,24 @@ __tracebackhide__ = True
 class Contains(TypedDict):
     """A text that is to be a part of another."""
 
-    contains: str
+    contains: str | bytes
 
 
-def contains(part: str) -> Contains:
+def contains(part: str | bytes) -> Contains:
     """Expects a text to contain another: `reason=contains("Max")`."""
     return {"contains": part}
 
 
-Text = str | Contains
+# Bytes are text in UTF-8.
+Text = str | bytes | Contains
+Duration = float | timedelta
 Binary = bytes
 
 
 class Waits(TypedDict, total=False):
     """How long to wait, in seconds of real time: 5 unless said."""
 
-    within: float
+    within: Duration
 
 
 class Messages(Waits, total=False):
@@ -86,8 +88,8 @@ class Timed(Messages, total=False):
     """When messages are due, by the test's own clock; that may differ by 10 s unless said otherwise."""
 
     at: datetime
-    due_in: float | timedelta
-    tolerance: float | timedelta
+    due_in: Duration
+    tolerance: Duration
 
 
 class CountedTimed(Timed, Counted, total=False):
@@ -222,7 +224,13 @@ class Assertions:
 
     def assert_session_order(self, entity: str, session: str, bodies: Sequence[Text], **fields: Unpack[Waits]) -> None:
         """A session holds messages with these bodies in this order, and no others."""
-        self.expect(entity, "session_order", session=session, bodies=list(bodies), **fields)
+        self.expect(
+            entity,
+            "session_order",
+            session=session,
+            bodies=bodies if isinstance(bodies, str | bytes) else list(bodies),
+            **fields,
+        )
 
     def assert_session_state(self, entity: str, session: str, **fields: Unpack[State]) -> None:
         """Something is kept with a session."""
@@ -234,7 +242,8 @@ class Assertions:
 
     def expect(self, entity: str, kind: str, **fields: Any) -> None:
         """The assertion of a name: `expect("orders", "dead_lettered", reason="Rejected")`."""
-        request = {"kind": kind.replace("-", "_"), "entity": entity, **plain(fields)}
+        taken = {name: as_text(name, value) for name, value in fields.items()}
+        request = {"kind": kind, "entity": entity, **taken}
         status, answer = self._control.answer("POST", f"{self._path}/assertions", request)
         if status == 400:
             raise TypeError(told(answer, status))
@@ -244,19 +253,19 @@ class Assertions:
             raise AssertionError(answer["failure"])
 
 
-def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as the control API takes them: durations in seconds, instants in RFC 3339, bytes in base64."""
-    return {name: as_json(value) for name, value in fields.items()}
-
-
-def as_json(value: Any) -> Any:
-    """A value of a field."""
+def as_text(field: str, value: Any) -> Any:
+    """Bytes as the control API takes them: those of a session's state in base64, others as the text that they are."""
     match value:
-        case timedelta():
-            return value.total_seconds()
-        case datetime():
-            return value.astimezone().isoformat()
-        case Binary():
+        case bytes() if field == "bytes":
             return b64encode(value).decode()
+        case bytes() if field not in ("body_json", "json"):
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise TypeError(f"{field} is {value!r}, which is no UTF-8; it takes a text") from None
+        case {"contains": part}:
+            return {"contains": as_text(field, part)}
+        case list():
+            return [as_text(field, each) for each in value]
         case _:
             return value

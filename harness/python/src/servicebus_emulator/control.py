@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode
@@ -33,7 +34,7 @@ class Control:
         """Asks, and returns the status and what was answered, a refusal too."""
         known = {name: value for name, value in query.items() if value is not None}
         target = f"/$emulator/v1/{path}" + (f"?{urlencode(known)}" if known else "")
-        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes | None) else encoded(body)
         connection = HTTPConnection(self._address, timeout=LONGEST_SECONDS + 30)
         try:
             connection.request(method, target, data, {"Content-Type": "application/json"})
@@ -45,6 +46,25 @@ class Control:
             connection.close()
         is_json = (response.getheader("Content-Type") or "").startswith("application/json")
         return response.status, json.loads(text) if is_json and text else text.decode()
+
+
+def encoded(body: object) -> bytes:
+    """A body as JSON: durations in seconds, instants in RFC 3339."""
+    try:
+        return json.dumps(body, default=plain).encode()
+    except TypeError as error:
+        raise TypeError(str(error)) from None  # Without the frames of `json`.
+
+
+def plain(value: object) -> float | str:
+    """A value that JSON does not have, as the control API takes it."""
+    match value:
+        case timedelta():
+            return value.total_seconds()
+        case datetime():
+            return value.astimezone().isoformat()
+        case _:
+            raise TypeError(f"{value!r} cannot be sent as JSON")
 
 
 def told(answer: Any, status: int) -> str:

@@ -6,6 +6,7 @@ One that has not fired when the namespace ends fails the test, unless it was tak
 """
 
 import sys
+from datetime import timedelta
 from typing import Any, Literal
 
 from .control import Control
@@ -79,7 +80,7 @@ class Operations:
         """The connection ends without a close frame before it happens, or after."""
         return self.apply("drop", when=when)
 
-    def delay(self, seconds: float, clock: Literal["virtual", "real"] = "virtual") -> "Fault":
+    def delay(self, seconds: float | timedelta, clock: Literal["virtual", "real"] = "virtual") -> "Fault":
         """It happens later."""
         return self.apply("delay", seconds=seconds, clock=clock)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from .assertions import Assertions
@@ -74,7 +74,7 @@ class ServiceBus(Assertions):
         """What the clock of the namespace shows."""
         return datetime.fromisoformat(self._ask("GET", "clock")["now"].replace("Z", "+00:00"))
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: float | timedelta) -> None:
         """Moves the clock; all that falls due on the way has happened when this returns."""
         self._ask("POST", "clock/advance", {"seconds": seconds})
 
@@ -95,12 +95,12 @@ class ServiceBus(Assertions):
         status, _ = self._control.answer("POST", f"{self._path}/settled", {"within": 0})
         return status == 200
 
-    def wait_idle(self, within: float = WITHIN_SECONDS) -> None:
+    def wait_idle(self, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until the namespace is idle."""
         status, answer = self._control.answer("POST", f"{self._path}/settled", {"within": within})
         assert status == 200, told(answer, status)
 
-    def wait_for_receiver(self, entity: str, within: float = WITHIN_SECONDS) -> None:
+    def wait_for_receiver(self, entity: str, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until a client receives from a queue or subscription."""
         self.expect(entity, "attached", within=within)
 

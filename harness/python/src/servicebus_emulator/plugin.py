@@ -53,9 +53,9 @@ def servicebus_topology(request: pytest.FixtureRequest) -> Declared:
 def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) -> Iterator[ServiceBus]:
     """A namespace of the test's own, gone when the test is. A `unittest.TestCase` has it as `self.servicebus`."""
     marker = request.node.get_closest_marker(MARKER)
-    declared = request.getfixturevalue("servicebus_topology") if marker is None else marked(marker, request.path)
+    declared = None if marker else request.getfixturevalue("servicebus_topology")
     with sentences():
-        servicebus = ServiceBus(servicebus_emulator, declared)
+        servicebus = ServiceBus(servicebus_emulator, marked(marker, request.path) if marker else declared)
     request.node.stash[_servicebus] = servicebus
     if isinstance(request.instance, TestCase):
         request.instance.servicebus = servicebus  # type: ignore[attr-defined]

@@ -44,7 +44,7 @@ class Emulator:
         self._program = program()
         self._process = subprocess.Popen(
             [self._program, *OPTIONS, *options],
-            env={**os.environ, **ENVIRONMENT},
+            env=environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._last_words,
@@ -115,6 +115,12 @@ def shared() -> Emulator:
     emulator = Emulator()
     atexit.register(emulator.stop)
     return emulator
+
+
+def environment() -> dict[str, str]:
+    """That of this process, without the settings of an emulator that the developer runs, such as its data directory."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SERVICEBUS_EMULATOR_")}
+    return {**inherited, **ENVIRONMENT}
 
 
 def program() -> str:

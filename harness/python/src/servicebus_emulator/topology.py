@@ -9,6 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from .control import EmulatorError
+
 Declared = Mapping[str, Any] | str | Path | None
 Entity = str | Mapping[str, Any]
 Property = str | int | bool | timedelta
@@ -21,7 +23,7 @@ def topology(
 
     `settings` is the block `Emulator` of a namespace, such as `{"Expiry": "on-receive"}`.
     """
-    namespace: dict[str, Any] = {"Name": "tests", "Queues": named(queues), "Topics": named(topics)}
+    namespace: dict[str, Any] = {"Name": "tests", "Queues": named("queues", queues), "Topics": named("topics", topics)}
     if settings is not None:
         namespace["Emulator"] = dict(settings)
     return {"UserConfig": {"Namespaces": [namespace]}}
@@ -34,12 +36,12 @@ def queue(name: str, **properties: Property) -> dict[str, Any]:
 
 def topic(name: str, subscriptions: Iterable[Entity] = (), **properties: Property) -> dict[str, Any]:
     """A topic with subscriptions, each a name or made by `subscription`."""
-    return {"Name": name, "Properties": pascal(properties), "Subscriptions": named(subscriptions)}
+    return {"Name": name, "Properties": pascal(properties), "Subscriptions": named("subscriptions", subscriptions)}
 
 
 def subscription(name: str, rules: Iterable[Mapping[str, Any]] = (), **properties: Property) -> dict[str, Any]:
     """A subscription with rules, each made by `rule`; without any it selects every message."""
-    return {"Name": name, "Properties": pascal(properties), "Rules": list(rules)}
+    return {"Name": name, "Properties": pascal(properties), "Rules": named("rules", rules)}
 
 
 def rule(
@@ -60,7 +62,9 @@ def encoded(declared: Declared) -> object:
     return Path(declared).read_bytes() if isinstance(declared, str | Path) else declared
 
 
-def named(entities: Iterable[Entity]) -> list[dict[str, Any]]:
+def named(what: str, entities: Iterable[Entity]) -> list[dict[str, Any]]:
+    if isinstance(entities, str):
+        raise EmulatorError(f"{what} is a list: [{entities!r}], not {entities!r}")
     return [{"Name": entity} if isinstance(entity, str) else dict(entity) for entity in entities]
 
 
