@@ -28,7 +28,7 @@ test("an order is charged", async ({ servicebus }) => {
 test("a poison order is dead-lettered with its reason", async ({ servicebus }) => {
   await send(servicebus, "twelve");
   await work(servicebus.connectionString, undefined, 1);
-  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "NotANumber" });
+  await servicebus.expect("orders", "dead_lettered", { messageId: "o-17", reason: "NotANumber" });
 });
 
 test("an order that the bank never takes is given up", async ({ servicebus }) => {
@@ -37,7 +37,7 @@ test("an order that the bank never takes is given up", async ({ servicebus }) =>
     throw new Refused();
   };
   await work(servicebus.connectionString, refuse, 3);
-  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "MaxDeliveryCountExceeded" });
+  await servicebus.expect("orders", "dead_lettered", { messageId: "o-17", reason: "MaxDeliveryCountExceeded" });
 });
 
 test("an order that comes again is charged once", async ({ servicebus }) => {
@@ -70,5 +70,5 @@ test("an offer ends after an hour", async ({ servicebus }) => {
   expect(await servicebus.counts("orders")).toMatchObject({ active: 1, deadLetter: 0 });
   await servicebus.advance(60);
   expect(await servicebus.counts("orders")).toMatchObject({ active: 0, deadLetter: 1 });
-  await servicebus.expect("orders", "dead-lettered", { messageId: "o-17", reason: "TTLExpiredException" });
+  await servicebus.expect("orders", "dead_lettered", { messageId: "o-17", reason: "TTLExpiredException" });
 });

@@ -1,5 +1,6 @@
 /** Requests to the emulator's control API. */
 import { request } from "node:http";
+import { types } from "node:util";
 
 /** What the emulator refused or could not do, in a sentence. */
 export class EmulatorError extends Error {
@@ -35,8 +36,9 @@ export class Control {
   ): Promise<{ status: number; answer: any }> {
     const known = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const target = `/$emulator/v1/${path}?${new URLSearchParams(known)}`;
+    const sent = typeof body === "string" ? body : JSON.stringify(body, withoutBytes);
     try {
-      const { status, text } = await send(method, `http://${this.address}${target}`, body);
+      const { status, text } = await send(method, `http://${this.address}${target}`, sent);
       return { status, answer: /^[[{]/.test(text) ? JSON.parse(text) : text };
     } catch (error) {
       throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${(error as Error).message})`);
@@ -69,8 +71,14 @@ export function renamed(object: object, name: (key: string) => string): any {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value]));
 }
 
+/** Refuses bytes, which would be written as an object that equals nothing. */
+function withoutBytes(this: any, key: string, value: unknown): unknown {
+  if (types.isUint8Array(this[key])) throw new EmulatorError(`${key || "it"} is bytes, which cannot be sent as JSON`);
+  return value;
+}
+
 /** With a connection of its own, which keeps no process from ending. */
-function send(method: string, url: string, body: unknown): Promise<{ status: number; text: string }> {
+function send(method: string, url: string, body: string | undefined): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };
     const sent = request(url, { method, headers, agent: false }, (response) => {
@@ -79,6 +87,6 @@ function send(method: string, url: string, body: unknown): Promise<{ status: num
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text })).on("error", reject);
     });
     sent.setTimeout(LONGEST_MILLISECONDS, () => sent.destroy(new Error("no answer")));
-    sent.on("error", reject).end(typeof body === "string" ? body : body && JSON.stringify(body));
+    sent.on("error", reject).end(body);
   });
 }

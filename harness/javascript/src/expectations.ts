@@ -1,7 +1,10 @@
 /** What `expect` waits for: the assertions of the emulator, and what each takes. */
+import { inspect, types } from "node:util";
 
-/** A text, or a part of one. */
-export type Text = string | { contains: string };
+import { EmulatorError, snakeCase } from "./control.js";
+
+/** A text, or a part of one; bytes are text in UTF-8. */
+export type Text = string | Uint8Array | { contains: string | Uint8Array };
 
 /** Which messages. */
 interface Messages {
@@ -25,7 +28,7 @@ interface DeadLetter extends Messages {
 }
 
 interface Scheduled extends Messages {
-  at?: string;
+  at?: string | Date;
   dueIn?: number;
   tolerance?: number;
 }
@@ -36,27 +39,51 @@ type Counts = "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "lo
 /** Each assertion, by its name, with the fields that it takes. */
 export interface Expectations {
   attached: { to?: Text; count?: number };
-  "dead-lettered": DeadLetter & { count?: number };
-  "not-dead-lettered": DeadLetter;
+  dead_lettered: DeadLetter & { count?: number };
+  not_dead_lettered: DeadLetter;
   completed: Counted;
-  "not-completed": Messages;
+  not_completed: Messages;
   delivered: Delivered & { times?: number; atLeast?: number };
-  "not-delivered": Delivered;
+  not_delivered: Delivered;
   abandoned: Repeated;
-  "not-abandoned": Messages;
-  "lock-renewed": Repeated;
-  "lock-not-renewed": Messages;
+  not_abandoned: Messages;
+  lock_renewed: Repeated;
+  lock_not_renewed: Messages;
   deferred: Counted;
-  "not-deferred": Messages;
+  not_deferred: Messages;
   scheduled: Scheduled & { count?: number };
-  "not-scheduled": Scheduled;
+  not_scheduled: Scheduled;
   expired: Counted;
-  "not-expired": Messages;
+  not_expired: Messages;
   forwarded: Messages & { to?: Text; count?: number };
-  "not-forwarded": Messages & { to?: Text };
-  "unsettled-sends": { atMost?: number; atLeast?: number; count?: number };
-  "message-count": { [count in Counts]?: number };
-  "session-order": { session: string; bodies: Text[] };
-  "session-state": { session: string; text?: string; bytes?: string; json?: unknown; set?: boolean };
+  not_forwarded: Messages & { to?: Text };
+  unsettled_sends: { atMost?: number; atLeast?: number; count?: number };
+  message_count: { [count in Counts]?: number };
+  session_order: { session: string; bodies: Text[] };
+  session_state: { session: string; text?: string; bytes?: string | Uint8Array; json?: unknown; set?: boolean };
   empty: {};
+}
+
+const JSON_FIELDS = ["bodyJson", "json"];
+
+/** Fields as the control API has them. */
+export function asked(fields: object): object {
+  const named = Object.entries(fields).map(([field, value]) => [
+    snakeCase(field),
+    JSON_FIELDS.includes(field) ? value : asText(field, value),
+  ]);
+  return Object.fromEntries(named);
+}
+
+/** Bytes as the control API takes them: those of a session's state in base64, others as the text that they are. */
+function asText(field: string, value: any): unknown {
+  if (Array.isArray(value)) return value.map((each) => asText(field, each));
+  if (value?.contains !== undefined) return { contains: asText(field, value.contains) };
+  if (!types.isUint8Array(value)) return value;
+  if (field === "bytes") return Buffer.from(value).toString("base64");
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
+  } catch {
+    throw new EmulatorError(`${field} is ${inspect(value)}, which is no UTF-8; it takes a text`);
+  }
 }

@@ -1,6 +1,6 @@
 /** A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it. */
-import { camelCase, renamed, snakeCase } from "./control.js";
-import type { Expectations } from "./expectations.js";
+import { camelCase, renamed } from "./control.js";
+import { asked, type Expectations } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
@@ -48,7 +48,7 @@ export interface Session {
 export interface Explained {
   rule: string;
   matched: boolean;
-  reason: { expression: string; truth: string; values: Record<string, unknown> } | null;
+  reason: { expression: string; truth: string; values: { name: string; value: string }[] } | null;
   error: string | null;
 }
 
@@ -140,7 +140,7 @@ export class ServiceBus {
   }
 
   /**
-   * Waits until this holds, up to 3 s: `expect("orders", "dead-lettered", { reason: "Rejected" })`.
+   * Waits until this holds, up to 3 s: `expect("orders", "dead_lettered", { reason: "Rejected" })`.
    *
    * If it does not, the failure has what there is instead, and the timeline.
    */
@@ -149,8 +149,8 @@ export class ServiceBus {
     kind: Kind,
     fields: Expectations[Kind] & { within?: number } = {} as Expectations[Kind],
   ): Promise<void> {
-    const asked = { within: WITHIN_SECONDS, ...renamed(fields, snakeCase), kind: kind.replaceAll("-", "_"), entity };
-    const { holds, failure } = await this.ask("POST", "assertions", asked);
+    const assertion = { within: WITHIN_SECONDS, ...asked(fields), kind, entity };
+    const { holds, failure } = await this.ask("POST", "assertions", assertion);
     if (!holds) throw new ExpectationError(failure);
   }
 

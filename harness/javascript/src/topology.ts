@@ -7,6 +7,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 
 import { EmulatorError } from "./control.js";
 
@@ -62,7 +63,8 @@ export function encoded(topology: Topology | undefined, test: string | undefined
   if ("UserConfig" in topology) return topology;
   const { queues = [], topics = [], settings, ...others } = topology;
   refuse(others, "a topology", "queues, topics and settings, or UserConfig");
-  const namespace = { Name: "tests", Queues: queues.map(entity), Topics: topics.map(entity), Emulator: settings };
+  const [Queues, Topics] = [listed("queues", queues, entity), listed("topics", topics, entity)];
+  const namespace = { Name: "tests", Queues, Topics, Emulator: settings };
   return { UserConfig: { Namespaces: [namespace] } };
 }
 
@@ -78,7 +80,8 @@ function entity(declared: Topic | Subscription): object {
   if (typeof declared === "string") return { Name: declared };
   const { name, subscriptions, rules, ...properties } = declared as Exclude<Topic & Subscription, string>;
   const Properties = Object.fromEntries(Object.entries(properties).map(([key, value]) => [pascal(key), value]));
-  return { Name: name, Properties, Subscriptions: subscriptions?.map(entity), Rules: rules?.map(rule) };
+  const Subscriptions = subscriptions && listed("subscriptions", subscriptions, entity);
+  return { Name: name, Properties, Subscriptions, Rules: rules && listed("rules", rules, rule) };
 }
 
 function rule({ name, sql, correlation, action, ...others }: Rule): object {
@@ -94,6 +97,11 @@ function rule({ name, sql, correlation, action, ...others }: Rule): object {
 
 const expression = (text: string | undefined) => (text === undefined ? undefined : { SqlExpression: text });
 const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
+
+function listed<Item>(what: string, items: Item[], each: (item: Item) => object): object[] {
+  if (Array.isArray(items)) return items.map(each);
+  throw new EmulatorError(`${what} is an array: [${inspect(items)}], not ${inspect(items)}`);
+}
 
 function refuse(others: object, what: string, known: string): void {
   const unknown = Object.keys(others).join(", ");

@@ -27,7 +27,7 @@ const FAILING = [
     body: `await send(servicebus, "queue.1");
       await complete(servicebus, "queue.1");
       await servicebus.expect("queue.1", "completed", { messageId: "o-17" });
-      await servicebus.expect("queue.1", "dead-lettered", { reason: "Rejected", within: 0.1 });`,
+      await servicebus.expect("queue.1", "dead_lettered", { reason: "Rejected", within: 0.1 });`,
     says: [
       /queue\.1: expected 1 message dead-lettered with reason "Rejected", found none within 0\.1 s/,
       / sent /,
@@ -42,8 +42,8 @@ const FAILING = [
   },
   {
     name: "an assertion",
-    body: `await servicebus.expect("queue.1", "compleated");`,
-    says: [/EmulatorError[^\n]*compleated[^\n]*completed/],
+    body: `await servicebus.expect("queue.1", "not-completed");`,
+    says: [/EmulatorError[^\n]*"not-completed"; did you mean "not_completed"/],
   },
   {
     name: "an entity of an assertion",
@@ -100,6 +100,12 @@ const FAILING = [
     topology: '{ queue: ["a"] }',
     body: "",
     says: [/a topology has queues, topics and settings, or UserConfig, not queue/],
+  },
+  {
+    name: "a text for a list",
+    topology: '{ queues: "orders" }',
+    body: "",
+    says: [/queues is an array: \['orders'\], not 'orders'/],
   },
   {
     name: "a file that is not there",
@@ -174,6 +180,13 @@ for (const [name, [environment, ...said]] of Object.entries(BAD_ENVIRONMENTS)) {
     follows(await fails(node, cwd, environment), said);
   });
 }
+
+test("settings of an emulator beside the tests are not theirs", async () => {
+  const settings = { DATA: "/dev/null/data", CONFIG: "none.json", HTTPS_PORT: "1", CONTROL_TOKEN: "secret" };
+  const named = Object.entries(settings).map(([name, value]) => [`SERVICEBUS_EMULATOR_${name}`, value]);
+  const { code, said } = await begin(node, project(node, FREE), Object.fromEntries(named)).ended;
+  assert.equal(code, 0, said);
+});
 
 test("a port in use is told in a sentence", async () => {
   const taken = createServer().listen(0, "127.0.0.1");

@@ -26,6 +26,7 @@ test(
     }
     const { high } = await servicebus.explain("prices/Subscriptions/high", { price: 3 });
     assert.equal(high.reason.expression, "price > 10");
+    assert.deepEqual(high.reason.values, [{ name: "price", value: "3 (a whole number)" }]);
     assert.ok((await servicebus.explain("prices/Subscriptions/high", { price: 12 })).high.matched);
   }),
 );
@@ -124,13 +125,41 @@ test(
   withServiceBus({ queues: [{ name: "orders", requiresSession: true }, "bills"] }, async (servicebus) => {
     await send(servicebus, "bills");
     await send(servicebus, "orders", { sessionId: "s-1" });
-    await servicebus.expect("bills", "message-count", { active: 1, deadLetter: 0 });
-    await servicebus.expect("orders", "session-order", { session: "s-1", bodies: ["12"] });
-    await servicebus.expect("orders", "session-state", { session: "s-1", set: false });
-    await servicebus.expect("orders", "not-delivered", { bodyJson: 12 });
+    await servicebus.expect("bills", "message_count", { active: 1, deadLetter: 0 });
+    await servicebus.expect("orders", "session_order", { session: "s-1", bodies: ["12"] });
+    await servicebus.expect("orders", "session_state", { session: "s-1", set: false });
+    await servicebus.expect("orders", "not_delivered", { bodyJson: 12 });
     await complete(servicebus, "bills");
     await servicebus.expect("bills", "completed", { messageId: { contains: "17" }, count: 1 });
     await servicebus.expect("bills", "empty");
+  }),
+);
+
+test(
+  "bytes are text",
+  withServiceBus({ queues: ["orders", { name: "carts", requiresSession: true }] }, async (servicebus) => {
+    const client = new ServiceBusClient(servicebus.connectionString);
+    await client.createSender("orders").sendMessages({ body: Buffer.from("an order") });
+    await client.createSender("carts").sendMessages({ body: Buffer.from("add"), sessionId: "s-1" });
+    const session = await client.acceptSession("carts", "s-1");
+    await session.setSessionState(Buffer.from([0, 255]));
+    await client.close();
+    await complete(servicebus, "orders");
+    const order = new Uint8Array(Buffer.from("an order"));
+    await servicebus.expect("orders", "completed", { body: order });
+    await servicebus.expect("orders", "completed", { body: { contains: Buffer.from("order") } });
+    await servicebus.expect("carts", "session_order", { session: "s-1", bodies: [Buffer.from("add")] });
+    await servicebus.expect("carts", "session_state", { session: "s-1", bytes: Buffer.from([0, 255]) });
+    await assert.rejects(
+      servicebus.expect("orders", "not_completed", { body: order }),
+      /expected no message completed/,
+    );
+    await assert.rejects(servicebus.expect("orders", "not_completed", { body: Buffer.from([255]) }), {
+      message: "body is <Buffer ff>, which is no UTF-8; it takes a text",
+    });
+    await assert.rejects(servicebus.expect("orders", "not_completed", { bodyJson: { id: order } }), {
+      message: "id is bytes, which cannot be sent as JSON",
+    });
   }),
 );
 
@@ -165,7 +194,7 @@ test(
 );
 
 test("files of tests that run at once have emulators of their own", async () => {
-  const body = 'await send(servicebus, "queue.1"); await servicebus.expect("queue.1", "message-count", { active: 1 });';
+  const body = 'await send(servicebus, "queue.1"); await servicebus.expect("queue.1", "message_count", { active: 1 });';
   for (const framework of Object.values(FRAMEWORKS)) {
     const text = framework.head + framework.test("it", undefined, `${body} tellProcess(servicebus);`);
     const files = ["a", "b", "c"].map((name) => [`${name}.${framework.file}`, text]);

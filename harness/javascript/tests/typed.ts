@@ -4,7 +4,7 @@ import { withServiceBus as inJest } from "servicebus-emulator/jest";
 import { test } from "servicebus-emulator/vitest";
 
 const body = withServiceBus({ queues: ["orders"] }, async (servicebus, context: { name: string }) => {
-  await servicebus.expect("orders", "dead-lettered", { reason: { contains: "Max" }, within: 1 });
+  await servicebus.expect("orders", "dead_lettered", { reason: { contains: "Max" }, within: 1 });
   const { deadLetter }: { deadLetter: number } = await servicebus.counts("orders");
   return deadLetter + context.name.length;
 });
@@ -16,6 +16,10 @@ ordersTest("it", async ({ servicebus }) => used(servicebus));
 inJest("shop.json", used);
 
 async function used(servicebus: ServiceBus): Promise<void> {
+  const { high } = await servicebus.explain("prices/Subscriptions/high", { price: 3 });
+  const [first] = high?.reason?.values ?? [];
+  const named: string | undefined = first?.name;
+  await servicebus.expect("orders", "completed", { messageId: named ?? "", body: Buffer.from("an order") });
   // @ts-expect-error: seconds are a number
   await servicebus.advance("a minute");
   // @ts-expect-error: there is no such assertion
