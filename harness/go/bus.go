@@ -178,7 +178,7 @@ func (bus *Bus) Expect(entity, assertion string, fields ...Fields) {
 	bus.t.Helper()
 	asked := Fields{"kind": assertion, "entity": entity}
 	for _, some := range fields {
-		for field, value := range some.seconds() {
+		for field, value := range some.asked() {
 			asked[field] = value
 		}
 	}

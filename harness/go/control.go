@@ -3,6 +3,7 @@ package servicebustest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,6 +59,10 @@ func (control *control) ask(method, path string, body, answer any, query ...stri
 	default:
 		var err error
 		if encoded, err = json.Marshal(body); err != nil {
+			var refused *json.MarshalerError
+			if errors.As(err, &refused) {
+				return refused.Err
+			}
 			return err
 		}
 	}

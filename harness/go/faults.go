@@ -30,10 +30,10 @@ func (faults *Faults) On(operation string, which ...Fields) *Operations {
 	request := Fields{"operation": operation}
 	written := fmt.Sprintf("On(%q", operation)
 	for _, some := range which {
-		for field, value := range some.seconds() {
+		for field, value := range some.asked() {
 			request[field] = value
 		}
-		written += ", " + encoded(some.seconds())
+		written += ", " + encoded(some.asked())
 	}
 	return &Operations{faults, request, written + ")"}
 }
@@ -51,8 +51,8 @@ func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
 	written := fmt.Sprintf("%s.Apply(%q", operations.written, effect)
 	operations.request["effect"] = effect
 	for _, detail := range details {
-		operations.request["effect"] = Fields{effect: detail.seconds()}
-		written += ", " + encoded(detail.seconds())
+		operations.request["effect"] = Fields{effect: detail.asked()}
+		written += ", " + encoded(detail.asked())
 	}
 	operations.request["written"], operations.request["written_at"] = written+")", place()
 	var made struct{ ID int }

@@ -2,12 +2,16 @@ package servicebustest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// Fields have names and values as the control API or a configuration file has them. Durations are written as it wants them.
+// Fields have names and values as the control API or a configuration file has them. Durations are written as it wants them,
+// and bytes as text.
 type Fields map[string]any
 
 // An Option declares what a namespace holds, or how its emulator is started.
@@ -105,14 +109,54 @@ func rule(name, kind string, filter Fields) Fields {
 	return Fields{"Name": name, "Properties": Fields{"FilterType": kind, kind + "Filter": filter}}
 }
 
-// seconds are fields as the control API wants them, with seconds for durations.
-func (fields Fields) seconds() Fields {
+// asked are fields as the control API has them: durations in seconds, and bytes as the text that they are. Those of a session's
+// state it has in base64.
+func (fields Fields) asked() Fields {
 	all := Fields{}
 	for field, value := range fields {
-		if duration, ok := value.(time.Duration); ok {
-			value = duration.Seconds()
-		}
-		all[field] = value
+		all[field] = asked(field, value)
 	}
 	return all
+}
+
+func asked(field string, value any) any {
+	isJSON := field == "body_json" || field == "json"
+	switch value := value.(type) {
+	case []byte:
+		if field != "bytes" {
+			return text{field, value, isJSON}
+		}
+	case time.Duration:
+		return value.Seconds()
+	case Fields:
+		if !isJSON {
+			return value.asked()
+		}
+	case [][]byte, []any, []Fields:
+		if list := reflect.ValueOf(value); !isJSON {
+			items := make([]any, list.Len())
+			for i := range items {
+				items[i] = asked(field, list.Index(i).Interface())
+			}
+			return items
+		}
+	}
+	return value
+}
+
+// text is bytes where a text is asked for, which are refused where it would be other than they are.
+type text struct {
+	field  string
+	bytes  []byte
+	isJSON bool
+}
+
+func (text text) MarshalJSON() ([]byte, error) {
+	if text.isJSON {
+		return nil, fmt.Errorf("%s is bytes; it takes a value, such as a json.RawMessage", text.field)
+	}
+	if !utf8.Valid(text.bytes) {
+		return nil, fmt.Errorf("%s is %q, which is no UTF-8; it takes a text", text.field, text.bytes)
+	}
+	return json.Marshal(string(text.bytes))
 }

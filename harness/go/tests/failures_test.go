@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -108,6 +109,18 @@ func TestSamples(t *testing.T) {
 	})
 	t.Run("kind", func(t *testing.T) { new(t).Expect("a", "bought") })
 	t.Run("colour", func(t *testing.T) { new(t).Expect("a", "completed", servicebustest.Fields{"colour": "red"}) })
+	t.Run("bytes", func(t *testing.T) {
+		bus := new(t)
+		send(t, bus, "a", azservicebus.Message{})
+		if err := complete(t, bus, "a"); err != nil {
+			t.Fatal(err)
+		}
+		bus.Expect("a", "not_completed", servicebustest.Fields{"body": []byte("12")})
+	})
+	t.Run("invalid", func(t *testing.T) { new(t).Expect("a", "not_completed", servicebustest.Fields{"body": []byte{255}}) })
+	t.Run("json", func(t *testing.T) {
+		new(t).Expect("a", "not_completed", servicebustest.Fields{"body_json": []byte("12")})
+	})
 	t.Run("waiting", func(t *testing.T) {
 		println(new(t).HTTPAddress())
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -165,11 +178,25 @@ func TestWhatIsExpectedIsJudgedByTheEmulator(t *testing.T) {
 	part := servicebustest.Fields{"contains": "1"}
 	bus.Expect("queue.1", "completed", servicebustest.Fields{"message_id": "o-17", "body": part})
 
-	printed := run(t, "(expected|kind|colour)")
+	bus.Expect("queue.1", "completed", servicebustest.Fields{"body": []byte("12")})
+	bus.Expect("queue.1", "completed", servicebustest.Fields{"body": servicebustest.Fields{"contains": []byte("2")}})
+	bus.Expect("queue.1", "completed", servicebustest.Fields{"body_json": json.RawMessage("12")})
+	session := "s-1"
+	carts := servicebustest.New(t, servicebustest.Queue("carts", servicebustest.Fields{"RequiresSession": true}))
+	for range 3 {
+		send(t, carts, "carts", azservicebus.Message{SessionID: &session})
+	}
+	bodies := []any{[]byte("12"), servicebustest.Fields{"contains": []byte("1")}, "12"}
+	carts.Expect("carts", "session_order", servicebustest.Fields{"session": session, "bodies": bodies})
+
+	printed := run(t, "(expected|kind|colour|bytes|invalid|json)")
 	says(t, printed, `failures_test.go:*: a: expected 1 message dead-lettered with reason "late", found none within 0.1 s`,
 		"*timeline of *", "*hint: *")
 	says(t, printed, "failures_test.go:*: *bought*dead_lettered")
 	says(t, printed, "failures_test.go:*: *colour*message_id")
+	says(t, printed, "failures_test.go:*: a: expected no message completed*")
+	says(t, printed, `failures_test.go:*: body is "\xff", which is no UTF-8; it takes a text`)
+	says(t, printed, "failures_test.go:*: body_json is bytes; it takes a value, such as a json.RawMessage")
 }
 
 func TestMistakesAreSentences(t *testing.T) {
@@ -183,6 +210,16 @@ func TestMistakesAreSentences(t *testing.T) {
 	says(t, printed, "failures_test.go:*: the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "+
 		`"MaxDeliveryCount"?; *.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`)
 	says(t, printed, "failures_test.go:*: the emulator did not start: *; check its options and SERVICEBUS_EMULATOR_BIN")
+}
+
+func TestSettingsOfAnEmulatorBesideTheTestsAreNotTheirs(t *testing.T) {
+	t.Parallel()
+	command := exec.Command(os.Args[0], "-test.run", "^TestSamples$/free")
+	command.Env = append(os.Environ(), sample+"=1", "SERVICEBUS_EMULATOR_DATA=/dev/null/data",
+		"SERVICEBUS_EMULATOR_CONFIG=none.json", "SERVICEBUS_EMULATOR_HTTPS_PORT=1", "SERVICEBUS_EMULATOR_CONTROL_TOKEN=secret")
+	if printed, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%s", printed)
+	}
 }
 
 func TestAPortInUseIsASentence(t *testing.T) {
