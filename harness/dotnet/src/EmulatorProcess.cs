@@ -46,6 +46,11 @@ namespace ServiceBus.Testing
                 RedirectStandardOutput = true,
                 UseShellExecute = false,
             };
+            // The settings of an emulator that the developer runs, such as its data directory, are not for this one.
+            foreach (var name in start.Environment.Keys.Where(each => each.StartsWith("SERVICEBUS_EMULATOR_")).ToArray())
+            {
+                start.Environment.Remove(name);
+            }
             foreach (var variable in Variables)
             {
                 start.Environment[variable.Key] = variable.Value;

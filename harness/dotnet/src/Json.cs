@@ -92,9 +92,9 @@ namespace ServiceBus.Testing
             {
                 writer.WriteString(time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture));
             }
-            else if (value is byte[] bytes)
+            else if (value is byte[])
             {
-                writer.WriteString(Convert.ToBase64String(bytes));
+                throw new ServiceBusEmulatorException("bytes cannot be sent as JSON: give the text that they are");
             }
             else if (value is IConvertible plain)
             {

@@ -5,6 +5,7 @@ using System.IO;
 using System.Linq;
 using System.Net;
 using System.Net.Sockets;
+using System.Text;
 using System.Threading.Tasks;
 using Azure.Messaging.ServiceBus;
 using NUnit.Framework;
@@ -157,6 +158,49 @@ public class Namespaces
                 StringAssert.Contains(kind, said);
             }
         });
+    }
+
+    [Test]
+    public async Task BytesAreText()
+    {
+        await With(null, async servicebus =>
+        {
+            await SendAsync(servicebus, "queue.1");
+            await CompleteAsync(servicebus, "queue.1");
+            var body = Encoding.UTF8.GetBytes("12");
+            await servicebus.AssertCompletedAsync("queue.1", new Expected { Body = body });
+            foreach (var expected in new[] { new Expected { Body = body }, new Expected { ["body"] = body } })
+            {
+                var said = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", expected));
+                StringAssert.Contains("expected no message completed", said);
+            }
+            Assert.Throws<DecoderFallbackException>(() => new Expected { Body = new byte[] { 255 } });
+            var asJson = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", new Expected { BodyJson = body }));
+            Assert.That(asJson, Is.EqualTo("bytes cannot be sent as JSON: give the text that they are"));
+        });
+    }
+
+    [Test]
+    public async Task SettingsOfAnEmulatorBesideTheTestsAreNotTheirs()
+    {
+        var settings = new Dictionary<string, string>
+        {
+            ["SERVICEBUS_EMULATOR_DATA"] = "/dev/null/data",
+            ["SERVICEBUS_EMULATOR_CONFIG"] = "none.json",
+            ["SERVICEBUS_EMULATOR_HTTPS_PORT"] = "1",
+            ["SERVICEBUS_EMULATOR_CONTROL_TOKEN"] = "secret",
+        };
+        try
+        {
+            settings.ToList().ForEach(each => Environment.SetEnvironmentVariable(each.Key, each.Value));
+            var emulator = await EmulatorProcess.StartAsync();
+            await (await ServiceBusEmulator.StartAsync(null, emulator)).DisposeAsync();
+            await emulator.StopAsync();
+        }
+        finally
+        {
+            settings.Keys.ToList().ForEach(each => Environment.SetEnvironmentVariable(each, null));
+        }
     }
 
     [Test]

@@ -36,6 +36,8 @@ public final class Emulator implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(program.path, "--record-messages", "--exit-with-stdin"));
         command.addAll(List.of(options));
         ProcessBuilder builder = new ProcessBuilder(command);
+        // The settings of an emulator that the developer runs, such as its data directory, are not for this one.
+        builder.environment().keySet().removeIf(name -> name.startsWith("SERVICEBUS_EMULATOR_"));
         builder.environment().putAll(Map.of(
                 "SERVICEBUS_EMULATOR_HOST", "127.0.0.1",
                 "SERVICEBUS_EMULATOR_AMQP_PORT", "0",

@@ -2,6 +2,7 @@ package servicebus.emulator;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -46,6 +47,13 @@ final class Json {
             StringJoiner items = new StringJoiner(",", "[", "]");
             ((Iterable<?>) value).forEach(item -> items.add(write(item)));
             return items.toString();
+        }
+        if (value instanceof Object[]) {
+            return write(Arrays.asList((Object[]) value));
+        }
+        if (value != null && value.getClass().isArray()) {
+            String type = value.getClass().getSimpleName();
+            throw new EmulatorException("a " + type + " cannot be sent as JSON: give a text or a list");
         }
         boolean isPlain = value == null || value instanceof Number || value instanceof Boolean;
         return isPlain ? String.valueOf(value) : quoted(value.toString());

@@ -1,8 +1,13 @@
 package servicebus.emulator;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -85,11 +90,12 @@ public final class ServiceBus implements AutoCloseable {
     /**
      * Waits until something is true of an entity: {@code expect("orders", "dead_lettered", Map.of("reason", "late"))}.
      *
-     * <p>Assertions and fields are those of the control API. The failure has what was found instead, and the timeline.
+     * <p>Assertions and fields are those of the control API; bytes are text in UTF-8, but for those of a session's state.
+     * The failure has what was found instead, and the timeline.
      */
     public void expect(String entity, String assertion, Map<String, ?> fields) {
         Map<String, Object> asked = new HashMap<>(fields);
-        asked.replaceAll((field, value) -> value instanceof Duration ? (Object) seconds((Duration) value) : value);
+        asked.replaceAll(ServiceBus::asked);
         asked.putAll(Map.of("kind", assertion, "entity", entity));
         Map<String, Object> answer = ask("POST", "assertions", asked);
         if (!Boolean.TRUE.equals(answer.get("holds"))) {
@@ -222,6 +228,36 @@ public final class ServiceBus implements AutoCloseable {
     /** Ends the namespace with all that is in it. */
     void remove() {
         control.ask("DELETE", path, null);
+    }
+
+    private static Object asked(String field, Object value) {
+        if (value instanceof Duration) {
+            return seconds((Duration) value);
+        }
+        if (field.equals("body_json") || field.equals("json")) {
+            return value;
+        }
+        if (value instanceof byte[]) {
+            return field.equals("bytes") ? Base64.getEncoder().encodeToString((byte[]) value) : text(field, (byte[]) value);
+        }
+        if (value instanceof List) {
+            return ((List<?>) value).stream().map(item -> asked(field, item)).collect(Collectors.toList());
+        }
+        if (value instanceof Map) {
+            Map<String, Object> members = new HashMap<>(Control.map(value));
+            members.replaceAll((name, member) -> asked(field, member));
+            return members;
+        }
+        return value;
+    }
+
+    private static String text(String field, byte[] bytes) {
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+        } catch (CharacterCodingException problem) {
+            throw new EmulatorException(
+                    field + " is " + Arrays.toString(bytes) + ", which is no UTF-8; it takes a text");
+        }
     }
 
     static double seconds(Duration duration) {

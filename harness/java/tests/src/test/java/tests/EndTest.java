@@ -88,6 +88,17 @@ class EndTest {
     }
 
     @Test
+    void settingsOfAnEmulatorBesideTheTestsAreNotTheirs() throws Exception {
+        var run = start(Map.of(
+                "SERVICEBUS_EMULATOR_DATA", "/dev/null/data",
+                "SERVICEBUS_EMULATOR_CONFIG", "none.json",
+                "SERVICEBUS_EMULATOR_HTTPS_PORT", "1"));
+        String said = line(run);
+        assertTrue(said.matches("127\\.0\\.0\\.1:\\d+"), said);
+        run.destroy();
+    }
+
+    @Test
     void withoutAProgramItSaysHowToGetOne() throws Exception {
         var run = start(Map.of("PATH", "/nowhere"), "-Dos.arch=sparc");
         assertEquals(

@@ -9,6 +9,7 @@ import com.azure.messaging.servicebus.ServiceBusException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Assumptions;
@@ -156,6 +157,38 @@ class FailuresTest {
         }
 
         @Test
+        void bytes(ServiceBus servicebus) {
+            Clients.send(servicebus, "orders");
+            Clients.complete(servicebus, "orders");
+            byte[] body = {'1', '2'};
+            servicebus.expect("orders", "completed", Map.of("body", body));
+            servicebus.expect("orders", "completed", Map.of("body", Map.of("contains", body)));
+            servicebus.expect("orders", "not_completed", Map.of("body", body));
+        }
+
+        @Test
+        void noText(ServiceBus servicebus) {
+            servicebus.expect("orders", "not_completed", Map.of("body", new byte[] {-1}));
+        }
+
+        @Test
+        void noJson(ServiceBus servicebus) {
+            servicebus.expect("orders", "not_completed", Map.of("body_json", new byte[] {'1', '2'}));
+        }
+
+        @Test
+        @ServiceBusEmulator(topology = """
+                {"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [
+                    {"Name": "carts", "Properties": {"RequiresSession": true}}]}]}}
+                """)
+        void listsAndArrays(ServiceBus servicebus) {
+            Clients.send(servicebus, "carts", message -> message.setSessionId("s-1"));
+            byte[] body = {'1', '2'};
+            servicebus.expect("carts", "session_order", Map.of("session", "s-1", "bodies", List.of(body)));
+            servicebus.expect("carts", "session_order", Map.of("session", "s-1", "bodies", new String[] {"12"}));
+        }
+
+        @Test
         void fails(ServiceBus servicebus) {
             Clients.send(servicebus, "orders");
             servicebus.expect("orders", "dead_lettered", Map.of("reason", "late", "within", Duration.ofMillis(100)));
@@ -176,6 +209,10 @@ class FailuresTest {
     void whatIsExpectedIsJudgedByTheEmulator() {
         var printed = run(Expecting.class);
         assertEquals("", printed.get("holds"));
+        assertEquals("", printed.get("listsAndArrays"));
+        says(printed.get("bytes"), "AssertionError: orders: expected no message completed*");
+        says(printed.get("noText"), "EmulatorException: body is [-1], which is no UTF-8; it takes a text*");
+        says(printed.get("noJson"), "EmulatorException: a byte[] cannot be sent as JSON: give a text or a list*");
         says(printed.get("fails"),
                 "AssertionError: orders: expected 1 message dead-lettered with reason \"late\", found none within 0.1 s*",
                 "timeline of*",
