@@ -41,6 +41,20 @@ def test_a_run_that_is_ended_leaves_no_emulator(project: Pytester, before: str, 
             os.killpg(run.pid, signal.SIGKILL)
 
 
+def test_what_is_interrupted_is_no_failure(project: Pytester) -> None:
+    before = 'servicebus.faults.on("complete").lose_lock()'
+    project.makepyfile(WAITING.format(before=before))
+    command = [sys.executable, "-m", "pytest"]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    run = subprocess.Popen(command, cwd=project.path, start_new_session=True, **output)
+    address(project.path / "emulator")
+    os.killpg(run.pid, signal.SIGINT)  # As a terminal does for Ctrl-C.
+    said = run.communicate(timeout=SECONDS)[0]
+    assert "KeyboardInterrupt" in said
+    assert "the emulator ended" not in said
+    assert "never fired" not in said
+
+
 def address(file: Path) -> str:
     deadline = time.monotonic() + SECONDS
     while not (file.exists() and file.read_text().endswith("\n")):

@@ -16,7 +16,7 @@ MARKER = "servicebus"
 MARKED = ("queues", "topics", "settings", "topology")
 
 _servicebus = pytest.StashKey[ServiceBus]()
-_has_not_passed = pytest.StashKey[bool]()
+_passed = pytest.StashKey[bool]()
 _story = pytest.StashKey[str]()
 
 
@@ -61,7 +61,7 @@ def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) ->
         request.instance.servicebus = servicebus  # type: ignore[attr-defined]
     yield servicebus
     with sentences():
-        problem = None if request.node.stash.get(_has_not_passed, False) else servicebus.problem()
+        problem = servicebus.problem() if request.node.stash.get(_passed, False) else None
         if problem:
             request.node.stash[_story] = story(servicebus)
         servicebus.remove()
@@ -74,11 +74,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Adds what happened in the namespace to the report of a test that failed."""
     report = yield
     servicebus = item.stash.get(_servicebus, None)
+    if report.when == "call":
+        item.stash[_passed] = report.passed
     if not report.passed and servicebus is not None:
         text = story(servicebus) if report.when == "call" else item.stash.get(_story, "")
         if text and report.failed:
             report.sections.append((f"timeline of {servicebus.name}", text))
-        item.stash[_has_not_passed] = True
     return report
 
 

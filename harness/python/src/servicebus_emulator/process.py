@@ -48,6 +48,7 @@ class Emulator:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._last_words,
+            start_new_session=True,  # Ctrl-C is for the tests, whose end is the emulator's.
         )
         if hasattr(os, "register_at_fork"):  # A child of a test must not keep it alive.
             os.register_at_fork(after_in_child=self._let_go)
