@@ -96,6 +96,24 @@ async fn start_as_the_environment_says() {
 }
 
 #[test]
+fn settings_of_an_emulator_beside_the_tests_are_not_theirs() {
+    if built::is_child() {
+        return built::play(start_as_the_environment_says());
+    }
+    let test = "harness::modes::settings_of_an_emulator_beside_the_tests_are_not_theirs";
+    let output = built::again(test)
+        .env(MODE_VARIABLE, "process")
+        .env_remove(CONNECTION_STRING_VARIABLE)
+        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
+        .env("SERVICEBUS_EMULATOR_CONTROL_TOKEN", "secret")
+        .env("SERVICEBUS_EMULATOR_TLS_CERTIFICATE", "none.pem")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&output.stdout);
+    assert!(output.contains("started in mode process"), "{output}");
+}
+
+#[test]
 fn the_environment_says_how_long_a_test_waits() {
     if built::is_child() {
         return built::play(wait_as_the_environment_says());

@@ -6,6 +6,8 @@
 //! kept, is left alone by a panic.
 
 use std::{
+    env,
+    ffi::OsStr,
     future::Future,
     io::{self, BufRead, BufReader, Read},
     path::Path,
@@ -49,10 +51,14 @@ pub(crate) enum ExitedEarly {
 
 impl ChildProcess {
     pub(crate) fn spawn(binary: &Path, arguments: &[String], stays: bool) -> io::Result<Self> {
-        let mut child = Command::new(binary)
+        let mut command = Command::new(binary);
+        for (name, _) in env::vars_os() {
+            if is_setting(&name) {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
             .args(arguments)
-            .env_remove("SERVICEBUS_EMULATOR_CONFIG")
-            .env_remove("SERVICEBUS_EMULATOR_DATA")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -140,6 +146,13 @@ impl ChildProcess {
     fn view(&self) -> ChildView {
         ChildView::new(&self.child, &self.output)
     }
+}
+
+/// Whether a variable is a setting of an emulator, such as its data directory or its control token: one that the developer
+/// runs has it, and a test's is given all of its own. What is logged stays to be said.
+fn is_setting(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    name.starts_with("SERVICEBUS_EMULATOR_") && name != "SERVICEBUS_EMULATOR_LOG"
 }
 
 impl Drop for ChildProcess {
