@@ -2,6 +2,7 @@ package servicebustest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,8 @@ type emulator struct {
 		PID                      int
 	}
 	command *exec.Cmd
-	stdin   io.Closer // Held, for the process ends when it is closed.
-	said    lastWords
+	stdin   io.Closer    // Held, for the process ends when it is closed.
+	stderr  bytes.Buffer // Read once the process has ended.
 	ended   chan struct{}
 	names   atomic.Int64
 }
@@ -81,7 +82,7 @@ func start(options []string) (*emulator, error) {
 	running := &emulator{ended: make(chan struct{})}
 	running.command = exec.Command(program, append([]string{"--record-messages", "--exit-with-stdin"}, options...)...)
 	running.command.Env = environment()
-	running.command.Stderr = &running.said
+	running.command.Stderr = &running.stderr
 	if running.stdin, err = running.command.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -98,10 +99,10 @@ func start(options []string) (*emulator, error) {
 	if json.Unmarshal(line, &running.ready) != nil || running.ready.Event != "ready" {
 		_ = running.command.Process.Kill()
 		_ = running.command.Wait()
-		if running.said.first == "" {
-			running.said.first = program + " is no emulator"
+		if said := running.said()[0]; said != "" {
+			return nil, errors.New(said)
 		}
-		return nil, errors.New(running.said.first)
+		return nil, errors.New(program + " is no emulator")
 	}
 	go func() {
 		_ = running.command.Wait()
@@ -126,10 +127,16 @@ func (running *emulator) whyItEnded() string {
 	case <-running.ended:
 		cause := running.command.ProcessState.String()
 		sentence := fmt.Sprintf("the emulator ended (%s) in the middle of the run: start the run again", cause)
-		return strings.TrimSuffix(sentence+"; "+running.said.last, "; ")
+		said := running.said()
+		return strings.TrimSuffix(sentence+"; "+said[len(said)-1], "; ")
 	case <-time.After(time.Second):
 		return "the emulator runs and does not answer: end the run, and start it again"
 	}
+}
+
+// said are the lines of its standard error; it is one without text where there are none.
+func (running *emulator) said() []string {
+	return strings.Split(strings.TrimSpace(running.stderr.String()), "\n")
 }
 
 // findProgram is the program that the environment names, else the embedded one, else the one on the path. What it was
@@ -174,21 +181,4 @@ func extract() (program string, remove func(), err error) {
 		return "", nil, fmt.Errorf("%w: have TMPDIR name a directory where there is room", err)
 	}
 	return program, remove, nil
-}
-
-// lastWords keeps the first line of what is written to it, and the last. It is read once the process has ended.
-type lastWords struct {
-	first, last, begun string
-}
-
-func (said *lastWords) Write(text []byte) (int, error) {
-	lines := strings.Split(said.begun+string(text), "\n")
-	said.begun = lines[len(lines)-1]
-	for _, line := range lines[:len(lines)-1] {
-		if said.first == "" {
-			said.first = line
-		}
-		said.last = line
-	}
-	return len(text), nil
 }

@@ -120,39 +120,40 @@ func (fields Fields) asked() Fields {
 }
 
 func asked(field string, value any) any {
-	isJSON := field == "body_json" || field == "json"
+	if bytes, isBytes := value.([]byte); isBytes && field != "bytes" {
+		return text{field, bytes}
+	}
+	if isJSON(field) {
+		return value
+	}
 	switch value := value.(type) {
-	case []byte:
-		if field != "bytes" {
-			return text{field, value, isJSON}
-		}
 	case time.Duration:
 		return value.Seconds()
 	case Fields:
-		if !isJSON {
-			return value.asked()
-		}
+		return value.asked()
 	case [][]byte, []any, []Fields:
-		if list := reflect.ValueOf(value); !isJSON {
-			items := make([]any, list.Len())
-			for i := range items {
-				items[i] = asked(field, list.Index(i).Interface())
-			}
-			return items
+		list := reflect.ValueOf(value)
+		items := make([]any, list.Len())
+		for i := range items {
+			items[i] = asked(field, list.Index(i).Interface())
 		}
+		return items
 	}
 	return value
 }
 
+func isJSON(field string) bool {
+	return field == "body_json" || field == "json"
+}
+
 // text is bytes where a text is asked for, which are refused where it would be other than they are.
 type text struct {
-	field  string
-	bytes  []byte
-	isJSON bool
+	field string
+	bytes []byte
 }
 
 func (text text) MarshalJSON() ([]byte, error) {
-	if text.isJSON {
+	if isJSON(text.field) {
 		return nil, fmt.Errorf("%s is bytes; it takes a value, such as a json.RawMessage", text.field)
 	}
 	if !utf8.Valid(text.bytes) {

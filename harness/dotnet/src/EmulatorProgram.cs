@@ -31,7 +31,7 @@ namespace ServiceBus.Testing
             {
                 return MadeExecutable(packed);
             }
-            return Directories("PATH").Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists)
+            return Directories(Environment.GetEnvironmentVariable("PATH")).Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists)
                 ?? throw new ServiceBusEmulatorException(
                     $"this package has no emulator for {Platform()}, and there is none on the path: build it with "
                     + $"`cargo build --release -p servicebus-emulator` and name it in {Variable}");
@@ -50,8 +50,7 @@ namespace ServiceBus.Testing
                 yield return Path.Combine(output, native);
                 yield return output;
             }
-            var searched = AppDomain.CurrentDomain.GetData("NATIVE_DLL_SEARCH_DIRECTORIES") as string ?? "";
-            foreach (var directory in searched.Split(new[] { Path.PathSeparator }, StringSplitOptions.RemoveEmptyEntries))
+            foreach (var directory in Directories(AppDomain.CurrentDomain.GetData("NATIVE_DLL_SEARCH_DIRECTORIES") as string))
             {
                 yield return directory;
             }
@@ -61,11 +60,8 @@ namespace ServiceBus.Testing
             }
         }
 
-        private static IEnumerable<string> Directories(string variable)
-        {
-            var listed = Environment.GetEnvironmentVariable(variable) ?? "";
-            return listed.Split(new[] { Path.PathSeparator }, StringSplitOptions.RemoveEmptyEntries);
-        }
+        private static IEnumerable<string> Directories(string listed) =>
+            (listed ?? "").Split(new[] { Path.PathSeparator }, StringSplitOptions.RemoveEmptyEntries);
 
         private static string Platform()
         {

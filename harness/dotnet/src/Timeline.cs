@@ -33,167 +33,131 @@ namespace ServiceBus.Testing
     /// <summary>Something that happened.</summary>
     public sealed class TimelineEvent
     {
-        private readonly string line;
+        private readonly XElement json;
 
-        internal TimelineEvent(XElement json)
-        {
-            line = json.Text("line");
-            At = json.Time("at").Value;
-            Offset = TimeSpan.FromSeconds(double.Parse(json.Text("offset"), CultureInfo.InvariantCulture));
-            Kind = json.Text("kind");
-            Entity = json.Text("entity");
-            SequenceNumber = json.OptionalNumber("sequence_number");
-            MessageId = json.Text("message_id");
-            Session = json.Text("session");
-            Client = json.Text("client");
-            DeliveryCount = json.OptionalNumber("delivery_count");
-            LockedUntil = json.Time("locked_until");
-            Reason = json.Text("reason");
-            Detail = json.Text("detail");
-        }
+        internal TimelineEvent(XElement json) => this.json = json;
 
         /// <summary>When, by the clock of the namespace.</summary>
-        public DateTimeOffset At { get; }
+        public DateTimeOffset At => json.Time("at").Value;
 
         /// <summary>When, since the namespace began.</summary>
-        public TimeSpan Offset { get; }
+        public TimeSpan Offset => TimeSpan.FromSeconds(double.Parse(json.Text("offset"), CultureInfo.InvariantCulture));
 
         /// <summary>What: <c>sent</c>, <c>delivered</c>, <c>dead-lettered</c> and others.</summary>
-        public string Kind { get; }
+        public string Kind => json.Text("kind");
 
         /// <summary>Where.</summary>
-        public string Entity { get; }
+        public string Entity => json.Text("entity");
 
         /// <summary>The number of the message.</summary>
-        public long? SequenceNumber { get; }
+        public long? SequenceNumber => json.OptionalNumber("sequence_number");
 
         /// <summary>The id of the message.</summary>
-        public string MessageId { get; }
+        public string MessageId => json.Text("message_id");
 
         /// <summary>The session of the message.</summary>
-        public string Session { get; }
+        public string Session => json.Text("session");
 
         /// <summary>By which client.</summary>
-        public string Client { get; }
+        public string Client => json.Text("client");
 
         /// <summary>How often the message was delivered.</summary>
-        public long? DeliveryCount { get; }
+        public long? DeliveryCount => json.OptionalNumber("delivery_count");
 
         /// <summary>How long the message is locked.</summary>
-        public DateTimeOffset? LockedUntil { get; }
+        public DateTimeOffset? LockedUntil => json.Time("locked_until");
 
         /// <summary>Why.</summary>
-        public string Reason { get; }
+        public string Reason => json.Text("reason");
 
         /// <summary>More of it.</summary>
-        public string Detail { get; }
+        public string Detail => json.Text("detail");
 
         /// <inheritdoc/>
-        public override string ToString() => line;
+        public override string ToString() => json.Text("line");
     }
 
     /// <summary>How many messages an entity has.</summary>
     public sealed class MessageCounts
     {
-        internal MessageCounts(XElement json)
-        {
-            Active = json.Number("active");
-            DeadLetter = json.Number("dead_letter");
-            TransferDeadLetter = json.Number("transfer_dead_letter");
-            Scheduled = json.Number("scheduled");
-            Transfer = json.Number("transfer");
-            Locked = json.Number("locked");
-            Deferred = json.Number("deferred");
-            SizeBytes = json.Number("size_bytes");
-        }
+        private readonly XElement json;
+
+        internal MessageCounts(XElement json) => this.json = json;
 
         /// <summary>As the service counts: locked and deferred ones are part of it.</summary>
-        public long Active { get; }
+        public long Active => json.Number("active");
 
         /// <summary>In the dead-letter queue.</summary>
-        public long DeadLetter { get; }
+        public long DeadLetter => json.Number("dead_letter");
 
         /// <summary>In the transfer dead-letter queue.</summary>
-        public long TransferDeadLetter { get; }
+        public long TransferDeadLetter => json.Number("transfer_dead_letter");
 
         /// <summary>Scheduled for later.</summary>
-        public long Scheduled { get; }
+        public long Scheduled => json.Number("scheduled");
 
         /// <summary>On their way to another entity.</summary>
-        public long Transfer { get; }
+        public long Transfer => json.Number("transfer");
 
         /// <summary>Locked by a receiver.</summary>
-        public long Locked { get; }
+        public long Locked => json.Number("locked");
 
         /// <summary>Deferred by a receiver.</summary>
-        public long Deferred { get; }
+        public long Deferred => json.Number("deferred");
 
         /// <summary>What all of them take.</summary>
-        public long SizeBytes { get; }
+        public long SizeBytes => json.Number("size_bytes");
     }
 
     /// <summary>A session of a queue or subscription.</summary>
     public sealed class Session
     {
-        internal Session(XElement json)
-        {
-            Id = json.Text("id");
-            Active = json.Number("active");
-            Locked = json.Number("locked");
-            Deferred = json.Number("deferred");
-            Holder = json.Text("holder");
-            LockedUntil = json.Time("locked_until");
-            var state = json.Text("state");
-            State = state == null ? null : Convert.FromBase64String(state);
-        }
+        private readonly XElement json;
+
+        internal Session(XElement json) => this.json = json;
 
         /// <summary>Its id.</summary>
-        public string Id { get; }
+        public string Id => json.Text("id");
 
         /// <summary>How many messages it has.</summary>
-        public long Active { get; }
+        public long Active => json.Number("active");
 
         /// <summary>How many of them are locked.</summary>
-        public long Locked { get; }
+        public long Locked => json.Number("locked");
 
         /// <summary>How many of them are deferred.</summary>
-        public long Deferred { get; }
+        public long Deferred => json.Number("deferred");
 
         /// <summary>Which client holds it, if any.</summary>
-        public string Holder { get; }
+        public string Holder => json.Text("holder");
 
         /// <summary>Until when.</summary>
-        public DateTimeOffset? LockedUntil { get; }
+        public DateTimeOffset? LockedUntil => json.Time("locked_until");
 
         /// <summary>What is kept with it, if anything.</summary>
-        public byte[] State { get; }
+        public byte[] State => json.Text("state") == null ? null : Convert.FromBase64String(json.Text("state"));
     }
 
     /// <summary>What a rule says of a message.</summary>
     public sealed class RuleExplanation
     {
-        internal RuleExplanation(XElement json)
-        {
-            Rule = json.Text("rule");
-            Matched = json.Text("matched") == "true";
-            Expression = json.Element("reason")?.Text("expression");
-            Truth = json.Element("reason")?.Text("truth");
-            Error = json.Text("error");
-        }
+        private readonly XElement json;
+
+        internal RuleExplanation(XElement json) => this.json = json;
 
         /// <summary>The name of the rule.</summary>
-        public string Rule { get; }
+        public string Rule => json.Text("rule");
 
         /// <summary>Whether it selects the message.</summary>
-        public bool Matched { get; }
+        public bool Matched => json.Text("matched") == "true";
 
         /// <summary>The first part of the filter that was not true.</summary>
-        public string Expression { get; }
+        public string Expression => json.Element("reason")?.Text("expression");
 
         /// <summary>What that part was instead.</summary>
-        public string Truth { get; }
+        public string Truth => json.Element("reason")?.Text("truth");
 
         /// <summary>Why it cannot be evaluated.</summary>
-        public string Error { get; }
+        public string Error => json.Text("error");
     }
 }

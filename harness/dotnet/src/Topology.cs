@@ -200,21 +200,14 @@ namespace ServiceBus.Testing
 
         internal Dictionary<string, object> Encoded()
         {
-            var filter = Correlation != null ? "Correlation" : Sql != null ? "Sql" : "True";
-            var properties = new Dictionary<string, object> { ["FilterType"] = filter };
-            if (Correlation != null)
+            var properties = new Dictionary<string, object>
             {
-                properties["CorrelationFilter"] = Correlation;
-            }
-            if (Sql != null)
-            {
-                properties["SqlFilter"] = new { SqlExpression = Sql };
-            }
-            if (Action != null)
-            {
-                properties["Action"] = new { SqlExpression = Action };
-            }
-            return new Dictionary<string, object> { ["Name"] = name, ["Properties"] = properties };
+                ["FilterType"] = Correlation != null ? "Correlation" : Sql != null ? "Sql" : "True",
+                ["CorrelationFilter"] = Correlation,
+                ["SqlFilter"] = Sql == null ? null : new { SqlExpression = Sql },
+                ["Action"] = Action == null ? null : new { SqlExpression = Action },
+            };
+            return new Dictionary<string, object> { ["Name"] = name, ["Properties"] = Json.Given(properties) };
         }
     }
 }

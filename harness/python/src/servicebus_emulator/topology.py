@@ -11,6 +11,8 @@ from typing import Any
 
 from .control import EmulatorError
 
+__tracebackhide__ = True
+
 Declared = Mapping[str, Any] | str | Path | None
 Entity = str | Mapping[str, Any]
 Property = str | int | bool | timedelta
