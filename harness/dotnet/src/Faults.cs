@@ -68,10 +68,8 @@ namespace ServiceBus.Testing
         internal async Task<Fault> AddAsync(object request)
         {
             var made = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
-            return new Fault(this, made.Number("id"));
+            return new Fault(method => control.AskAsync(method, $"{path}/faults/{made.Number("id")}"));
         }
-
-        internal Task<XElement> AskAsync(string method, Fault fault) => control.AskAsync(method, $"{path}/faults/{fault.Id}");
     }
 
     /// <summary>Operations that are to go wrong. Each method scripts what becomes of them.</summary>
@@ -116,16 +114,12 @@ namespace ServiceBus.Testing
         public Task<Fault> ServerBusyAsync() => RejectAsync("com.microsoft:server-busy");
 
         /// <summary>A request is answered with this status.</summary>
-        public Task<Fault> AnswerAsync(int status, string condition = null, string description = null)
-        {
-            return ApplyAsync("answer", new { status, condition, description });
-        }
+        public Task<Fault> AnswerAsync(int status, string condition = null, string description = null) =>
+            ApplyAsync("answer", new { status, condition, description });
 
         /// <summary>The link is closed <c>before</c> it happens, or <c>after</c>.</summary>
-        public Task<Fault> DetachAsync(string condition = "amqp:link:detach-forced", string when = "before")
-        {
-            return ApplyAsync("detach", new { condition, when });
-        }
+        public Task<Fault> DetachAsync(string condition = "amqp:link:detach-forced", string when = "before") =>
+            ApplyAsync("detach", new { condition, when });
 
         /// <summary>The connection ends without a close frame <c>before</c> it happens, or <c>after</c>.</summary>
         public Task<Fault> DropConnectionAsync(string when = "before") => ApplyAsync("drop", new { when });
@@ -154,20 +148,14 @@ namespace ServiceBus.Testing
     /// <summary>A fault that was scripted.</summary>
     public sealed class Fault
     {
-        private readonly Faults faults;
+        private readonly Func<string, Task<XElement>> ask;
 
-        internal Fault(Faults faults, long id)
-        {
-            this.faults = faults;
-            Id = id;
-        }
-
-        internal long Id { get; }
+        internal Fault(Func<string, Task<XElement>> ask) => this.ask = ask;
 
         /// <summary>How often it fired.</summary>
-        public async Task<long> HitsAsync() => (await faults.AskAsync("GET", this).ConfigureAwait(false)).Number("hits");
+        public async Task<long> HitsAsync() => (await ask("GET").ConfigureAwait(false)).Number("hits");
 
         /// <summary>Takes it out; it need not have fired.</summary>
-        public Task RemoveAsync() => faults.AskAsync("DELETE", this);
+        public Task RemoveAsync() => ask("DELETE");
     }
 }

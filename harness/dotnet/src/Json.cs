@@ -45,10 +45,8 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>Members without those that are null.</summary>
-        internal static Dictionary<string, object> Given(IDictionary<string, object> members)
-        {
-            return members.Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
-        }
+        internal static Dictionary<string, object> Given(IDictionary<string, object> members) =>
+            members.Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
 
         internal static string Text(this XElement json, string name)
         {
@@ -56,10 +54,7 @@ namespace ServiceBus.Testing
             return member == null || (string)member.Attribute("type") == "null" ? null : member.Value;
         }
 
-        internal static long Number(this XElement json, string name)
-        {
-            return json.OptionalNumber(name) ?? 0;
-        }
+        internal static long Number(this XElement json, string name) => json.OptionalNumber(name) ?? 0;
 
         internal static long? OptionalNumber(this XElement json, string name)
         {
@@ -73,10 +68,8 @@ namespace ServiceBus.Testing
             return text == null ? (DateTimeOffset?)null : DateTimeOffset.Parse(text, CultureInfo.InvariantCulture);
         }
 
-        internal static IEnumerable<XElement> Items(this XElement json, string name)
-        {
-            return json.Element(name)?.Elements() ?? Enumerable.Empty<XElement>();
-        }
+        internal static IEnumerable<XElement> Items(this XElement json, string name) =>
+            json.Element(name)?.Elements() ?? Enumerable.Empty<XElement>();
 
         private static void WriteValue(XmlDictionaryWriter writer, object value)
         {

@@ -118,10 +118,7 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>What the clock of the namespace shows.</summary>
-        public async Task<DateTimeOffset> NowAsync()
-        {
-            return (await AskAsync("GET", "clock").ConfigureAwait(false)).Time("now").Value;
-        }
+        public async Task<DateTimeOffset> NowAsync() => (await AskAsync("GET", "clock").ConfigureAwait(false)).Time("now").Value;
 
         /// <summary>Moves the clock; all that falls due on the way has happened when this is done.</summary>
         public Task AdvanceAsync(TimeSpan by) => AskAsync("POST", "clock/advance", new { seconds = by });
@@ -136,10 +133,7 @@ namespace ServiceBus.Testing
         public Task StepByItselfAsync() => AskAsync("POST", "clock/auto");
 
         /// <summary>Whether nothing is left to deliver to a receiver, and no message is locked.</summary>
-        public async Task<bool> IsIdleAsync()
-        {
-            return (await SettledAsync(TimeSpan.Zero).ConfigureAwait(false)).Status == 200;
-        }
+        public async Task<bool> IsIdleAsync() => (await SettledAsync(TimeSpan.Zero).ConfigureAwait(false)).Status == 200;
 
         /// <summary>Waits until the namespace is idle, up to 5 s unless it is said how long.</summary>
         public async Task WaitIdleAsync(TimeSpan? within = null)
@@ -152,16 +146,12 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>Waits until a client receives from a queue or subscription.</summary>
-        public Task WaitForReceiverAsync(string entity, TimeSpan? within = null)
-        {
-            return AssertAttachedAsync(entity, new Expected { Within = within ?? UnlessSaid });
-        }
+        public Task WaitForReceiverAsync(string entity, TimeSpan? within = null) =>
+            AssertAttachedAsync(entity, new Expected { Within = within ?? UnlessSaid });
 
         /// <summary>How many messages there are in an entity, such as <c>orders/$DeadLetterQueue</c>.</summary>
-        public async Task<MessageCounts> CountsAsync(string entity)
-        {
-            return new MessageCounts(await AskAsync("GET", Control.Query("counts", "entity", entity)).ConfigureAwait(false));
-        }
+        public async Task<MessageCounts> CountsAsync(string entity) =>
+            new MessageCounts(await AskAsync("GET", Control.Query("counts", "entity", entity)).ConfigureAwait(false));
 
         /// <summary>What happened in the namespace, to an entity or to a message, as far as the record goes back.</summary>
         public async Task<Timeline> TimelineAsync(string entity = null, string messageId = null)
@@ -198,10 +188,7 @@ namespace ServiceBus.Testing
         /// <summary>Removes all messages, sessions and the record.</summary>
         public Task ResetAsync() => AskAsync("POST", "reset");
 
-        private async Task<string> ProblemAsync()
-        {
-            return (await AskAsync("GET", "problem").ConfigureAwait(false)).Text("problem");
-        }
+        private async Task<string> ProblemAsync() => (await AskAsync("GET", "problem").ConfigureAwait(false)).Text("problem");
 
         private async Task<string> StoryAsync()
         {
@@ -230,10 +217,7 @@ namespace ServiceBus.Testing
 
         private Task<Answer> SettledAsync(TimeSpan within) => control.AnswerAsync("POST", $"{path}/settled", new { within });
 
-        private Task<XElement> AskAsync(string method, string what, object body = null)
-        {
-            return control.AskAsync(method, $"{path}/{what}", body);
-        }
+        private Task<XElement> AskAsync(string method, string what, object body = null) => control.AskAsync(method, $"{path}/{what}", body);
 
         private ServiceBusAssertionException Failed(string message)
         {

@@ -12,10 +12,7 @@ namespace ServiceBus.Testing
     {
         private const int ShownEvents = 200;
 
-        internal Timeline(XElement answer)
-            : base(answer.Items("events").Select(each => new TimelineEvent(each)).ToArray())
-        {
-        }
+        internal Timeline(XElement answer) : base(answer.Items("events").Select(each => new TimelineEvent(each)).ToArray()) { }
 
         /// <summary>The kind of each event: <c>sent</c>, <c>delivered</c>, <c>completed</c>.</summary>
         public IEnumerable<string> Kinds => this.Select(each => each.Kind);

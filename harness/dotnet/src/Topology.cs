@@ -27,16 +27,11 @@ namespace ServiceBus.Testing
         public IDictionary<string, object> Settings { get; } = new Dictionary<string, object>();
 
         /// <summary>The configuration in a file; a relative path is one beside the tests' assemblies.</summary>
-        public static Topology FromFile(string path)
-        {
-            return new Topology { file = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, path)) };
-        }
+        public static Topology FromFile(string path) =>
+            new Topology { file = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, path)) };
 
         /// <summary>A configuration as text.</summary>
-        public static Topology FromJson(string text)
-        {
-            return new Topology { file = Encoding.UTF8.GetBytes(text) };
-        }
+        public static Topology FromJson(string text) => new Topology { file = Encoding.UTF8.GetBytes(text) };
 
         /// <summary><c>topology.json</c> beside the tests' assemblies, else one queue, <c>queue.1</c>.</summary>
         internal static Topology Default()
@@ -116,20 +111,15 @@ namespace ServiceBus.Testing
             set => properties[property] = value is TimeSpan span ? XmlConvert.ToString(span) : value;
         }
 
-        internal virtual Dictionary<string, object> Encoded()
-        {
-            return new Dictionary<string, object> { ["Name"] = Name, ["Properties"] = properties };
-        }
+        internal virtual Dictionary<string, object> Encoded() =>
+            new Dictionary<string, object> { ["Name"] = Name, ["Properties"] = properties };
     }
 
     /// <summary>A queue: <c>new Queue("orders") { MaxDeliveryCount = 3 }</c>.</summary>
     public sealed class Queue : Entity
     {
         /// <summary>A queue with the service's defaults.</summary>
-        public Queue(string name)
-            : base(name)
-        {
-        }
+        public Queue(string name) : base(name) { }
 
         /// <summary>A queue with the service's defaults.</summary>
         public static implicit operator Queue(string name) => new Queue(name);
@@ -139,10 +129,7 @@ namespace ServiceBus.Testing
     public sealed class Topic : Entity
     {
         /// <summary>A topic with the service's defaults.</summary>
-        public Topic(string name)
-            : base(name)
-        {
-        }
+        public Topic(string name) : base(name) { }
 
         /// <summary>Subscriptions, each a name or a <see cref="Subscription"/>.</summary>
         public IList<Subscription> Subscriptions { get; } = new List<Subscription>();
@@ -159,10 +146,7 @@ namespace ServiceBus.Testing
     public sealed class Subscription : Entity
     {
         /// <summary>A subscription with the service's defaults.</summary>
-        public Subscription(string name)
-            : base(name)
-        {
-        }
+        public Subscription(string name) : base(name) { }
 
         /// <summary>What it selects.</summary>
         public IList<Rule> Rules { get; } = new List<Rule>();
