@@ -7,6 +7,7 @@ import { useAnswer } from "./ask.js";
 import { State } from "./entity.js";
 import { address, bytes, hex, instant, size, utf8 } from "./format.js";
 import { html } from "./html.js";
+import { indented, tokens } from "./json.js";
 import { Facts, Go, Waiting } from "./parts.js";
 import { source } from "./state.js";
 import { Story } from "./story.js";
@@ -115,12 +116,12 @@ function Body({ body, type = "", encoding }) {
   if (!body) return html`<p class="muted">none</p>`;
   if (body.omitted !== undefined) return html`<p class="muted">${size(body.omitted)}: messages of more than 1 MiB are not shown here. ${!source.recorded && html`<a href=${rawAddress()} download>Save the body</a>`}</p>`;
   if (body.sequences) return html`<pre tabindex="0">${JSON.stringify(body.sequences.map((/** @type {any} */ it) => it.map((/** @type {any} */ value) => typed(value)[0])), null, 2)}</pre>`;
-  const parsed = text === null ? undefined : json(text);
-  const chosen = form || (text === null ? "hex" : parsed !== undefined ? "JSON" : /xml/i.test(type) || /^\s*<[?\w]/.test(text) ? "XML" : "text");
+  const parsed = tokens(text);
+  const chosen = form || (text === null ? "hex" : parsed ? "JSON" : /xml/i.test(type) || /^\s*<[?\w]/.test(text) ? "XML" : "text");
   const shown = {
     text: text ?? "not UTF-8: look at it as hex",
-    JSON: parsed === undefined ? (text ?? "") : pretty(parsed, text ?? ""),
-    XML: indented(text ?? ""),
+    JSON: parsed ? indented(parsed, text ?? "") : (text ?? ""),
+    XML: lines(text ?? ""),
     hex: hex(raw ?? new TextEncoder().encode(text ?? "")),
   }[/** @type {"text"} */ (chosen)];
   return html`
@@ -164,32 +165,8 @@ function valueText(value) {
   return text;
 }
 
-/** @param {string} text */
-function json(text) {
-  if (!/^\s*[[{"\d\-tfn]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-// Indentation of what is deeper would be longer than all else, and writing it would end in a full stack.
-const DEEPEST = 100;
-
-/** JSON with an indentation, or as it was where that does not help. @param {any} parsed @param {string} text */
-function pretty(parsed, text) {
-  let depth = 0;
-  let level = [parsed];
-  while (level.length > 0 && depth <= DEEPEST) {
-    level = level.flatMap((it) => (typeof it === "object" && it !== null ? Object.values(it) : []));
-    depth += 1;
-  }
-  return level.length > 0 ? text : JSON.stringify(parsed, null, 2);
-}
-
 /** One element a line. @param {string} text */
-function indented(text) {
+function lines(text) {
   let depth = 0;
   return text
     .replace(/>\s*</g, ">\n<")

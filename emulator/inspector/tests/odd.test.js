@@ -45,6 +45,33 @@ journey("Deep JSON is text", topology("orders"), async (page, shop) => {
   await answers(page);
 });
 
+journey("JSON is indented and stays as it is", topology("orders"), async (page, shop) => {
+  const text = '{"n":12345678901234567890,"pi":0.1234567890123456789,"z":1.0,"1":{"e":[],"o":{}},"s":"a\\"b, {\\u00e9","n":[1,-0]}';
+  await shop.send("orders", { id: "numbers", body: text });
+  const shown = await (await body(page, shop)).innerText();
+  assert.equal(shown, `{
+  "n": 12345678901234567890,
+  "pi": 0.1234567890123456789,
+  "z": 1.0,
+  "1": {
+    "e": [],
+    "o": {}
+  },
+  "s": "a\\"b, {\\u00e9",
+  "n": [
+    1,
+    -0
+  ]
+}`);
+});
+
+journey("Whole numbers of 64 bits are shown as they are", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "wide", properties: { n: { long: "9223372036854775807" }, u: { ulong: "18446744073709551615" } } });
+  await body(page, shop);
+  await page.getByRole("row", { name: "n 9223372036854775807 long" }).waitFor();
+  await page.getByRole("row", { name: "u 18446744073709551615 ulong" }).waitFor();
+});
+
 /** A namespace that takes messages of several megabytes. */
 const PREMIUM = { UserConfig: { Namespaces: [{ Name: "sbemulatorns", Emulator: { Tier: "premium" }, Queues: [{ Name: "orders", Properties: { MaxMessageSizeInKilobytes: 4096 } }] }] } };
 
