@@ -5,39 +5,59 @@ import { go, place } from "./address.js";
 import { useAnswer } from "./ask.js";
 import { count, parts } from "./format.js";
 import { html } from "./html.js";
-import { Confirm, Copy, Dialog, save } from "./parts.js";
-import { act, ask, namespace, notice, source } from "./state.js";
+import { exactly } from "./json.js";
+import { Confirm, Dialog } from "./parts.js";
+import { looked } from "./search.js";
+import { act, ask, namespace, notice, source, tried } from "./state.js";
 
+/** Messages that are acted on at once. */
 const LIMIT = 1000;
 
 /** What was done, of an answer that says it. @param {string} done @param {any} answer */
 function tell(done, answer) {
-  const failed = answer?.failed ?? [];
-  if (failed.length > 0) notice.value = { text: `${count(failed.length, "message")} could not be: ${failed[0].message}`, bad: true };
-  else if (answer) notice.value = { text: `${done}: ${count((answer.done ?? []).length, "message")}${answer.more ? ", and there are more" : ""}`, bad: false };
+  if (!answer) return;
+  const failed = answer.failed ?? [];
+  const problem = failed.length > 0 && `${count(failed.length, "message")} could not be: ${failed[0].message}`;
+  notice.value = { text: [`${done}: ${count((answer.done ?? []).length, "message")}`, problem].filter(Boolean).join("; "), bad: failed.length > 0 };
 }
 
-/** To everything that the list shows. @param {{path: string, where: string, state: string}} props */
-export function Actions({ path, where, state }) {
+/** To everything that the list shows. @param {{path: string, criteria: import("./search.js").Criteria}} props */
+export function Actions({ path, criteria }) {
   const [asked, setAsked] = useState(/** @type {any} */ (null));
-  const { data } = useAnswer("/messages", { entity: path, state, limit: 1 });
+  const [busy, setBusy] = useState(false);
+  const { data } = useAnswer("/messages", { entity: path, limit: 1 });
   if (source.recorded) return null;
   const [entity, part] = parts(path);
-  const filter = where || "1=1";
-  const which = where ? `those that match ${where}` : `all ${count(data?.total ?? 0, "message")}`;
+  const given = described(criteria);
+  const post = (/** @type {string} */ act) => (/** @type {number[]} */ numbers) => ask("POST", "/messages/act", { body: { entity: path, numbers, act } });
   const verbs = [
-    { title: "Delete", run: () => ask("POST", "/messages/act", { body: { entity: path, where: filter, act: "delete" } }), done: "Deleted" },
+    { title: "Delete", run: post("delete"), done: "Deleted" },
     part
-      ? { title: "Resubmit", run: () => ask("POST", "/messages/resubmit", { body: { entity: path, where: filter } }), done: "Sent again" }
-      : { title: "Dead-letter", run: () => ask("POST", "/messages/act", { body: { entity: path, where: filter, act: "dead-letter" } }), done: "Dead-lettered" },
+      ? { title: "Resubmit", run: (/** @type {number[]} */ numbers) => ask("POST", "/messages/resubmit", { body: { entity: path, numbers } }), done: "Sent again" }
+      : { title: "Dead-letter", run: post("dead-letter"), done: "Dead-lettered" },
   ];
+  // The messages themselves are named: those that come while the dialog is open are not what was asked about.
+  const prepare = async (/** @type {any} */ verb) => {
+    setBusy(true);
+    const found = await tried(() => looked(path, criteria, LIMIT));
+    setBusy(false);
+    if (found?.rows.length === 0) notice.value = { text: "No message is like that.", bad: false };
+    else if (found) setAsked({ ...verb, more: found.more, numbers: found.rows.map((/** @type {any} */ it) => it.sequence_number) });
+  };
+  const confirmed = async () => tell(asked.done, await act(asked.done, () => asked.run(asked.numbers)));
+  const which = asked && `${asked.more ? "the first" : given ? "the" : "all"} ${count(asked.numbers.length, "message")}`;
   return html`
     <div class="bar" role="group" aria-label="All messages of the list">
-      ${verbs.map((verb) => html`<button disabled=${!data?.total || state} onClick=${() => setAsked(verb)}>${verb.title} ${where ? "what matches" : "all"}…</button>`)}
+      ${verbs.map((verb) => html`<button disabled=${!data?.total || busy} onClick=${() => prepare(verb)}>${verb.title} ${given ? "what matches" : "all"}…</button>`)}
     </div>
-    ${asked && html`<${Confirm} title=${`${asked.title} messages`} yes=${asked.title} close=${() => setAsked(null)}
-      question=${`${asked.title} ${which} of ${entity}${part && ` (${part.replaceAll("-", " ")} queue)`}? Up to ${LIMIT} at once.`}
-      act=${async () => tell(asked.done, await act(asked.done, asked.run))} />`}`;
+    ${asked && html`<${Confirm} title=${`${asked.title} messages`} yes=${asked.title} close=${() => setAsked(null)} act=${confirmed}
+      question=${`${asked.title} ${which} of ${entity}${part && ` (${part.replaceAll("-", " ")} queue)`}${given}?${asked.more ? " There are more, which stay." : ""}`} />`}`;
+}
+
+/** @param {import("./search.js").Criteria} criteria */
+function described({ state, where, body_contains }) {
+  const all = [state && `are ${state}`, where && `match ${where}`, body_contains && `have “${body_contains}” in their body`].filter(Boolean);
+  return all.length > 0 ? ` that ${all.join(" and ")}` : "";
 }
 
 /** To one message. @param {{path: string, summary: any, edit: () => void}} props */
@@ -74,9 +94,9 @@ export function Edit({ path, held, close }) {
   const send = async () => {
     let edited;
     try {
-      edited = JSON.parse(text);
+      edited = exactly(text);
     } catch (error) {
-      setProblem(`this is no JSON: ${/** @type {Error} */ (error).message}`);
+      setProblem(`this cannot be sent: ${/** @type {Error} */ (error).message}`);
       return;
     }
     const numbers = [held.summary.sequence_number];
@@ -164,9 +184,9 @@ export function Send({ path }) {
     /** @type {any} */
     const message = { body: { text: said("body") ?? "" }, properties: { message_id: said("id"), subject: said("subject"), content_type: said("type"), group_id: said("session") } };
     try {
-      if (said("properties")) message.application_properties = JSON.parse(said("properties") ?? "{}");
+      if (said("properties")) message.application_properties = exactly(said("properties") ?? "{}");
     } catch (error) {
-      notice.value = { text: `the application properties are no JSON: ${/** @type {Error} */ (error).message}`, bad: true };
+      notice.value = { text: `the application properties cannot be sent: ${/** @type {Error} */ (error).message}`, bad: true };
       return;
     }
     const after = Number(said("after") ?? 0);
@@ -190,41 +210,4 @@ export function Send({ path }) {
         <div class="buttons"><button type="button" onClick=${() => setOpen(false)}>Cancel</button><button class="primary">Send</button></div>
       </form>
     <//>`}`;
-}
-
-/** Saves messages, reads them back, and says how to get here from a shell or a test. @param {{path: string}} props */
-export function Export({ path }) {
-  const [entity, part] = parts(path);
-  const at = `${location.origin}${location.pathname}v1/namespaces/${encodeURIComponent(namespace.value)}`;
-  const where = place.value.query.where ?? "";
-  const export_ = async () => {
-    const messages = [];
-    let from;
-    do {
-      const page = await ask("GET", "/messages", { query: { entity: path, where, from, limit: 200 } });
-      for (const { sequence_number } of page.messages) {
-        const held = await ask("GET", `/messages/${sequence_number}`, { query: { entity: path } });
-        messages.push(held.message);
-      }
-      from = page.next;
-    } while (from !== undefined && messages.length < 10000);
-    save(`${entity.replaceAll("/", "-")}.json`, JSON.stringify(messages, null, 1));
-  };
-  const import_ = async (/** @type {any} */ event) => {
-    const file = event.currentTarget.files[0];
-    event.currentTarget.value = "";
-    if (!file) return;
-    const messages = await act("Read the file", async () => JSON.parse(await file.text()));
-    if (!messages) return;
-    for (let at = 0; at < messages.length; at += 100) {
-      const sent = await act(`Sent ${count(messages.length, "message")}`, () => ask("POST", "/messages", { query: { entity }, body: messages.slice(at, at + 100) }));
-      if (!sent) return;
-    }
-  };
-  return html`
-    <button onClick=${export_}>Export</button>
-    ${!source.recorded && !part && html`<label class="button">Import<input class="unseen" type="file" accept=".json,application/json" onChange=${import_} /></label>`}
-    ${!source.recorded && html`<${Copy} text=${() => `curl '${at}/messages?entity=${encodeURIComponent(path)}'`}>Copy as curl<//>`}
-    <${Copy} text=${() => `assert_message_count!(servicebus.queue("${entity}")${part === "dead-letter" ? ".dead_letters()" : ""}, active = 1).await;`}>Copy as Rust<//>
-    <${Copy} text=${() => `assert servicebus.counts("${path}")["active"] == 1`}>Copy as pytest<//>`;
 }

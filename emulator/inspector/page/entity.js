@@ -6,11 +6,13 @@ import { useAnswer } from "./ask.js";
 import { address, count, size, span, time } from "./format.js";
 import { html } from "./html.js";
 import { List } from "./list.js";
-import { Actions, Export, Send } from "./actions.js";
-import { Facts, Go, useNow } from "./parts.js";
+import { Actions, Send } from "./actions.js";
+import { Export } from "./export.js";
+import { Facts, Go, Waiting, useNow } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { Spark } from "./spark.js";
 import { paged } from "./paging.js";
+import { columnsOf } from "./search.js";
 import { ask, namespace, version } from "./state.js";
 import { Story } from "./story.js";
 
@@ -37,8 +39,8 @@ export function Entity() {
     </nav>
     ${tab === "sessions" && html`<${Sessions} path=${path} />`}
     ${tab === "record" && html`<${Story} query=${{ entity: path }} />`}
-    ${tab === "settings" && html`<${Settings} row=${row} />`}
-    ${(tab === "" || tab === "messages") && html`<${Messages} path=${path} query=${query} />`}`;
+    ${tab === "settings" && html`<${Settings} found=${found} />`}
+    ${(tab === "" || tab === "messages") && html`<${Messages} path=${path} query=${query} row=${row} />`}`;
 }
 
 /** Looks for the entity of a name among all that contain it. @param {string} path @param {any} query @param {AbortSignal} signal */
@@ -56,7 +58,8 @@ async function find(path, query, signal) {
 /** The entity's own messages, its dead letters, and those that could not be forwarded. @param {any} props */
 function Parts({ row, entity, part }) {
   const counts = row?.counts ?? {};
-  const all = [["", "messages", counts.active + counts.scheduled + counts.transfer], ["dead-letter", "dead letters", counts.dead_letter], ["transfer-dead-letter", "transfer dead letters", counts.transfer_dead_letter]];
+  const dead = row?.kind === "topic" ? [] : [["dead-letter", "dead letters", counts.dead_letter]];
+  const all = [["", "messages", counts.active + counts.scheduled + counts.transfer], ...dead, ["transfer-dead-letter", "transfer dead letters", counts.transfer_dead_letter]];
   return html`
     <div class="bar">
       <nav class="segments" aria-label="Queues of the entity">
@@ -75,18 +78,23 @@ function Receivers({ path }) {
   return html`<span class="muted">received by ${data.receivers.map((/** @type {any} */ it) => `${it.client} (credit ${it.credit})`).join(", ")}</span>`;
 }
 
-/** @param {{path: string, query: Record<string, string>}} props */
-function Messages({ path, query }) {
+/** @param {{path: string, query: Record<string, string>, row: any}} props */
+function Messages({ path, query, row }) {
   const [columns, setColumns] = useState(() => (localStorage.getItem(`columns ${path}`) ?? "").split(",").filter(Boolean));
   const { state = "", where = "", body = "" } = query;
   const to = (/** @type {Record<string, string>} */ change) => {
     const next = Object.fromEntries(Object.entries({ state, where, body, ...change }).filter(([, value]) => value));
     go({ ...place.value, query: next });
   };
-  const of = `${namespace.value} ${path} ${state} ${where} ${body}`;
+  const criteria = { state, where, body_contains: body };
+  const of = `${namespace.value} ${path} ${state} ${where} ${body} ${columns}`;
   const filtered = Boolean(where || body);
   const fetch = useMemo(() => {
-    const find = async (/** @type {any} */ query, /** @type {AbortSignal} */ signal) => ask("GET", "/messages", { query: { entity: path, state, where, body_contains: body, ...query }, signal });
+    const complete = columnsOf(path, columns);
+    const find = async (/** @type {any} */ query, /** @type {AbortSignal} */ signal) => {
+      const answer = await ask("GET", "/messages", { query: { entity: path, ...criteria, ...query }, signal });
+      return { ...answer, messages: await complete(answer.messages, signal) };
+    };
     if (filtered) {
       return paged(async (from, limit, signal) => {
         const answer = await find({ from, limit }, signal);
@@ -118,12 +126,12 @@ function Messages({ path, query }) {
       <button>Search</button>
       <label>Columns <input value=${columns.join(", ")} placeholder="price, body.total" onChange=${setOwn} /></label>
     </form>
-    <${Actions} path=${path} where=${where} state=${state} />
+    <${Actions} path=${path} criteria=${criteria} />
     <${List} label="Messages" of=${of} version=${version} columns=${shown(columns, place.value.item !== undefined)} fetch=${fetch}
       chosen=${(/** @type {any} */ row) => String(row.sequence_number) === place.value.item}
       open=${(/** @type {any} */ row) => go({ namespace: namespace.value, entity: place.value.entity, part: place.value.part, tab: "messages", item: String(row.sequence_number), query })}
       empty=${state || where || body ? "No message is like that." : "There are no messages here."} />
-    <footer class="bar"><${Send} path=${path} /><${Export} path=${path} /></footer>`;
+    <footer class="bar"><${Send} path=${path} /><${Export} path=${path} criteria=${criteria} row=${row} /></footer>`;
 }
 
 /** @param {string[]} own names of properties, or `body.` and a path in JSON @param {boolean} narrow whether a message stands beside */
@@ -137,20 +145,9 @@ function shown(own, narrow) {
     { title: "Session", width: "1fr", cell: (/** @type {any} */ row) => row.session_id ?? "" },
     { title: "Subject", width: "1fr", cell: (/** @type {any} */ row) => row.subject ?? "" },
     { title: "Size", width: "6em", kind: "number", cell: (/** @type {any} */ row) => size(row.size) },
-    ...own.map((name) => ({ title: name, width: "1fr", cell: (/** @type {any} */ row) => value(row, name) })),
+    ...own.map((name, index) => ({ title: name, width: "1fr", cell: (/** @type {any} */ row) => row.own?.[index] ?? "" })),
   ];
   return narrow ? all.slice(0, 4) : all;
-}
-
-/** @param {any} row @param {string} name */
-function value(row, name) {
-  if (!name.startsWith("body.")) return String(row.properties?.[name]?.value ?? row.properties?.[name] ?? "");
-  try {
-    const found = name.slice(5).split(".").reduce((it, key) => it?.[key], JSON.parse(row.preview ?? "null"));
-    return found === undefined ? "" : typeof found === "string" ? found : JSON.stringify(found);
-  } catch {
-    return "";
-  }
 }
 
 /** What state a message is in, and for how much longer. @param {{row: any}} props */
@@ -163,12 +160,14 @@ export function State({ row }) {
   return row.state;
 }
 
-/** @param {{row: any}} props */
-function Settings({ row }) {
+/** @param {{found: {data: any, error: Error | null}}} props */
+function Settings({ found }) {
+  const row = found.data?.row;
   const base = row && { queue: "queues", topic: "topics", subscription: "subscriptions" }[/** @type {"queue"} */ (row.kind)];
   const path = base ? `/${base}/${row.path.split("/").map(encodeURIComponent).join("/")}` : "";
-  const { data } = useAnswer(path);
-  if (!data) return html`<p class="empty">…</p>`;
+  const answer = useAnswer(path);
+  const { data } = answer;
+  if (!data) return html`<${Waiting} answer=${row ? answer : found} />`;
   const rows = Object.entries(data.properties ?? {}).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : value === NO_END ? "for ever" : String(value)]);
   return html`
     <${Facts} rows=${rows} />

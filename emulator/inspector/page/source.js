@@ -27,6 +27,8 @@ export class Live {
       signal,
       headers: body === undefined ? {} : { "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
+    }).catch((error) => {
+      throw signal?.aborted ? error : new Error("The emulator does not answer.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
@@ -202,7 +204,7 @@ function absent(path) {
 
 /** What an emulator would have answered of a whole. @param {string} path @param {any} whole @param {Record<string, any>} query */
 function part(path, whole, query) {
-  const { contains = "", order, skip = 0, limit = Infinity, state, where, body_contains = "", entity, message_id, sequence_number } = query;
+  const { contains = "", order, skip = 0, from = 0, limit = Infinity, state, where, body_contains = "", entity, message_id, sequence_number } = query;
   if (where) throw new Refused(400, "A report cannot be searched by SQL filters.");
   if (path === "/entities") {
     const found = whole.entities.filter((/** @type {any} */ it) => it.path.toLowerCase().includes(contains.toLowerCase()));
@@ -210,14 +212,14 @@ function part(path, whole, query) {
     return { ...whole, entities: found.slice(0, limit), total: contains ? found.length : whole.total, next: undefined };
   }
   if (path === "/messages") {
-    const found = whole.messages.filter((/** @type {any} */ it) => (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
-    return { messages: found.slice(skip, skip + limit), total: state || body_contains ? found.length : whole.total };
+    const found = whole.messages.filter((/** @type {any} */ it) => it.sequence_number >= from && (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
+    return { messages: found.slice(skip, skip + limit), next: found[skip + limit]?.sequence_number, total: state || body_contains ? found.length : whole.total };
   }
   if (path === "/timeline") {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);
     const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || !it.entity || queueOf(it.entity) === queueOf(entity))
       && (number === undefined || it.sequence_number === number) && (message_id === undefined || !it.message_id || it.message_id === message_id));
-    return { ...whole, events: found.slice(-limit) };
+    return { ...whole, events: found.slice(-limit), next: found.length > limit ? found[found.length - limit].position : undefined };
   }
   return whole;
 }

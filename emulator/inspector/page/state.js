@@ -42,22 +42,34 @@ export async function ask(method, rest, options) {
   }
 }
 
-/** Does something that changes the namespace, and says how it went. @param {string} done @param {() => Promise<any>} what */
-export async function act(done, what) {
+/** Does something, and says why it did not work where it does not. @param {() => Promise<any>} what */
+export async function tried(what) {
   try {
-    const answer = await what();
-    notice.value = { text: done, bad: false };
-    version.value += 1;
-    return answer;
+    return await what();
   } catch (error) {
     notice.value = { text: String(/** @type {Error} */ (error).message), bad: true };
   }
 }
 
+/** Does something that changes the namespace, and says how it went. @param {string} done @param {() => Promise<any>} what */
+export async function act(done, what) {
+  return tried(async () => {
+    const answer = await what();
+    notice.value = { text: done, bad: false };
+    version.value += 1;
+    return answer;
+  });
+}
+
+/** Asks which namespaces there are now. */
+export async function findNamespaces() {
+  const answer = await source.ask("GET", "/namespaces");
+  namespaces.value = answer.map((/** @type {{name: string}} */ it) => it.name);
+}
+
 export async function start() {
   try {
-    const answer = await source.ask("GET", "/namespaces");
-    namespaces.value = answer.map((/** @type {{name: string}} */ it) => it.name);
+    await findNamespaces();
     if (!place.value.namespace && namespaces.value[0]) {
       const first = source.told?.place ?? write({ namespace: namespaces.value[0] });
       history.replaceState(null, "", first);
