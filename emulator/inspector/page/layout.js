@@ -14,13 +14,13 @@ const FOLD = 4;
 
 const ENDS = new Set([
   "completed", "abandoned", "dead-lettered", "transfer-dead-lettered", "released", "deferred", "lock-expired", "expired", "removed",
-  "forwarded", "entity-deleted",
+  "forwarded", "deleted",
 ]);
 
-/** @param {Event[]} events */
-export function layout(events) {
+/** @param {Event[]} events @param {number} now what the clock of the namespace shows, in milliseconds */
+export function layout(events, now) {
   const marked = events.map((event, index) => ({ ...event, number: index + 1, time: Date.parse(event.at) }));
-  const locks = locksOf(marked);
+  const locks = locksOf(marked, now);
   const axis = axisOf([...marked.map((event) => event.time), ...locks.map((lock) => lock.to)]);
   const names = [...new Set(marked.filter((event) => event.kind !== "clock-advanced").map((event) => event.client ?? BROKER))];
   const lanes = names.map((name, index) => ({ name, y: TOP + index * LANE + LANE / 2 }));
@@ -39,7 +39,7 @@ export function layout(events) {
   return {
     lanes,
     marks,
-    locks: locks.map((lock) => ({ x: axis.x(lock.from), width: Math.max(2, axis.x(lock.to) - axis.x(lock.from)), y: y(lock.client), lost: lock.lost, number: lock.number })),
+    locks: locks.map((lock) => ({ x: axis.x(lock.from), width: Math.max(2, axis.x(lock.to) - axis.x(lock.from)), y: y(lock.client), lost: lock.lost, held: lock.held, number: lock.number })),
     breaks: axis.breaks,
     advances: moves.map((event) => ({ x: axis.x(event.time), text: event.detail ?? "" })),
     width: Math.max(axis.width, ...marks.map((mark) => mark.x)) + 40,
@@ -53,23 +53,27 @@ function isBad(kind) {
   return ["dead-lettered", "transfer-dead-lettered", "expired", "lock-expired", "abandoned", "refused", "fault"].includes(kind);
 }
 
-/** From each delivery under a lock to what ended it. @param {(Event & {number: number, time: number})[]} events */
-function locksOf(events) {
+/**
+ * From each delivery under a lock to what ended it, or to when it will end.
+ * @param {(Event & {number: number, time: number})[]} events @param {number} now
+ */
+function locksOf(events, now) {
   const locks = [];
   for (const [index, event] of events.entries()) {
     if (event.kind !== "delivered" || !event.locked_until) continue;
     let until = Date.parse(event.locked_until);
     let ended = null;
     for (const later of events.slice(index + 1)) {
-      if (later.sequence_number !== event.sequence_number || later.entity !== event.entity) continue;
+      if (later.entity !== event.entity || (later.sequence_number !== event.sequence_number && later.kind !== "entity-deleted")) continue;
       if (later.kind === "lock-renewed" && later.locked_until) until = Date.parse(later.locked_until);
-      if (ENDS.has(later.kind)) {
+      if (ENDS.has(later.kind) || later.kind === "entity-deleted") {
         ended = later;
         break;
       }
     }
-    const lost = ended === null || ended.kind === "lock-expired";
-    locks.push({ from: event.time, to: ended?.time ?? until, client: event.client, lost, number: event.number });
+    const held = ended === null && until > now;
+    const lost = ended === null ? !held : ended.kind === "lock-expired";
+    locks.push({ from: event.time, to: ended?.time ?? until, client: event.client, lost, held, number: event.number });
   }
   return locks;
 }

@@ -4,9 +4,7 @@ import { go, place } from "./address.js";
 import { useAnswer } from "./ask.js";
 import { html } from "./html.js";
 import { Waiting } from "./parts.js";
-import { Story, Table } from "./story.js";
-
-const NEWEST = 500;
+import { NEWEST, Story, Table } from "./story.js";
 
 export function RecordView() {
   const { query } = place.value;

@@ -6,15 +6,20 @@ import { instant, offset, parts, span } from "./format.js";
 import { html } from "./html.js";
 import { layout } from "./layout.js";
 import { Go, Waiting, save } from "./parts.js";
+import { latest } from "./state.js";
+
+/** Events that are shown; the rest of the record is for the control API. */
+export const NEWEST = 500;
 
 /** @param {{query: Record<string, any>}} props which events: those of a message, an entity or all */
 export function Story({ query }) {
-  const answer = useAnswer("/timeline", query);
+  const answer = useAnswer("/timeline", { ...query, limit: NEWEST, order: "newest" });
   if (!answer.data) return html`<${Waiting} answer=${answer} />`;
-  const { dropped } = answer.data;
+  const { dropped, next } = answer.data;
   const events = query.message_id === undefined ? answer.data.events : about(query.message_id, answer.data.events);
   return html`
-    ${dropped > 0 && html`<p class="note">The record has dropped its ${dropped} oldest events.</p>`}
+    ${next && html`<p class="muted">The newest ${NEWEST} events, oldest first.</p>`}
+    ${!next && dropped > 0 && html`<p class="note">The record has dropped its ${dropped} oldest events.</p>`}
     <${Picture} events=${events} />
     <${Table} events=${events} />`;
 }
@@ -29,7 +34,9 @@ function about(id, events) {
 export function Picture({ events }) {
   const element = useRef(/** @type {SVGSVGElement | null} */ (null));
   if (events.length === 0) return html`<p class="empty">Nothing is on record.</p>`;
-  const drawn = layout(events);
+  // An event may have come since the clock was last told.
+  const now = Math.max(Date.parse(latest.value?.clock?.now ?? 0), Date.parse(events[events.length - 1].at));
+  const drawn = layout(events, now);
   const { lanes, marks, locks, breaks, advances, width, height, left } = drawn;
   const bottom = height - 20;
   return html`
@@ -47,7 +54,7 @@ export function Picture({ events }) {
           <text class="gap" x=${it.x} y=${height - 6} text-anchor="middle">+${it.text}<title>the clock was advanced</title></text>`)}
         ${locks.map((lock) => html`
           <rect class=${lock.lost ? "lock lost" : "lock"} x=${lock.x} y=${lock.y - 12} width=${lock.width} height="24" rx="4">
-            <title>locked${lock.lost ? ", and lost" : ""}</title>
+            <title>locked${lock.lost ? ", and lost" : lock.held ? ", and still held" : ""}</title>
           </rect>`)}
         ${marks.map((mark) => html`
           <g class=${mark.bad ? "mark bad" : "mark"}>
