@@ -9,9 +9,21 @@ import { ask } from "./state.js";
 
 const EXAMPLE = '{"BrokerProperties": {"Label": "order"}, "UserProperties": {"color": "red", "price": 12}}';
 
+/** All topics, which stand among the other entities. @param {string} path @param {any} query @param {AbortSignal} signal */
+async function topicsOf(path, query, signal) {
+  const topics = [];
+  let after;
+  do {
+    const { entities, next } = await ask("GET", path, { query: { ...query, after }, signal });
+    topics.push(...entities.filter((/** @type {any} */ it) => it.kind === "topic").map((/** @type {any} */ it) => it.path));
+    after = next;
+  } while (after);
+  return topics;
+}
+
 export function Rules() {
-  const found = useAnswer("/entities", { limit: 1000 });
-  const topics = (found.data?.entities ?? []).filter((/** @type {any} */ it) => it.kind === "topic").map((/** @type {any} */ it) => it.path);
+  const found = useAnswer("/entities", { limit: 1000 }, { how: topicsOf });
+  const topics = found.data ?? [];
   const [chosen, setChosen] = useState(place.value.query.topic ?? "");
   const [text, setText] = useState(place.value.query.message ?? EXAMPLE);
   const [answer, setAnswer] = useState(/** @type {any} */ (null));

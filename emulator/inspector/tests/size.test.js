@@ -21,6 +21,9 @@ const FRAME = 33;
 /** Time until rows stand there, in times of that until an empty list does. */
 const RATIO = 4;
 
+/** Events that are shown. */
+const EVENTS = 500;
+
 /** Requests of a page that a part of their address tells apart, those since the last `clear`. */
 function requests(page, part) {
   const seen = { asked: [], failed: [], clear: () => { seen.asked = []; seen.failed = []; } };
@@ -162,6 +165,22 @@ journey("Ten thousand queues are one request", topology(...Array.from({ length: 
   assert.deepEqual(other.wrong, []);
   await other.context().close();
 }, { timeout: 120000 });
+
+journey("The record of an entity is shown in part", topology("orders"), async (page, shop) => {
+  await fill(shop, 2000);
+  await at(page, shop, "orders/record");
+  await page.getByText(`The newest ${EVENTS} events, oldest first.`).waitFor();
+  assert.equal(await page.locator("main .events tbody tr").count(), EVENTS);
+  await page.locator("main .events tbody tr").last().getByText("m-999").waitFor();
+});
+
+journey("Topics are found behind a thousand queues", {
+  UserConfig: { Namespaces: [{ Name: "sbemulatorns", Queues: Array.from({ length: 1001 }, (_, index) => ({ Name: `q-${index}` })), Topics: [{ Name: "zz", Subscriptions: [{ Name: "all" }] }] }] },
+}, async (page, shop) => {
+  await at(page, shop, "rules");
+  await page.getByRole("cell", { name: "zz/Subscriptions/all" }).waitFor();
+  assert.equal(await page.getByText("The namespace has no topics.").count(), 0);
+});
 
 journey("Ten tabs stay alive", topology("orders"), async (first, shop) => {
   const tabs = [first];
