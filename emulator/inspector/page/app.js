@@ -11,10 +11,10 @@ import { Faults } from "./faults.js";
 import { count, time } from "./format.js";
 import { html } from "./html.js";
 import { Message } from "./message.js";
-import { Dialog, Go, save } from "./parts.js";
+import { Dialog, Go, Waiting, save } from "./parts.js";
 import { RecordView } from "./record.js";
 import { Rules } from "./rules.js";
-import { ask, namespace, namespaces, notice, silentSince, source, start } from "./state.js";
+import { ask, findNamespaces, namespace, namespaces, notice, silentSince, source, start } from "./state.js";
 import { Tree } from "./tree.js";
 
 /** @type {[any, string][]} */
@@ -34,8 +34,8 @@ function App() {
   return html`
     <header class="top">
       <${Go} to=${{}} class="home">Service Bus emulator<//>
-      <select aria-label="Namespace" value=${namespace.value} onChange=${(/** @type {any} */ e) => go({ namespace: e.currentTarget.value })}>
-        ${namespaces.value.map((name) => html`<option>${name}</option>`)}
+      <select aria-label="Namespace" value=${namespace.value} onPointerEnter=${refresh} onFocus=${refresh} onChange=${(/** @type {any} */ e) => go({ namespace: e.currentTarget.value })}>
+        ${[...new Set([...namespaces.value, namespace.value])].filter(Boolean).map((name) => html`<option>${name}</option>`)}
       </select>
       <nav aria-label="Views of the namespace">${VIEWS.filter(([name]) => !source.recorded || !LIVE.includes(name)).map(([name, title]) => html`<${Go} to=${{ view: name }} class=${view === name ? "chosen" : ""}>${title}<//>`)}</nav>
       <${ClockBar} />
@@ -51,6 +51,11 @@ function App() {
       <dl class="facts">${KEYS.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
       <div class="buttons"><button onClick=${() => setHelp(false)}>Close</button></div>
     <//>`}`;
+}
+
+/** Namespaces come and go without a word to those who follow another. */
+function refresh() {
+  findNamespaces().catch(() => {});
 }
 
 function Notices() {
@@ -78,12 +83,13 @@ function Failure({ told }) {
 }
 
 function Overview() {
-  const { data } = useAnswer("/entities", { order: "dead-letter", limit: 10 });
+  const answer = useAnswer("/entities", { order: "dead-letter", limit: 10 });
+  const { data } = answer;
   const dead = (data?.entities ?? []).filter((/** @type {any} */ it) => it.counts.dead_letter > 0);
   const topology = async () => save(`${namespace.value}.json`, JSON.stringify(await ask("GET", "/topology"), null, 2));
   return html`
     <header class="bar"><h1>${namespace.value}</h1>${!source.recorded && html`<button onClick=${topology}>Export the topology</button>`}</header>
-    <p class="muted">${count(data?.total ?? 0, "entity", "entities")}. Choose one to see its messages.</p>
+    ${data ? html`<p class="muted">${count(data.total, "entity", "entities")}. Choose one to see its messages.</p>` : html`<${Waiting} answer=${answer} />`}
     ${dead.length > 0 && html`<h2>Dead letters</h2>
       <ul>${dead.map((/** @type {any} */ it) => html`<li><${Go} to=${{ entity: it.path, part: "dead-letter" }}>${it.path}<//>: ${count(it.counts.dead_letter, "dead letter")}</li>`)}</ul>`}`;
 }

@@ -50,6 +50,7 @@ export function List({ label, of, version, columns, fetch, open, chosen, empty }
 
   const from = Math.max(0, Math.floor(top / ROW) - BEYOND);
   const to = Math.min(list.total, Math.ceil((top + height) / ROW) + BEYOND, from + 100);
+  const rowId = (/** @type {number} */ index) => `${label.toLowerCase()}-row-${index}`;
   const template = columns.map((column) => column.width ?? "1fr").join(" ");
 
   /** @param {number} to */
@@ -87,7 +88,7 @@ export function List({ label, of, version, columns, fetch, open, chosen, empty }
     const row = list.row(index);
     const classes = ["row", index === at && "at", row && chosen?.(row) && "chosen", !row && "pending"].filter(Boolean).join(" ");
     rows.push(html`
-      <div key=${index} id=${`row-${index}`} role="row" aria-rowindex=${index + 2} aria-selected=${index === at} class=${classes}
+      <div key=${index} id=${rowId(index)} role="row" aria-rowindex=${index + 2} aria-selected=${index === at} class=${classes}
         style=${{ top: `${(index + 1) * ROW}px`, gridTemplateColumns: template }}
         onClick=${() => { setAt(index); if (row) open(row); }}>
         ${columns.map((column) => html`<span role="gridcell" class=${column.kind ?? ""}>${row ? column.cell(row) : "…"}</span>`)}
@@ -95,7 +96,7 @@ export function List({ label, of, version, columns, fetch, open, chosen, empty }
   }
   return html`
     <div ref=${view} class="list" role="grid" aria-label=${label} aria-rowcount=${list.total + 1} tabindex="0"
-      aria-activedescendant=${list.total ? `row-${at}` : undefined}
+      aria-activedescendant=${at >= from && at < to ? rowId(at) : undefined}
       onScroll=${(/** @type {any} */ event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${press}>
       <div class="row heads" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: template }}>
         ${columns.map((column) => html`<span role="columnheader" class=${column.kind ?? ""}>${column.title}</span>`)}

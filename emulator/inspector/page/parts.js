@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { write } from "./address.js";
 import { html } from "./html.js";
-import { latest, namespace } from "./state.js";
+import { latest, namespace, notice } from "./state.js";
 
 /** A link to a place in the namespace. @param {{to: Partial<import("./address.js").Place>, children?: any, class?: string, label?: string}} props */
 export function Go({ to, children, label, ...rest }) {
@@ -53,13 +53,19 @@ export function Confirm({ title, question, yes, act, close }) {
 /** @param {{title: string, close: () => void, children?: any}} props */
 export function Dialog({ title, close, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const before = useRef(notice.value);
+  const said = notice.value;
   useEffect(() => {
+    const opener = /** @type {HTMLElement | null} */ (document.activeElement);
     element.current?.showModal();
+    // An element that is removed gives the focus back to nothing.
+    return () => opener?.focus();
   }, []);
   return html`
     <dialog ref=${element} aria-label=${title} onClose=${close} onCancel=${close}>
       <h2>${title}</h2>
       ${children}
+      ${said?.bad && said !== before.current && html`<p class="bad" role="alert">${said.text}</p>`}
     </dialog>`;
 }
 

@@ -134,6 +134,55 @@ journey("Everything is reached by keys", topology("alpha", "beta"), async (page,
   await page.locator("aside").waitFor({ state: "detached" });
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  // A dialog that is closed gives the focus back.
+  const send = page.getByRole("button", { name: "Send…" });
+  await send.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.ok(await send.evaluate((it) => it === document.activeElement));
+  // A file is chosen by a button that is seen to have the focus.
+  await page.getByLabel("Import").focus();
+  assert.notEqual(await page.locator("label.button").evaluate((it) => getComputedStyle(it).outlineStyle), "none");
+});
+
+journey("What is refused is said in the dialog", topology({ Name: "carts", Properties: { RequiresSession: true } }), async (page, shop) => {
+  await at(page, shop, "carts");
+  await page.getByRole("button", { name: "Send…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Application properties").fill("{bad");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await dialog.getByRole("alert").getByText("cannot be sent").waitFor();
+  await dialog.getByLabel("Application properties").fill("");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await dialog.getByRole("alert").getByText("SessionId").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Send…" }).click();
+  await dialog.waitFor();
+  assert.equal(await dialog.getByRole("alert").count(), 0);
+});
+
+journey("No two parts have one id", topology("orders"), async (page, shop) => {
+  await shop.send("orders", { id: "o-1" });
+  await at(page, shop, "orders");
+  await row(page, "o-1").waitFor();
+  const ids = await page.locator("[id]").evaluateAll((all) => all.map((it) => it.id));
+  assert.deepEqual(ids, [...new Set(ids)]);
+  for (const list of [page.locator(".tree .list"), page.locator("main .list")]) {
+    const active = await list.getAttribute("aria-activedescendant");
+    assert.equal(await list.locator(`[id="${active}"]`).count(), 1);
+  }
+});
+
+journey("A namespace that is made later can be chosen", topology("orders"), async (page, shop) => {
+  const select = page.getByLabel("Namespace", { exact: true });
+  await namespace(all.bus, "made-later", topology("late"));
+  await select.hover();
+  await select.getByRole("option", { name: "made-later", exact: true }).waitFor({ state: "attached" });
+  await select.selectOption("made-later");
+  await page.locator(".tree .row", { hasText: "late" }).waitFor();
 });
 
 for (const colorScheme of ["light", "dark"]) {
@@ -142,6 +191,7 @@ for (const colorScheme of ["light", "dark"]) {
     await shop.ask("POST", "/messages/act", { entity: "orders", numbers: [2], act: "dead-letter", reason: "Rejected" });
     for (const hash of ["", "orders", "orders/messages/1", "orders/dead-letter/messages/1", "orders/settings", "orders/record", "orders/sessions", "record", "record?message_id=o-17", "rules", "faults", "connections"]) {
       await at(page, shop, hash);
+      await page.locator("main").waitFor();
       await page.waitForFunction(() => !document.querySelector(".pending"));
       await page.waitForTimeout(300);
       await shot(page, `${colorScheme}-${hash.replaceAll("/", "-") || "namespace"}`);
@@ -163,6 +213,10 @@ test("A page outlives its emulator", { timeout: 60000 }, async () => {
   await own.kill();
   await page.getByText("The emulator does not answer").waitFor();
   assert.ok(await row(page, "o-17").isVisible());
+  for (const hash of ["#/mortal", "#/mortal/orders/settings", "#/mortal/record"]) {
+    await page.evaluate((to) => { location.hash = to; }, hash);
+    await page.locator("main").getByRole("alert").getByText("The emulator does not answer.").waitFor();
+  }
   await page.context().close();
 });
 
