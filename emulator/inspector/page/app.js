@@ -14,7 +14,7 @@ import { Message } from "./message.js";
 import { Dialog, Go, Waiting, save } from "./parts.js";
 import { RecordView } from "./record.js";
 import { Rules } from "./rules.js";
-import { ask, findNamespaces, namespace, namespaces, notice, silentSince, source, start } from "./state.js";
+import { ask, findNamespaces, namespace, namespaces, notice, refusal, silentSince, source, start } from "./state.js";
 import { Tree } from "./tree.js";
 
 /** @type {[any, string][]} */
@@ -69,6 +69,7 @@ function Notices() {
   return html`
     ${source.told && html`<${Failure} told=${source.told} />`}
     ${since !== null && html`<p class="note" role="status">The emulator does not answer. This is what it showed at ${time(since)} UTC.</p>`}
+    ${refusal.value && html`<p class="note" role="status">Changes are not followed: ${refusal.value}</p>`}
     <div aria-live="polite">${said && html`<p class=${said.bad ? "bad" : "good"}>${said.text} <button class="close" aria-label="Dismiss" onClick=${() => { notice.value = null; }}>✕</button></p>`}</div>`;
 }
 

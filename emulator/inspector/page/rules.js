@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { place } from "./address.js";
 import { useAnswer } from "./ask.js";
 import { html } from "./html.js";
+import { exactly } from "./json.js";
 import { EntityLink } from "./story.js";
 import { ask } from "./state.js";
 
@@ -33,7 +34,7 @@ export function Rules() {
     let here = true;
     const timer = setTimeout(async () => {
       try {
-        const data = await ask("POST", "/explain", { query: { topic }, body: [JSON.parse(text)] });
+        const data = await ask("POST", "/explain", { query: { topic }, body: [exactly(text)] });
         if (here) setAnswer({ data });
       } catch (error) {
         if (here) setAnswer({ error });

@@ -39,7 +39,7 @@ export class Live {
   /**
    * Follows the changes of a namespace until it is told to stop: by a stream, or by asking again and again where other pages of
    * this browser have had their streams for longer.
-   * @param {string} namespace @param {(frame: any) => void} tell @param {(open: boolean) => void} state
+   * @param {string} namespace @param {(frame: any) => void} tell @param {(open: boolean, refusal?: string) => void} state
    */
   follow(namespace, tell, state) {
     const path = `v1/namespaces/${encodeURIComponent(namespace)}/changes`;
@@ -58,8 +58,9 @@ export class Live {
       events.onopen = () => state(true);
       const end = new Promise((resolve) => {
         events.onerror = () => {
-          state(false);
+          // What refuses a stream tells why when it is asked again.
           if (events.readyState === EventSource.CLOSED) resolve(null);
+          else state(false);
         };
         ended.signal.addEventListener("abort", resolve);
         this.#pages.mayStream(place).then((may) => may || resolve(null));
@@ -72,7 +73,7 @@ export class Live {
       for (let first = true; !ended.signal.aborted; first = false) {
         if (first || await this.#pages.mayStream()) await stream();
         if (ended.signal.aborted) return;
-        await look(path, position, ended.signal).then(heard, () => ended.signal.aborted || state(false));
+        await look(path, position, ended.signal).then(heard, (error) => ended.signal.aborted || state(false, error instanceof Refused ? error.message : undefined));
         await new Promise((resolve) => setTimeout(resolve, ROUND));
       }
     };
@@ -127,7 +128,7 @@ class Pages {
 async function look(path, position, signal) {
   const headers = position === undefined ? undefined : { "last-event-id": String(position) };
   const response = await fetch(path, { headers, signal });
-  if (!response.ok || !response.body) throw new Refused(response.status, "no changes are told");
+  if (!response.ok || !response.body) throw new Refused(response.status, told(await response.text(), response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (let done = false; !done && !text.includes("\n\n");) {

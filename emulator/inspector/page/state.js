@@ -22,6 +22,8 @@ export const counts = signal(/** @type {Record<string, Counts>} */ ({}));
 export const version = signal(0);
 /** Since when the emulator has not answered. */
 export const silentSince = signal(/** @type {number | null} */ (null));
+/** Why no changes are told, by an emulator that answers. */
+export const refusal = signal(/** @type {string | null} */ (null));
 /** What went wrong last, and what was done last. */
 export const notice = signal(/** @type {{text: string, bad: boolean} | null} */ (null));
 
@@ -93,9 +95,11 @@ function follow() {
   if (!shown || !visible.value) return;
   counts.value = {};
   latest.value = null;
+  refusal.value = null;
   version.value = 0;
-  return source.follow(shown, told, (open) => {
-    silentSince.value = open ? null : (silentSince.peek() ?? Date.now());
+  return source.follow(shown, told, (open, refused) => {
+    refusal.value = refused ?? null;
+    silentSince.value = open || refused ? null : (silentSince.peek() ?? Date.now());
     // Without changes there is still what can be asked for.
     if (!open && version.peek() === 0) version.value = 1;
   });

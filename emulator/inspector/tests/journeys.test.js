@@ -185,6 +185,13 @@ journey("A namespace that is made later can be chosen", topology("orders"), asyn
   await page.locator(".tree .row", { hasText: "late" }).waitFor();
 });
 
+journey("A namespace that is removed is missing, and the emulator still answers", topology("orders"), async (page, shop) => {
+  await page.getByText("1 entity.").waitFor();
+  await shop.ask("DELETE", "");
+  await page.getByRole("status").getByText(`there is no namespace "${shop.name}"`).waitFor();
+  assert.equal(await page.getByText("The emulator does not answer").count(), 0);
+});
+
 for (const colorScheme of ["light", "dark"]) {
   journey(`Nothing is out of reach in ${colorScheme}`, topology("orders", "invoices"), async (page, shop) => {
     await shop.send("orders", { id: "o-17", body: '{"total": 3}', properties: { color: "red", price: { int: 12 } } }, { id: "o-18" });
