@@ -126,7 +126,7 @@ function Messages({ path, query, row }) {
       <button>Search</button>
       <label>Columns <input value=${columns.join(", ")} placeholder="price, body.total" onChange=${setOwn} /></label>
     </form>
-    <${Actions} path=${path} criteria=${criteria} />
+    <${Actions} key=${of} path=${path} criteria=${criteria} />
     <${List} label="Messages" of=${of} version=${version} columns=${shown(columns, place.value.item !== undefined)} fetch=${fetch}
       chosen=${(/** @type {any} */ row) => String(row.sequence_number) === place.value.item}
       open=${(/** @type {any} */ row) => go({ namespace: namespace.value, entity: place.value.entity, part: place.value.part, tab: "messages", item: String(row.sequence_number), query })}

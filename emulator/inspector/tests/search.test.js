@@ -45,6 +45,24 @@ journey("What is done to all is done to what the list shows", topology("orders")
   assert.equal(await page.getByRole("dialog").count(), 0);
 });
 
+journey("What was looked for in one entity is not asked about in another", topology("orders", "invoices"), async (page, shop) => {
+  await shop.send("orders", { id: "o-1" });
+  await shop.send("invoices", { id: "i-1" });
+  await at(page, shop, "orders");
+  await row(page, "o-1").waitFor();
+  let release = () => {};
+  const held = new Promise((resolve) => { release = resolve; });
+  await page.route("**/messages?entity=orders&limit=200", async (route) => { await held; await route.continue(); });
+  await page.getByRole("button", { name: "Delete all…" }).click();
+  await at(page, shop, "invoices");
+  await row(page, "i-1").waitFor();
+  const answered = page.waitForResponse("**/messages?entity=orders&limit=200");
+  release();
+  await answered;
+  await page.getByRole("button", { name: "Dead-letter all…" }).click();
+  await page.getByRole("dialog").getByText("Dead-letter all 1 message of invoices?").waitFor();
+});
+
 journey("A thousand messages at once are the first of more", topology("orders"), async (page, shop) => {
   await shop.send("orders", ...Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` })));
   await shop.send("orders", { id: "last" });
