@@ -169,3 +169,19 @@ fn peeking_in_a_session_does_not_read_the_others() {
     }
     assert_healthy(&bus.http);
 }
+
+#[test]
+fn locks_of_many_sessions_that_end_together() {
+    const SESSIONS: usize = 4_900;
+    let (bus, mut peer) = Bus::with_sessions().with_client();
+    bus.http.freeze();
+    for number in 0..SESSIONS {
+        let id = number.to_string();
+        peer.attached(&Attach::session("q", text(&id)).named(&id));
+    }
+    bus.http.advance(61.0);
+    for _ in 0..SESSIONS {
+        peer.take("a link is detached", |frame| frame.code == DETACH);
+    }
+    assert_healthy(&bus.http);
+}
