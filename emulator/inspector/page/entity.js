@@ -172,6 +172,6 @@ function Settings({ found }) {
   return html`
     <${Facts} rows=${rows} />
     ${data.rules && html`<h2>Rules</h2>
-      <ul>${data.rules.map((/** @type {{Name: string, Properties: any}} */ { Name, Properties: rule }) => html`<li>${Name}: <code>${rule.SqlFilter?.SqlExpression ?? JSON.stringify(rule.CorrelationFilter ?? rule)}</code>${rule.Action && html`, then <code>${rule.Action.SqlExpression ?? JSON.stringify(rule.Action)}</code>`}</li>`)}</ul>`}
+      <ul>${data.rules.map((/** @type {{Name: string, Properties: any}} */ { Name, Properties: rule }) => html`<li>${Name}: <code>${rule.SqlFilter?.SqlExpression ?? rule.SqlFilter?.Selector ?? JSON.stringify(rule.CorrelationFilter ?? rule)}</code>${rule.Action && html`, then <code>${rule.Action.SqlExpression ?? JSON.stringify(rule.Action)}</code>`}</li>`)}</ul>`}
     <p class="muted">${count(row.receivers ?? 0, "receiver")}</p>`;
 }

@@ -15,7 +15,7 @@ const FRAME: Frame = Frame { ahead: 0 };
 pub fn read_rule_again(body: &[u8]) -> bool {
     let rule_of = |body: &[u8]| {
         let tree = read(body).ok()?;
-        read_rule(&tree, "r", Timestamp::from_millis(0)).ok()
+        read_rule(&tree, "r", None, Timestamp::from_millis(0)).ok()
     };
     let Some(rule) = rule_of(body) else {
         return false;

@@ -111,7 +111,7 @@ impl Call<'_> {
         let now = self.namespace.clock.now();
         match element.part(DEFAULT_RULE_DESCRIPTION) {
             None => Ok(Rule::default_rule(now)),
-            Some(rule) => read_rule(rule, name_of_rule(rule).unwrap_or(DEFAULT_RULE), now),
+            Some(rule) => read_rule(rule, name_of_rule(rule).unwrap_or(DEFAULT_RULE), None, now),
         }
     }
 
@@ -205,7 +205,12 @@ impl Call<'_> {
         }
         // What is replaced keeps the spelling of its name.
         let name = existing.as_ref().map_or(name, |rule| &rule.name);
-        let rule = read_rule(element, name, self.namespace.clock.now())?;
+        let rule = read_rule(
+            element,
+            name,
+            existing.as_deref(),
+            self.namespace.clock.now(),
+        )?;
         // A rule that is put keeps its subscription (semantics §5).
         self.namespace.operate_as_broker(&entity, Entity::touch);
         let change = match is_update {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::filter::{Filter, Parameters, Rule, SqlFilter};
 use servicebus_broker::{ChangeRuleError, Entity, EntityPath, RuleChange};
 
 use super::call::{Call, NAMESPACE};
@@ -72,7 +72,9 @@ impl Call<'_> {
             .iter()
             .find(|rule| rule.name.eq_ignore_ascii_case(name));
         let name = there.map_or(name, |rule| &rule.name);
-        let rule = rule::read(name, properties, namespace.clock.now());
+        let replaced = there.map(|rule| &rule.filter);
+        let parse = |text: &str| SqlFilter::parse_replacing(replaced, text, Parameters::new());
+        let rule = rule::read(name, properties, parse, namespace.clock.now());
         let rule = rule.map_err(|(key, message)| {
             bad_request(&format!("'{key}' of the rule '{name}': {message}."))
         })?;

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
+use servicebus_broker::filter::{Filter, Rule, SqlFilter};
 use servicebus_broker::{
     ClientAffinity, Context, Entity, EntityDescription, EntityKind, EntityPath, LockToken, Message,
-    Outcome, PropertyChanges, ReceiveMode, ReceiverId, SequenceNumber, SubQueue,
+    Outcome, PropertyChanges, ReceiveMode, ReceiverId, SequenceNumber, SubQueue, Timestamp,
 };
 
 use super::*;
@@ -314,6 +315,47 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
     );
     let own = process.at(durable, |entity, _| entity.description().client.clone());
     assert_eq!(own.as_deref(), Some(&client(true)));
+}
+
+/// One that is longer in the language of the service than a filter may be, and one that selects otherwise there.
+#[tokio::test]
+async fn a_selector_is_the_same_after_a_restart() {
+    let kept = Arc::<Mutex<Kept>>::default();
+    let process = Process::start(&kept);
+    let long = vec!["JMSPriority=4"; 55].join(" OR ");
+    let subscription = path("t/subscriptions/s$client$D");
+    let rule = |name: &str, selector: &str| Rule {
+        name: name.into(),
+        filter: Filter::Sql(SqlFilter::selector(selector).expect("it is legal")),
+        ..Rule::default_rule(Timestamp::from_millis(0))
+    };
+    let rules = vec![rule("long", &long), rule("other", "NOT (color = 1)")];
+    for (kind, path, rules) in [
+        (EntityKind::Topic, path("t"), Vec::new()),
+        (
+            EntityKind::Subscription,
+            subscription.clone(),
+            rules.clone(),
+        ),
+    ] {
+        let description = EntityDescription::default();
+        let made = process.namespace.create(kind, &path, description, rules);
+        made.expect("it was not there");
+    }
+    process.written().await;
+    drop(process);
+    let process = Process::start(&kept);
+    let own = process.at("t", |topic, _| {
+        let rules = topic.rules_of(&subscription);
+        rules.map(|rule| rule.filter.clone()).collect::<Vec<_>>()
+    });
+    assert_eq!(
+        own,
+        rules
+            .into_iter()
+            .map(|rule| rule.filter)
+            .collect::<Vec<_>>()
+    );
 }
 
 /// Bodies that are not in memory go with their messages wherever these go, and come out as they were sent.

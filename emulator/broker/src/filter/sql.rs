@@ -3,6 +3,7 @@
 //! An action is `SET` and `REMOVE` on the copy of a message that a rule has selected. Its statements run in turn, and each
 //! sees what those before it changed.
 
+use super::MAX_LENGTH;
 use super::ast::{Condition, Property, Statement};
 use super::convert;
 use super::error::{EvaluationError, SyntaxError};
@@ -10,7 +11,7 @@ use super::eval::{self, Evaluator};
 use super::operators::Truth;
 use super::parser::{self, Parameters};
 use super::properties::Properties;
-use super::rule::Edits;
+use super::rule::{Edits, Filter};
 use super::value::Value;
 use crate::ids::IdSource;
 
@@ -20,7 +21,8 @@ pub struct SqlFilter {
     text: Box<str>,
     parameters: Parameters,
     condition: Condition,
-    is_selector: bool,
+    /// As a client of JMS wrote it, where it is such a selector.
+    selector: Option<Box<str>>,
 }
 
 impl SqlFilter {
@@ -30,24 +32,52 @@ impl SqlFilter {
             condition: parser::condition(text, &parameters)?,
             text: text.into(),
             parameters,
-            is_selector: false,
+            selector: None,
         })
     }
 
-    /// Reads a selector of JMS. Its text is what it says in the language of the service; on a message it is judged as JMS
-    /// has it: values of types that cannot be compared are different, and what cannot be calculated is unknown (JMS 2.0,
-    /// 3.8.1.2).
+    /// Reads a selector of JMS. Its text is what it says in the language of the service, or the selector itself where that
+    /// would be longer than clients of the service read; on a message it is judged as JMS has it: values of types that
+    /// cannot be compared are different, and what cannot be calculated is unknown (JMS 2.0, 3.8.1.2).
     pub fn selector(text: &str) -> Result<Self, SyntaxError> {
         let condition = parser::selector(text)?;
+        let translated = condition.to_string();
+        let is_short = translated.chars().count() <= MAX_LENGTH;
         Ok(Self {
-            text: condition.to_string().into(),
+            text: if is_short {
+                translated.into()
+            } else {
+                text.into()
+            },
             parameters: Parameters::new(),
             condition,
-            is_selector: true,
+            selector: Some(text.into()),
         })
     }
 
-    /// The filter as it was written.
+    /// Reads a filter that takes the place of another one. The text of a selector that a client has read and writes back means
+    /// that selector: as a filter of the service it would select other messages.
+    pub fn parse_replacing(
+        replaced: Option<&Filter>,
+        text: &str,
+        parameters: Parameters,
+    ) -> Result<Self, SyntaxError> {
+        match replaced {
+            Some(Filter::Sql(own))
+                if own.is_selector() && own.text() == text && parameters.is_empty() =>
+            {
+                Ok(own.clone())
+            }
+            _ => Self::parse(text, parameters),
+        }
+    }
+
+    /// The selector as a client of JMS wrote it; none of other filters.
+    pub fn selector_text(&self) -> Option<&str> {
+        self.selector.as_deref()
+    }
+
+    /// The filter as clients of the service read it: as it was written, unless it is a selector.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -72,17 +102,17 @@ impl SqlFilter {
             properties,
             edits: None,
             ids,
-            is_selector: self.is_selector,
+            is_selector: self.is_selector(),
         };
         let truth = evaluator.truth(&self.condition);
-        match self.is_selector {
+        match self.is_selector() {
             true => Ok(truth.unwrap_or(Truth::Unknown)),
             false => truth,
         }
     }
 
     pub(crate) fn is_selector(&self) -> bool {
-        self.is_selector
+        self.selector.is_some()
     }
 
     pub(crate) fn condition(&self) -> &Condition {
@@ -93,7 +123,8 @@ impl SqlFilter {
 /// Two filters are equal when their clients wrote the same.
 impl PartialEq for SqlFilter {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.parameters == other.parameters
+        let is_same = self.text == other.text && self.parameters == other.parameters;
+        is_same && self.selector == other.selector
     }
 }
 

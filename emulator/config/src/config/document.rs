@@ -16,7 +16,7 @@ use super::reader::{Located, Object, Report, json, wrong_type};
 use super::{Arm, words};
 use crate::auth::{Claim, TokenCheck};
 
-pub(crate) use entity::AMQP;
+pub(crate) use entity::{AMQP, SELECTOR};
 pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
 pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
 

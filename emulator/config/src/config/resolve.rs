@@ -225,7 +225,12 @@ fn rule(report: &Report<'_>, block: RuleBlock) -> Option<Rule> {
     let correlation = properties.correlation;
     let correlation = correlation.map(|block| correlation_filter(report, block));
     let sql = properties.sql;
-    let sql = sql.and_then(|block| expression(report, block, "SQL filter", SqlFilter::parse));
+    let sql = sql.and_then(|block| match block.is_selector {
+        true => expression(report, block, "selector", |text, _| {
+            SqlFilter::selector(text)
+        }),
+        false => expression(report, block, "SQL filter", SqlFilter::parse),
+    });
     let action = properties.action;
     let action = action.map(|block| expression(report, block, "action", Action::parse));
     let filter = match filter_type? {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, Value};
 
-use super::document::{AMQP, FilterType};
+use super::document::{AMQP, FilterType, SELECTOR};
 
 /// The `Properties` of a rule. Values that JSON has no type for are `{"Amqp": "…"}`, in hexadecimal digits.
 pub fn rule_json(rule: &Rule) -> Json {
@@ -16,7 +16,10 @@ pub fn rule_json(rule: &Rule) -> Json {
         }),
         Filter::Sql(filter) => json!({
             "FilterType": FilterType::Sql.name(),
-            "SqlFilter": expression(filter.text(), filter.parameters()),
+            "SqlFilter": match filter.selector_text() {
+                Some(selector) => json!({SELECTOR: selector}),
+                None => expression(filter.text(), filter.parameters()),
+            },
         }),
     };
     if let Some(action) = &rule.action {

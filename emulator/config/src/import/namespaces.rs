@@ -1,6 +1,7 @@
 //! Namespaces of a configuration from the resources of a template.
 
 use serde_json::{Map, Value};
+use servicebus_broker::filter::{Parameters, SqlFilter};
 use servicebus_broker::{
     Audience, EntityDescription, EntityKind, EntityPath, Property, PropertyValue, Tier, Timestamp,
     check_name,
@@ -201,7 +202,15 @@ impl Namespace {
             let message = format!("the subscription {name:?} is not in the template");
             return report.problem(&resource.path, message);
         };
-        match rule::read(rule_name, &resource.properties, Timestamp::from_millis(0)) {
+        // What clients of JMS select by is judged as a selector, in whichever of the two languages it is written.
+        let is_client_affine = subscription.document["Properties"][IS_CLIENT_AFFINE] == true;
+        let sql = |text: &str| SqlFilter::parse(text, Parameters::new());
+        let parse = |text: &str| match is_client_affine {
+            true => SqlFilter::selector(text).or_else(|_| sql(text)),
+            false => sql(text),
+        };
+        let properties = &resource.properties;
+        match rule::read(rule_name, properties, parse, Timestamp::from_millis(0)) {
             Ok(rule) => subscription.rules.push(object([
                 ("Name", rule_name.as_str().into()),
                 ("Properties", rule_json(&rule)),

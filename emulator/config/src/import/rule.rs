@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use servicebus_arm_template::{member, object};
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
-    Value as Sent,
+    SyntaxError, Value as Sent,
 };
 use servicebus_broker::{Timestamp, check_name};
 
@@ -79,8 +79,13 @@ fn told(encoded: &Encoded) -> String {
     }
 }
 
-/// Reads the properties of a rule; else what is wrong, with its key.
-pub fn read(name: &str, written: &Value, created_at: Timestamp) -> Result<Rule, (String, String)> {
+/// Reads the properties of a rule, whose SQL filter `parse` reads; else what is wrong, with its key.
+pub fn read(
+    name: &str,
+    written: &Value,
+    parse: impl FnOnce(&str) -> Result<SqlFilter, SyntaxError>,
+    created_at: Timestamp,
+) -> Result<Rule, (String, String)> {
     check_name(name).map_err(|error| ("name".to_owned(), format!("{name:?} {error}")))?;
     let member = |name: &str| member(written, name).filter(|value| !value.is_null());
     let action = match member("action").and_then(expression) {
@@ -105,7 +110,7 @@ pub fn read(name: &str, written: &Value, created_at: Timestamp) -> Result<Rule, 
     let filter = match is_correlation {
         true => correlation(member("correlationFilter"))?,
         false => match member("sqlFilter").and_then(expression) {
-            Some(text) => sql(text)?,
+            Some(text) => sql(text, parse)?,
             None => Filter::True,
         },
     };
@@ -117,9 +122,11 @@ pub fn read(name: &str, written: &Value, created_at: Timestamp) -> Result<Rule, 
     })
 }
 
-fn sql(text: &str) -> Result<Filter, (String, String)> {
-    let filter = SqlFilter::parse(text, Parameters::new());
-    filter.map(Filter::Sql).map_err(|error| {
+fn sql(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<SqlFilter, SyntaxError>,
+) -> Result<Filter, (String, String)> {
+    parse(text).map(Filter::Sql).map_err(|error| {
         let message = format!("{text:?} is no SQL filter: {error}");
         ("sqlFilter.sqlExpression".to_owned(), message)
     })

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Map, json};
+use servicebus_broker::filter::{Filter, SqlFilter};
 
 use super::*;
 use crate::config::Config;
@@ -75,6 +76,11 @@ fn a_subscription_of_a_client_of_jms_stays_its() {
         resource("", "n1-name", json!({})),
         resource("/topics", "n1-name/t", json!({})),
         resource("/topics/subscriptions", "n1-name/t/sub$desk$DS", properties),
+        resource(
+            "/topics/subscriptions/rules",
+            "n1-name/t/sub$desk$DS/Default",
+            json!({"sqlFilter": {"sqlExpression": "NOT color = 1"}}),
+        ),
     ];
     let template = json!({"resources": resources}).to_string();
     let imported = import(&template, &given(&[])).unwrap();
@@ -88,6 +94,9 @@ fn a_subscription_of_a_client_of_jms_stays_its() {
         (&*client.client_id, client.is_durable, client.is_shared),
         ("desk", true, true)
     );
+    let selector = SqlFilter::selector("NOT color = 1").unwrap();
+    assert_eq!(subscription.rules[0].filter, Filter::Sql(selector));
+    assert_eq!(client.selector.as_deref(), Some("NOT color = 1"));
 }
 
 #[test]

@@ -79,6 +79,10 @@ pub(crate) fn schemas() -> Map<String, Value> {
         "A filter or an action in SQL.",
     );
     schemas.insert("Expression".into(), expression);
+    let selector = json!({ "Selector": { "type": "string", "maxLength": 1024 } });
+    let description = "A filter as a client of JMS 2.0 wrote it: a selector.";
+    let selector = object(selector, &["Selector"], description);
+    schemas.insert("Selector".into(), selector);
     schemas.insert("Rule".into(), rule());
     let named = json!({ "Name": { "type": "string" }, "Properties": reference("Rule") });
     schemas.insert("NamedRule".into(), object(named, &["Name"], "A rule."));
@@ -105,7 +109,7 @@ fn rule() -> Value {
     let properties = json!({
         "FilterType": { "type": "string", "enum": ["Correlation", "Sql", "True", "False"] },
         "CorrelationFilter": { "type": "object" },
-        "SqlFilter": reference("Expression"),
+        "SqlFilter": { "anyOf": [reference("Expression"), reference("Selector")] },
         "Action": reference("Expression"),
     });
     object(properties, &["FilterType"], "The `Properties` of a rule.")

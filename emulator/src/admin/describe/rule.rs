@@ -21,10 +21,11 @@ pub(crate) fn name_of_rule(element: &Element) -> Option<&str> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Reads a rule; its name is that of the path, not that of the description.
+/// Reads a rule, which may take the place of another one; its name is that of the path, not that of the description.
 pub(crate) fn read_rule(
     element: &Element,
     name: &str,
+    replaced: Option<&Rule>,
     created_at: Timestamp,
 ) -> Result<Rule, ServiceError> {
     check_name(name).map_err(|error| {
@@ -32,14 +33,22 @@ pub(crate) fn read_rule(
     })?;
     Ok(Rule {
         name: name.into(),
-        filter: read_filter(name, element.part("Filter"))?,
+        filter: read_filter(
+            name,
+            element.part("Filter"),
+            replaced.map(|rule| &rule.filter),
+        )?,
         action: read_action(name, element.part("Action"))?,
         created_at,
     })
 }
 
 /// Reads the filter of a rule. One that cannot be understood is refused: never one that selects everything.
-fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filter, ServiceError> {
+fn read_filter(
+    rule: &str,
+    element: Option<&Element>,
+    replaced: Option<&Filter>,
+) -> Result<Filter, ServiceError> {
     let found = element.and_then(|element| Some((element, element.xsi_type.as_ref()?)));
     let unknown = |name| {
         let text =
@@ -51,7 +60,9 @@ fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filter, ServiceE
         "TrueFilter" => Ok(Filter::True),
         "FalseFilter" => Ok(Filter::False),
         "SqlFilter" => {
-            let filter = expression(rule, "filter", element, SqlFilter::parse)?;
+            let parse =
+                |text: &str, parameters| SqlFilter::parse_replacing(replaced, text, parameters);
+            let filter = expression(rule, "filter", element, parse)?;
             let missing = || {
                 ServiceError::bad_request(format!(
                     "The filter of the rule '{rule}' has no 'SqlExpression'."

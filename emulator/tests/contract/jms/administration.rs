@@ -79,3 +79,37 @@ fn an_export_says_whose_it_is_and_declares_the_same_again() {
     let refusal = started.jms("c").refused(&unshared);
     assert_eq!(refusal.condition, "amqp:not-allowed");
 }
+
+#[test]
+fn an_export_has_the_selector_as_the_client_wrote_it() {
+    let bus = Bus::premium(&[]);
+    let mut peer = bus.jms("c");
+    let terms = vec!["JMSPriority = 4"; 50].join(" OR ");
+    let others = "NOT (color = 1)";
+    for (name, selector) in [("long", terms.as_str()), ("other", others)] {
+        let own = Attach::subscriber(name, "t", true, &[]).selecting(selector);
+        let own = peer.attached(&own);
+        peer.leave(&own);
+    }
+    let exported = bus.http.get("~/topology").ok();
+    let started = Bus::configured(&exported.to_string());
+    assert_eq!(started.http.get("~/topology").ok(), exported);
+    // In the language of the service this is unknown.
+    let sent = Message::new("kept").application("color", text("red"));
+    started.client().send_to("t", &sent);
+    let mut peer = started.jms("c");
+    let other = Attach::subscriber("other", "t", true, &[]);
+    let own = peer.attached(&other.clone().selecting(others));
+    assert_eq!(peer.receive_one(&own).id(), "kept");
+    peer.leave(&own);
+    peer.attached(&other.selecting("color = 'blue'"));
+    let shown = started
+        .http
+        .get("~/subscriptions/t/Subscriptions/other$c$D");
+    let filter = &shown.ok()["rules"][0]["Properties"]["SqlFilter"];
+    assert_eq!(
+        *filter,
+        json!({"Selector": "color = 'blue'"}),
+        "it is made anew"
+    );
+}

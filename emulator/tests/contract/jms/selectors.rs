@@ -32,8 +32,42 @@ fn a_subscription_gets_what_its_selector_matches() {
     send_all(&mut bus.client(), "t", &[1, 2, 3, 4, 5]);
     assert_eq!(peer.drain_ids(&own, 10), ["2", "3", "5"]);
     let shown = bus.http.get("~/subscriptions/t/Subscriptions/a$c$D").ok();
-    let filter = &shown["rules"][0]["Properties"]["SqlFilter"]["SqlExpression"];
-    assert_eq!(filter, "(n >= 2 AND n <= 3) OR sys.Label = '5'");
+    let filter = &shown["rules"][0]["Properties"]["SqlFilter"]["Selector"];
+    assert_eq!(filter, "n BETWEEN 2 AND 3 OR JMSType = '5'");
+}
+
+/// Legal as a selector, but not in the language of the service, in which it is longer.
+fn long_selector() -> String {
+    let terms = [0, 1, 2, 3, 4].repeat(12);
+    let terms = terms.iter().map(|number| format!("JMSPriority={number}"));
+    terms.collect::<Vec<_>>().join(" OR ")
+}
+
+#[test]
+fn a_rule_that_is_read_and_written_back_stays_a_selector() {
+    let (bus, admin) = Bus::premium(&[]).with_admin();
+    let mut peer = bus.jms("c");
+    let large = long_selector();
+    for (name, selector, written) in [("a", "NOT (n = 'x')", "NOT n = 'x'"), ("b", &large, &large)]
+    {
+        let own = Attach::subscriber(name, "t", true, &[]).selecting(selector);
+        let own = peer.attached(&own);
+        let rule_path = format!("/t/Subscriptions/{name}$c$D/Rules/$Default?api-version=2021-05");
+        let shown = admin.get(&rule_path).expect(200);
+        assert_eq!(shown.value("SqlExpression"), written);
+        let again = rule(&sql_filter(shown.value("SqlExpression")));
+        admin.change(&rule_path, &again).expect(200);
+        let id = format!("to-{name}");
+        bus.client()
+            .send_to("t", &Message::new(&id).application("n", long(1)));
+        assert_eq!(peer.receive_one(&own).id(), id);
+        // What a client writes itself is the language of the service, in which this is unknown.
+        let other = rule(&sql_filter("NOT (n = 'y')"));
+        admin.change(&rule_path, &other).expect(200);
+        send_all(&mut bus.client(), "t", &[1]);
+        assert_eq!(peer.drain_ids(&own, 10), [""; 0]);
+        peer.leave(&own);
+    }
 }
 
 #[test]

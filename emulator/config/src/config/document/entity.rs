@@ -85,7 +85,7 @@ fn properties_of(written: Option<Object<'_, '_>>, kind: EntityKind) -> Propertie
     written.map_or_else(Properties::default, |own| Properties::read(own, kind))
 }
 
-/// Whose a subscription is, among its properties. Its selector is not written: the rules have it as a filter.
+/// Whose a subscription is, among its properties. Its selector is not written here: its rule has it.
 fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
     let is_affine = properties.boolean(IS_CLIENT_AFFINE);
     let is_affine = is_affine.is_some_and(|flag| flag.value);
@@ -196,6 +196,9 @@ pub(crate) struct RuleProperties {
     pub(crate) action: Option<ExpressionBlock>,
 }
 
+/// The key of a filter that is a selector of JMS.
+pub(crate) const SELECTOR: &str = "Selector";
+
 /// What kind of filter a rule has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterType {
@@ -219,6 +222,8 @@ pub(crate) struct CorrelationBlock {
 pub(crate) struct ExpressionBlock {
     pub(crate) place: Place,
     pub(crate) expression: Option<Located<String>>,
+    /// Whether the expression is a selector of JMS.
+    pub(crate) is_selector: bool,
     pub(crate) parameters: Parameters,
 }
 
@@ -251,7 +256,7 @@ impl RuleProperties {
         };
         let properties = Self {
             correlation: correlation.map(CorrelationBlock::read),
-            sql: sql.map(ExpressionBlock::read),
+            sql: sql.map(ExpressionBlock::read_filter),
             action: object.object("Action").map(ExpressionBlock::read),
             filter_type,
         };
@@ -301,6 +306,20 @@ impl CorrelationBlock {
 }
 
 impl ExpressionBlock {
+    /// That of a filter, which has a selector in the place of an expression if a client of JMS has written it.
+    fn read_filter(mut object: Object<'_, '_>) -> Self {
+        if object.any(SELECTOR).is_none() {
+            return Self::read(object);
+        }
+        let expression = object.string(SELECTOR);
+        Self {
+            place: object.finish(),
+            expression,
+            is_selector: true,
+            parameters: Parameters::new(),
+        }
+    }
+
     fn read(mut object: Object<'_, '_>) -> Self {
         let expression = object.required_string("SqlExpression");
         let mut parameters = Parameters::new();
@@ -311,6 +330,7 @@ impl ExpressionBlock {
         Self {
             place: object.finish(),
             expression,
+            is_selector: false,
             parameters,
         }
     }

@@ -127,6 +127,11 @@ fn subscription(
         places: properties.places,
     });
     let rules = resolve::rules(report, rules);
+    if let (Some(client), [only]) = (&mut description.client, &rules[..])
+        && let Filter::Sql(filter) = &only.filter
+    {
+        client.selector = filter.selector_text().map(|text| text.trim().into());
+    }
     Some(SubscriptionConfig {
         name: name?.value,
         description,

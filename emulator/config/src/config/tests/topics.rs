@@ -414,6 +414,33 @@ fn values() -> impl Strategy<Value = Encoded> {
         })
 }
 
+#[test]
+fn a_selector_is_read_in_its_own_language() {
+    let with = |filter: &str| {
+        format!(r#"[{{"Name":"r","Properties":{{"FilterType":"Sql","SqlFilter":{filter}}}}}]"#)
+    };
+    let read = read_rules(&with(r#"{"Selector":"a BETWEEN 1 AND 2"}"#)).unwrap();
+    let Filter::Sql(filter) = &read[0].filter else {
+        panic!("it is a SQL filter: {read:?}");
+    };
+    assert_eq!(filter.selector_text(), Some("a BETWEEN 1 AND 2"));
+    assert_eq!(filter.text(), "a >= 1 AND a <= 2");
+    for (filter, message) in [
+        (r#"{"Selector":"a BETWEEN"}"#, "is no selector: column 10"),
+        (
+            r#"{"Selector":"a = 1","SqlExpression":"a = 2"}"#,
+            "SqlExpression",
+        ),
+        (r#"{"Selector":1}"#, "1 is a number"),
+        ("{}", "the key \"SqlExpression\" is missing"),
+    ] {
+        let error = read_rules(&with(filter))
+            .expect_err("it is wrong")
+            .to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
 proptest! {
     #[test]
     fn settings_that_are_written_are_read_again(topic in topics(), subscription in subscriptions()) {
@@ -442,6 +469,7 @@ proptest! {
                 ..Correlation::default()
             }),
             Filter::Sql(SqlFilter::parse("a = @a\n\tOR \"é\"\"\" IS NULL", parameters.clone()).unwrap()),
+            Filter::Sql(SqlFilter::selector(" NOT (a BETWEEN 1 AND 2)").unwrap()),
             Filter::True,
             Filter::False,
         ];
