@@ -186,7 +186,9 @@ fn java_token(rest: &str) -> Option<(Token<'_>, usize)> {
     let first = rest.chars().next()?;
     if !first.is_ascii_digit() && is_part(first) {
         let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
-        let token = Keyword::from_name(name).map_or(Token::Name(name), Token::Keyword);
+        // A word of the service alone: JMS reserves others (JMS 2.0, 3.8.1.1).
+        let keyword = Keyword::from_name(name).filter(|keyword| *keyword != Keyword::Exists);
+        let token = keyword.map_or(Token::Name(name), Token::Keyword);
         return Some((token, name.len()));
     }
     let digits = |text: &str| {
