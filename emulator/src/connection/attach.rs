@@ -124,7 +124,7 @@ impl ClientConnection {
         kind: SubQueue,
         attach: &AttachRequest,
     ) -> Result<Link, ServiceError> {
-        self.client.check_entity_type(entity, attach)?;
+        self.client.check_entity_type(entity.kind, attach)?;
         match attach.role() {
             LinkRole::Sender => {
                 self.client

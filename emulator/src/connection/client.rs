@@ -185,13 +185,13 @@ impl Client {
     /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
     pub(crate) fn check_entity_type(
         &self,
-        entity: &SharedEntity,
+        kind: EntityKind,
         attach: &AttachRequest,
     ) -> Result<(), ServiceError> {
         let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
             return Ok(());
         };
-        let is = match entity.kind {
+        let is = match kind {
             EntityKind::Queue => 0,
             EntityKind::Topic => 1,
             EntityKind::Subscription => 2,

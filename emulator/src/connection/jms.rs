@@ -21,7 +21,7 @@ use super::links::Link;
 use super::peer::ClientConnection;
 use crate::auth::Claim;
 use crate::namespace::{SharedEntity, SubscriptionRequest};
-use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
+use crate::nodes::{Address, Condition, Destination, ServiceError, SessionRequest, no_namespace};
 
 /// Capabilities of a terminus: what kind of node it is, and what kind of subscription.
 const QUEUE: &str = "queue";
@@ -54,9 +54,8 @@ impl ClientConnection {
         if address.destination != Destination::Store(SubQueue::Active) {
             return self.resolve(attach);
         }
-        let entity = self.client.find_or_create(&address, attach);
-        let entity = entity.map_err(nowhere)?;
-        let resolved = check_kind(&entity, attach).and_then(|()| match attach.role() {
+        let entity = self.find_or_create(&address, attach).map_err(nowhere)?;
+        let resolved = check_kind(entity.kind, attach).and_then(|()| match attach.role() {
             LinkRole::Receiver if entity.kind == EntityKind::Topic => {
                 self.subscribe(link, &entity, attach)
             }
@@ -124,53 +123,25 @@ impl ClientConnection {
         topic: &Arc<SharedEntity>,
         attach: &AttachRequest,
     ) -> Result<Link, ServiceError> {
-        self.client
-            .check_claim(topic.path.as_str(), Claim::Listen)?;
         self.check_filters(attach)?;
-        let selector = self.client.selector(attach)?;
-        let is_durable = attach.lasting().is_durable;
-        let is_shared = attach.has_capability(SHARED);
-        let client_id = self.client.client_id(attach.has_capability(GLOBAL));
-        let is_named = is_durable || is_shared;
-        let request = SubscriptionRequest {
-            topic,
-            name: is_named.then(|| subscription_name(attach.name(), is_shared)),
-            affinity: ClientAffinity {
-                client_id: client_id.into(),
-                is_durable,
-                is_shared,
-                selector: Some(selector_text(attach).unwrap_or_default().trim().into()),
-            },
-            filter: selector.map_or(Filter::True, Filter::Sql),
-            idle: self.client.idle(EntityKind::Subscription),
-            may_manage: self.client.check_claim(topic.path.as_str(), Claim::Manage),
-        };
+        // Of the subscription's path only the topic counts.
+        self.check_crossing(attach.session(), topic)?;
+        let request = self.client.subscription_request(&topic.path, attach)?;
         let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let scope = namespace.subscribe(request, self.client.caller.ids())?;
         let subscription = Arc::clone(&scope.entity);
-        self.client
-            .check_receiving(&subscription, SubQueue::Active)?;
-        if self
-            .client
-            .requires_session(&subscription, SubQueue::Active)
-        {
-            return Err(ServiceError::requires_session());
-        }
-        self.check_crossing(attach.session(), &subscription)?;
         let receiver = self.open_receiver(&subscription, SubQueue::Active, attach, None);
         self.links.keep(link, scope);
         Ok(Link::Receiver(receiver))
     }
-}
 
-impl Client {
     /// The entity at an address; made where it is not there and the client says of which kind it is.
     fn find_or_create(
         &self,
         address: &Address,
         attach: &AttachRequest,
     ) -> Result<Arc<SharedEntity>, ServiceError> {
-        let refusal = match self.find(address) {
+        let refusal = match self.client.find(address) {
             Ok(found) => return Ok(found),
             Err(refusal) => refusal,
         };
@@ -179,8 +150,10 @@ impl Client {
             (false, true) => EntityKind::Topic,
             (false, false) => return Err(refusal),
         };
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
-        if refusal.condition != Condition::NotFound {
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+        let is_subscription =
+            EntityPath::of_address(&address.entity).is_some_and(|path| path.topic().is_some());
+        if refusal.condition != Condition::NotFound || is_subscription {
             return Err(refusal);
         }
         let path = address.entity.parse::<EntityPath>().map_err(|error| {
@@ -190,8 +163,70 @@ impl Client {
             );
             ServiceError::new(Condition::ArgumentError, text)
         })?;
-        self.check_claim(path.as_str(), Claim::Manage)?;
-        namespace.create_on_attach(kind, &path, self.idle(kind))
+        self.client.check_claim(path.as_str(), Claim::Manage)?;
+        self.check_attach_to_new(kind, &path, attach)?;
+        namespace.create_on_attach(kind, &path, self.client.idle(kind))
+    }
+
+    /// Refuses, before anything is made for it, an attach that would be refused by the queue or topic that is made.
+    fn check_attach_to_new(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        attach: &AttachRequest,
+    ) -> Result<(), ServiceError> {
+        check_kind(kind, attach)?;
+        self.client.check_entity_type(kind, attach)?;
+        if attach.role() == LinkRole::Sender {
+            self.client.check_claim(path.as_str(), Claim::Send)?;
+            return self.client.destination(attach).map(drop);
+        }
+        self.check_filters(attach)?;
+        match kind {
+            EntityKind::Topic => {
+                let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
+                let request = self.client.subscription_request(path, attach)?;
+                namespace.check_new_subscription(&request)
+            }
+            EntityKind::Queue | EntityKind::Subscription => {
+                self.client.check_claim(path.as_str(), Claim::Listen)?;
+                self.client.selector(attach)?;
+                match SessionRequest::read(attach, path) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(_)) | Err(_) => Err(ServiceError::receives_no_sessions()),
+                }
+            }
+        }
+    }
+}
+
+impl Client {
+    /// What a consumer of a topic asks for, as far as it may.
+    fn subscription_request<'a>(
+        &self,
+        topic: &'a EntityPath,
+        attach: &'a AttachRequest,
+    ) -> Result<SubscriptionRequest<'a>, ServiceError> {
+        self.check_claim(topic.as_str(), Claim::Listen)?;
+        let selector = self.selector(attach)?;
+        let is_durable = attach.lasting().is_durable;
+        let is_shared = attach.has_capability(SHARED);
+        let client_id = self.client_id(attach.has_capability(GLOBAL));
+        let is_named = is_durable || is_shared;
+        Ok(SubscriptionRequest {
+            topic,
+            name: is_named.then(|| subscription_name(attach.name(), is_shared)),
+            affinity: ClientAffinity {
+                client_id: client_id.into(),
+                is_durable,
+                is_shared,
+                selector: Some(selector_text(attach).unwrap_or_default().trim().into()),
+            },
+            filter: selector.map_or(Filter::True, Filter::Sql),
+            idle: self.idle(EntityKind::Subscription),
+            may_manage: self.check_claim(topic.as_str(), Claim::Manage),
+            host: self.host.clone(),
+        })
     }
 
     /// What a receiver of JMS selects; none where it takes every message.
@@ -251,9 +286,9 @@ fn is_described_as(filter: &Described<Value>, (number, name): (u64, &str)) -> bo
 }
 
 /// Whether an entity is of the kind that the client takes it for. The address of a subscription is that of a queue to JMS.
-fn check_kind(entity: &SharedEntity, attach: &AttachRequest) -> Result<(), ServiceError> {
+fn check_kind(kind: EntityKind, attach: &AttachRequest) -> Result<(), ServiceError> {
     let is_taken_for = |name| attach.has_capability(name);
-    match entity.kind {
+    match kind {
         EntityKind::Queue if is_taken_for(TOPIC) => {
             Err(ServiceError::other_entity_type("Topic", "Queue"))
         }

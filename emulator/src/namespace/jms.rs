@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{
-    ClientAffinity, EntityDescription, EntityId, EntityKind, EntityPath, IdSource,
+    ClientAffinity, EntityDescription, EntityId, EntityKind, EntityPath, IdSource, SubQueue,
 };
 
 use super::{AdministerError, Namespace, SharedEntity};
@@ -28,7 +28,7 @@ pub(crate) struct JmsConsumers(Mutex<BTreeMap<EntityId, u32>>);
 /// What a consumer of a topic asks for.
 #[derive(Debug)]
 pub(crate) struct SubscriptionRequest<'a> {
-    pub(crate) topic: &'a Arc<SharedEntity>,
+    pub(crate) topic: &'a EntityPath,
     /// The name that the client gives it; none of one that no other consumer can have.
     pub(crate) name: Option<&'a str>,
     pub(crate) affinity: ClientAffinity,
@@ -37,6 +37,8 @@ pub(crate) struct SubscriptionRequest<'a> {
     pub(crate) idle: Option<Duration>,
     /// Whether the client may make entities; if not, how it is told.
     pub(crate) may_manage: Result<(), ServiceError>,
+    /// The host name that the client asked for.
+    pub(crate) host: String,
 }
 
 /// Keeps what a link was given for as long as there is the link: a temporary entity goes with it, a volatile subscription
@@ -104,28 +106,26 @@ impl Namespace {
     }
 
     /// Gives a consumer of a topic the subscription that it asks for, made anew where there is none, or where an unused one
-    /// has another topic or selector (JMS 2.0, 8.3.3).
+    /// has another topic or selector (JMS 2.0, 8.3.3). What is refused changes nothing.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         request: SubscriptionRequest<'_>,
         ids: &mut dyn IdSource,
     ) -> Result<LinkScope, ServiceError> {
-        let name = request.entity_name(ids);
-        let path = request.topic.path.subscription(&name);
-        let path = path.map_err(|error| unlike_a_name(&name, error))?;
+        let given = request.entity_name();
+        let name = given.unwrap_or_else(|| format!("{:016x}{:016x}$ND", ids.next(), ids.next()));
+        let path = request.path(&name)?;
         let _alone = self.administer();
         let existing = request
             .name
             .and_then(|_| self.find_subscription(&path, &name));
-        let kept = match existing {
-            Some(existing) => self
-                .keep_or_delete(&existing, &path, &request)?
-                .then_some(existing),
-            None => None,
+        let is_wanted = match &existing {
+            Some(existing) => self.is_wanted(existing, &path, &request)?,
+            None => false,
         };
-        let entity = match kept {
-            Some(kept) => kept,
-            None => self.create_subscription(&path, request)?,
+        let entity = match existing {
+            Some(existing) if is_wanted => existing,
+            replaced => self.create_subscription(&path, request, replaced)?,
         };
         *take(Rank::Inner, || self.jms_consumers.0.lock())
             .entry(entity.id)
@@ -168,8 +168,9 @@ impl Namespace {
         }
     }
 
-    /// Whether an existing subscription is what is asked for; if not, it is deleted. Refused where it cannot be had.
-    fn keep_or_delete(
+    /// Whether an existing subscription is what is asked for; if not, another one may take its place. Refused where it cannot
+    /// be had.
+    fn is_wanted(
         &self,
         existing: &SharedEntity,
         path: &EntityPath,
@@ -202,28 +203,62 @@ impl Namespace {
             || selector.is_some_and(|selector| Some(selector) != wanted.selector);
         match (is_other, is_used) {
             (true, true) => Err(in_use(&existing.path)),
-            (true, false) => {
-                request.may_manage.clone()?;
-                self.delete_if_there(existing);
-                Ok(false)
-            }
+            (true, false) => Ok(false),
             (false, true) if !wanted.is_shared => Err(in_use(&existing.path)),
-            (false, _) => Ok(true),
+            (false, _) => {
+                self.check_receiving(existing, SubQueue::Active, &request.host)?;
+                match self.requires_session(existing, SubQueue::Active) {
+                    true => Err(ServiceError::requires_session()),
+                    false => Ok(true),
+                }
+            }
         }
     }
 
+    /// Refuses what a subscription that is made could not be.
+    pub(crate) fn check_new_subscription(
+        &self,
+        request: &SubscriptionRequest<'_>,
+    ) -> Result<(), ServiceError> {
+        request.may_manage.clone()?;
+        let given = request.entity_name();
+        let path = given.map(|name| request.path(&name)).transpose()?;
+        let kind = EntityKind::Subscription;
+        let description = self.description_for_client(request.idle, None);
+        let problems = description.problems(kind, self.config.settings.tier);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let path = path.as_ref().unwrap_or(request.topic);
+        Err(not_created(
+            kind,
+            path,
+            AdministerError::Properties(problems),
+        ))
+    }
+
+    /// Makes a subscription, in the place of `replaced` if there is one.
     fn create_subscription(
         &self,
         path: &EntityPath,
         request: SubscriptionRequest<'_>,
+        replaced: Option<Arc<SharedEntity>>,
     ) -> Result<Arc<SharedEntity>, ServiceError> {
-        request.may_manage?;
+        self.check_new_subscription(&request)?;
         let rule = Rule {
             filter: request.filter,
             ..Rule::default_rule(self.clock.now())
         };
+        let (has_name, elsewhere) = match replaced {
+            Some(replaced) if replaced.path == *path => (Some(replaced), None),
+            other => (None, other),
+        };
+        has_name.inspect(|replaced| self.delete_if_there(replaced));
         let (kind, client) = (EntityKind::Subscription, Some(Box::new(request.affinity)));
-        self.create_for_client(kind, path, request.idle, client, Some(rule))
+        let made = self.create_for_client(kind, path, request.idle, client, Some(rule))?;
+        // Not before: its new topic may have no room for it.
+        elsewhere.inspect(|replaced| self.delete_if_there(replaced));
+        Ok(made)
     }
 
     fn create_for_client(
@@ -234,13 +269,21 @@ impl Namespace {
         client: Option<Box<ClientAffinity>>,
         rule: Option<Rule>,
     ) -> Result<Arc<SharedEntity>, ServiceError> {
-        let description = EntityDescription {
+        let description = self.description_for_client(auto_delete_on_idle, client);
+        let created = self.create_entity(kind, path, description, rule);
+        created.map_err(|error| not_created(kind, path, error))
+    }
+
+    fn description_for_client(
+        &self,
+        auto_delete_on_idle: Option<Duration>,
+        client: Option<Box<ClientAffinity>>,
+    ) -> EntityDescription {
+        EntityDescription {
             auto_delete_on_idle,
             client,
             ..EntityDescription::of_tier(self.config.settings.tier)
-        };
-        let created = self.create_entity(kind, path, description, rule);
-        created.map_err(|error| not_created(kind, path, error))
+        }
     }
 
     /// The subscription of this name: at its path, or at another topic.
@@ -320,11 +363,20 @@ fn is_temporary(path: &EntityPath) -> bool {
 }
 
 impl SubscriptionRequest<'_> {
-    fn entity_name(&self, ids: &mut dyn IdSource) -> String {
-        match self.name {
-            Some(name) => entity_name(name, &self.affinity.client_id, self.affinity.is_durable),
-            None => format!("{:016x}{:016x}$ND", ids.next(), ids.next()),
-        }
+    /// What the subscription is called by which the client gives a name.
+    fn entity_name(&self) -> Option<String> {
+        let ClientAffinity {
+            client_id,
+            is_durable,
+            ..
+        } = &self.affinity;
+        self.name
+            .map(|name| entity_name(name, client_id, *is_durable))
+    }
+
+    fn path(&self, name: &str) -> Result<EntityPath, ServiceError> {
+        let path = self.topic.subscription(name);
+        path.map_err(|error| unlike_a_name(name, error))
     }
 }
 
@@ -418,7 +470,7 @@ mod tests {
     fn subscribe(namespace: &Arc<Namespace>, name: Option<&str>, ids: &mut Ids) -> LinkScope {
         let topic = namespace.entity(&"t".parse().expect("it is legal"));
         let request = SubscriptionRequest {
-            topic: &topic.expect("it is there"),
+            topic: &topic.expect("it is there").path,
             name,
             affinity: ClientAffinity {
                 client_id: "c".into(),
@@ -429,6 +481,7 @@ mod tests {
             filter: Filter::True,
             idle: None,
             may_manage: Ok(()),
+            host: "localhost".to_owned(),
         };
         namespace.subscribe(request, ids).expect("it is made")
     }

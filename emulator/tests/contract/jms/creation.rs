@@ -66,6 +66,9 @@ fn names_follow_the_rules_of_the_service() {
         let refusal = peer.refused(&Attach::producer(name, "queue"));
         assert_eq!(refusal.condition, "com.microsoft:argument-error", "{name}");
     }
+    peer.attached(&Attach::producer("topic", "topic"));
+    let refusal = peer.refused(&Attach::consumer("topic/Subscriptions/nope"));
+    assert_eq!(refusal.condition, "amqp:not-found");
     // Without a word about its kind nothing is made.
     assert_eq!(
         peer.refused(&Attach::sender("new")).condition,
@@ -137,4 +140,29 @@ fn a_full_namespace_takes_nothing_more() {
         assert_contains(&refusal.text, "10000 queues and topics");
     }
     peer.attached(&Attach::producer("q1", "queue"));
+}
+
+#[test]
+fn nothing_is_made_for_an_attach_that_is_refused() {
+    let bus = Bus::premium(&[]);
+    let hasty = "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds";
+    let mut peer = bus.client_as(&Open::jms("c", &[(hasty, long(5))]));
+    for attach in [
+        Attach::consumer("q").selecting("n >"),
+        Attach::queue_browser("q").selecting("n >"),
+        Attach::subscriber("s", "t", true, &[]).selecting("n >"),
+        Attach::subscriber("a b", "t", true, &[]),
+        // Idle for less than the service knows.
+        Attach::subscriber("s", "t", true, &[]),
+        Attach::subscriber("qpid-jms:receiver:1", "t", false, &[]),
+    ] {
+        let refusal = peer.refused(&attach);
+        assert_eq!(
+            refusal.condition, "com.microsoft:argument-error",
+            "{attach:?}"
+        );
+    }
+    for path in ["~/queues/q", "~/topics/t"] {
+        assert_eq!(bus.http.get(path).status, 404, "{path}");
+    }
 }

@@ -228,3 +228,32 @@ fn a_reset_ends_them_with_their_links() {
     peer.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]).named("e|volatile2"));
     assert_eq!(bus.subscriptions_of("t"), ["e$c$ND"]);
 }
+
+#[test]
+fn an_attach_that_is_refused_makes_changes_and_deletes_nothing() {
+    let (bus, admin) = bus().with_admin();
+    let mut peer = bus.jms("c");
+    let with = |selector: &str| Attach::subscriber("a", "t", true, &[]).selecting(selector);
+    let own = peer.attached(&with("n = 1"));
+    peer.leave(&own);
+    let message = Message::new("kept").application("n", long(1));
+    bus.client().send_to("t", &message);
+    // Transactions send to the topic by way of the queue, so that nothing of it is received on their session.
+    peer.attached(&Attach::coordinator());
+    peer.attached(&Attach::producer("q", "queue").named("first"));
+    peer.attached(&Attach::producer("t", "topic").named("second"));
+    for attach in [with("n = 2"), Attach::subscriber("b", "t", true, &[])] {
+        assert_eq!(peer.refused(&attach).condition, "amqp:not-allowed");
+    }
+    assert_eq!(bus.subscriptions_of("t"), ["a$c$D"]);
+    let mut again = bus.jms("c");
+    let own = again.attached(&with("n = 1"));
+    assert_eq!(again.drain_ids(&own, 10), ["kept"]);
+    // One that goes with its last consumer does not go with one that it never had.
+    let client = "<Status>ReceiveDisabled</Status><IsClientAffine>true</IsClientAffine><ClientAffineProperties>\
+        <ClientId>c</ClientId><IsDurable>false</IsDurable><IsShared>true</IsShared></ClientAffineProperties>";
+    let path = "/t/Subscriptions/s$c$ND?api-version=2021-05";
+    admin.create(path, &subscription(client));
+    again.refused(&Attach::subscriber("s|volatile1", "t", false, &["shared"]));
+    admin.get(path).expect(200);
+}
