@@ -1,139 +1,200 @@
-//! The functions of templates that need nothing but their arguments.
+//! The functions of templates that need nothing but their arguments. What Resource Manager refuses to evaluate is an error here
+//! too: a value that stands in for it would become part of a configuration.
+
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
+use crate::arguments::Arguments;
+
 /// Longest text and most elements that a function makes.
-const MAX_LENGTH: usize = 64 * 1024;
+pub(crate) const MAX_LENGTH: usize = 64 * 1024;
+/// Most elements of a range.
+const MAX_RANGE: usize = 10_000;
 
 /// What a function gives; none where it is not known.
-pub(crate) fn call(name: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
-    let given = match name {
-        "format" => format(arguments),
-        "int" => {
-            let number = at(arguments, 0);
-            let read = text(number).trim().parse::<i64>();
-            read.map(Value::from)
-                .map_err(|_| format!("int({number}) is no number"))
-        }
-        _ => {
-            let value = of_texts(name, arguments);
-            let value = value.or_else(|| of_collections(name, arguments));
-            let value = value.or_else(|| of_conditions(name, arguments));
-            Ok(value.or_else(|| of_numbers(name, arguments))?)
-        }
-    };
-    let too_long = |value: &Value| length(value) > MAX_LENGTH;
-    Some(match given {
-        Ok(value) if too_long(&value) => Err(format!(
-            "{name} makes more than {MAX_LENGTH} characters or elements"
-        )),
-        given => given,
+pub(crate) fn call(function: &str, values: &[Value]) -> Option<Result<Value, String>> {
+    let name = function.to_ascii_lowercase();
+    let counts = counts(&name)?;
+    if !counts.contains(&values.len()) {
+        return Some(Err(wrong_count(function, values.len(), &counts)));
+    }
+    let arguments = Arguments { function, values };
+    let given = of_texts(&name, arguments);
+    Some(given.and_then(|value| match length(&value) > MAX_LENGTH {
+        true => Err(arguments.too_long()),
+        false => Ok(value),
+    }))
+}
+
+/// How many arguments a function takes; none where it is not known.
+fn counts(name: &str) -> Option<RangeInclusive<usize>> {
+    Some(match name {
+        "true" | "false" | "null" => 0..=0,
+        "bool" | "empty" | "first" | "int" | "last" | "length" | "not" | "string" | "tolower"
+        | "toupper" | "trim" => 1..=1,
+        "add" | "contains" | "div" | "endswith" | "equals" | "greater" | "join" | "less"
+        | "mod" | "mul" | "range" | "split" | "startswith" | "sub" => 2..=2,
+        "substring" => 2..=3,
+        "replace" => 3..=3,
+        "createarray" | "createobject" => 0..=usize::MAX,
+        "and" | "coalesce" | "concat" | "format" | "max" | "min" | "or" => 1..=usize::MAX,
+        _ => return None,
     })
 }
 
-#[inline(never)]
-fn at(arguments: &[Value], index: usize) -> &Value {
-    arguments.get(index).unwrap_or(&Value::Null)
+fn wrong_count(function: &str, found: usize, allowed: &RangeInclusive<usize>) -> String {
+    let (fewest, most) = (allowed.start(), allowed.end());
+    let allowed = match (*most == usize::MAX, fewest == most) {
+        (true, _) => format!("{fewest} or more"),
+        (false, true) => fewest.to_string(),
+        (false, false) => format!("{fewest} to {most}"),
+    };
+    format!("{found} arguments are not allowed in {function}; allowed: {allowed}")
 }
 
-fn of_texts(name: &str, arguments: &[Value]) -> Option<Value> {
-    let own = |index| text(at(arguments, index));
-    let lower = |index| own(index).to_lowercase();
-    Some(match name {
-        "tolower" => lower(0).into(),
-        "toupper" => own(0).to_uppercase().into(),
-        "trim" => own(0).trim().into(),
-        "string" => own(0).into(),
-        "replace" => own(0).replace(&own(1), &own(2)).into(),
-        "split" => own(0).split(&own(1)).map(Value::from).collect(),
+fn of_texts(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
+    let own = |index| arguments.text(index);
+    let lower = |index| own(index).map(str::to_lowercase);
+    Ok(match name {
+        "tolower" => lower(0)?.into(),
+        "toupper" => own(0)?.to_uppercase().into(),
+        "trim" => own(0)?.trim().into(),
+        "string" if arguments.at(0).is_null() => {
+            return Err(arguments.refused(&Value::Null, "a value"));
+        }
+        "string" => text(arguments.at(0)).into(),
+        "replace" => {
+            let (whole, old, new) = (own(0)?, own(1)?, own(2)?);
+            if old.is_empty() {
+                return Err(arguments.refused(arguments.at(1), "a string that is not empty"));
+            }
+            arguments.check_length(whole.matches(old).count().saturating_mul(new.len()))?;
+            whole.replace(old, new).into()
+        }
+        "split" => split(arguments)?,
         "join" => {
-            let parts: Vec<String> = elements(at(arguments, 0)).map(text).collect();
-            parts.join(&own(1)).into()
+            let (elements, between) = (arguments.array(0)?, own(1)?);
+            arguments.check_length(elements.len().saturating_mul(between.len()))?;
+            let parts = elements.iter().map(|element| arguments.part(element));
+            parts.collect::<Result<Vec<_>, _>>()?.join(between).into()
         }
         "substring" => {
-            let size = |index, usual| {
-                let written = at(arguments, index).as_u64();
-                written
-                    .and_then(|size| usize::try_from(size).ok())
-                    .unwrap_or(usize::MAX)
-                    .min(usual)
+            let whole: Vec<char> = own(0)?.chars().collect();
+            let start = arguments.size(1, whole.len())?;
+            let rest = &whole[start..];
+            let length = match arguments.values.len() {
+                2 => rest.len(),
+                _ => arguments.size(2, rest.len())?,
             };
-            let part = own(0)
-                .chars()
-                .skip(size(1, MAX_LENGTH))
-                .take(size(2, MAX_LENGTH))
-                .collect::<String>();
-            part.into()
+            rest[..length].iter().collect::<String>().into()
         }
-        "startswith" => lower(0).starts_with(&lower(1)).into(),
-        "endswith" => lower(0).ends_with(&lower(1)).into(),
-        _ => return None,
+        "startswith" => lower(0)?.starts_with(&lower(1)?).into(),
+        "endswith" => lower(0)?.ends_with(&lower(1)?).into(),
+        "format" => format(arguments)?,
+        "concat" => concat(arguments)?,
+        _ => return of_collections(name, arguments),
     })
 }
 
-fn of_collections(name: &str, arguments: &[Value]) -> Option<Value> {
-    let first = at(arguments, 0);
-    Some(match name {
-        "concat" => concat(arguments),
-        "length" => length(first).into(),
-        "empty" => (first.is_null() || length(first) == 0).into(),
-        "contains" => contains(first, at(arguments, 1)).into(),
-        "first" => elements(first).next().cloned().unwrap_or_default(),
-        "last" => elements(first).last().cloned().unwrap_or_default(),
-        "createarray" => arguments.into(),
-        "createobject" => {
-            let mut members = Map::new();
-            for pair in arguments.chunks_exact(2) {
-                members.insert(text(&pair[0]), pair[1].clone());
-            }
-            members.into()
+fn of_collections(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
+    let first = arguments.at(0);
+    let of_a_text = |found: Option<char>| Value::from(found.map(String::from).unwrap_or_default());
+    Ok(match (name, first) {
+        ("length", Value::String(_) | Value::Array(_) | Value::Object(_)) => length(first).into(),
+        ("length", _) => return Err(arguments.refused(first, "a string, an array or an object")),
+        ("empty", Value::Bool(_) | Value::Number(_)) => {
+            return Err(arguments.refused(first, "a string, an array, an object or null"));
         }
-        "range" => {
-            let (from, count) = (number(first), number(at(arguments, 1)).clamp(0, 10_000));
-            let numbers = from..from.saturating_add(count);
-            numbers.map(Value::from).collect()
+        ("empty", _) => (length(first) == 0).into(),
+        ("contains", _) => contains(arguments)?.into(),
+        ("first", Value::String(text)) => of_a_text(text.chars().next()),
+        ("last", Value::String(text)) => of_a_text(text.chars().next_back()),
+        ("first", Value::Array(elements)) => elements.first().cloned().unwrap_or_default(),
+        ("last", Value::Array(elements)) => elements.last().cloned().unwrap_or_default(),
+        ("first" | "last", _) => return Err(arguments.refused(first, "a string or an array")),
+        ("createarray", _) => arguments.values.into(),
+        ("createobject", _) => create_object(arguments)?,
+        ("range", _) => {
+            let (from, count) = (arguments.number(0)?, arguments.size(1, MAX_RANGE)?);
+            let end = i64::try_from(count)
+                .ok()
+                .and_then(|count| from.checked_add(count));
+            let end = end.ok_or_else(|| arguments.overflow())?;
+            (from..end).map(Value::from).collect()
         }
-        _ => return None,
+        _ => return of_conditions(name, arguments),
     })
 }
 
-fn of_conditions(name: &str, arguments: &[Value]) -> Option<Value> {
-    let first = at(arguments, 0);
-    Some(match name {
-        "equals" => (first == at(arguments, 1)).into(),
-        "not" => (!is_true(first)).into(),
-        "and" => arguments.iter().all(is_true).into(),
-        "or" => arguments.iter().any(is_true).into(),
+fn of_conditions(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
+    let first = arguments.at(0);
+    Ok(match name {
+        "equals" => (first == arguments.at(1)).into(),
+        "not" => (!arguments.flag(first)?).into(),
+        "and" => arguments.flags()?.iter().all(|flag| *flag).into(),
+        "or" => arguments.flags()?.contains(&true).into(),
         "coalesce" => {
-            let mut given = arguments.iter().filter(|value| !value.is_null());
+            let mut given = arguments.values.iter().filter(|value| !value.is_null());
             given.next().cloned().unwrap_or_default()
         }
-        "bool" => is_true(first).into(),
+        "bool" => match (flag(first), first.as_i64()) {
+            (Some(flag), _) => flag.into(),
+            (None, Some(number)) => (number != 0).into(),
+            (None, None) => return Err(arguments.refused(first, "true, false or a whole number")),
+        },
         "true" => true.into(),
         "false" => false.into(),
         "null" => Value::Null,
-        _ => return None,
+        _ => return of_numbers(name, arguments),
     })
 }
 
-fn of_numbers(name: &str, arguments: &[Value]) -> Option<Value> {
-    let (one, other) = (number(at(arguments, 0)), number(at(arguments, 1)));
-    Some(match name {
-        "add" => one.saturating_add(other).into(),
-        "sub" => one.saturating_sub(other).into(),
-        "mul" => one.saturating_mul(other).into(),
-        "div" => one.checked_div(other).into(),
-        "mod" => one.checked_rem(other).into(),
-        "min" => arguments.iter().filter_map(Value::as_i64).min().into(),
-        "max" => arguments.iter().filter_map(Value::as_i64).max().into(),
-        "greater" => (one > other).into(),
-        "less" => (one < other).into(),
-        _ => return None,
-    })
-}
-
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_default()
+fn of_numbers(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
+    match name {
+        "int" => {
+            let written = arguments.at(0);
+            let number = written.as_i64();
+            let number = number.or_else(|| written.as_str()?.trim().parse().ok());
+            let allowed = "a whole number of 64 bits";
+            let number = number.ok_or_else(|| arguments.refused(written, allowed))?;
+            return Ok(number.into());
+        }
+        "min" | "max" => {
+            let numbers = arguments.numbers()?.into_iter();
+            let found = if name == "min" {
+                numbers.min()
+            } else {
+                numbers.max()
+            };
+            let none = || arguments.refused(arguments.at(0), "at least one number");
+            return found.map(Value::from).ok_or_else(none);
+        }
+        "greater" | "less" => {
+            let order = match (arguments.at(0), arguments.at(1)) {
+                (Value::String(one), Value::String(other)) => one.cmp(other),
+                (Value::String(_), other) => return Err(arguments.refused(other, "a string")),
+                _ => arguments.number(0)?.cmp(&arguments.number(1)?),
+            };
+            return Ok((if name == "less" {
+                order.is_lt()
+            } else {
+                order.is_gt()
+            })
+            .into());
+        }
+        _ => {}
+    }
+    let (one, other) = (arguments.number(0)?, arguments.number(1)?);
+    let result = match name {
+        "add" => one.checked_add(other),
+        "sub" => one.checked_sub(other),
+        "mul" => one.checked_mul(other),
+        _ if other == 0 => return Err(arguments.refused(&other.into(), "a divisor other than 0")),
+        "div" => one.checked_div(other),
+        _ => one.checked_rem(other),
+    };
+    result.map(Value::from).ok_or_else(|| arguments.overflow())
 }
 
 /// A value as a text: a text as it is, all else as JSON.
@@ -147,12 +208,15 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Whether a condition holds.
-pub(crate) fn is_true(value: &Value) -> bool {
+/// A condition, which templates write as a text too; none where it is neither true nor false.
+pub(crate) fn flag(value: &Value) -> Option<bool> {
     match value {
-        Value::Bool(flag) => *flag,
-        Value::String(word) => word.eq_ignore_ascii_case("true"),
-        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
+        Value::Bool(flag) => Some(*flag),
+        Value::String(word) if word.eq_ignore_ascii_case("true") => Some(true),
+        Value::String(word) if word.eq_ignore_ascii_case("false") => Some(false),
+        Value::String(_) | Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 
@@ -172,19 +236,68 @@ pub(crate) fn unique(texts: &[Value]) -> String {
     letters
 }
 
-fn concat(arguments: &[Value]) -> Value {
-    if arguments.first().is_some_and(Value::is_array) {
-        return arguments.iter().flat_map(elements).cloned().collect();
+/// Texts, or arrays.
+fn concat(arguments: Arguments<'_>) -> Result<Value, String> {
+    if arguments.at(0).is_array() {
+        let arrays = 0..arguments.values.len();
+        let arrays = arrays.map(|index| arguments.array(index));
+        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+        return Ok(arrays.concat().into());
     }
-    arguments.iter().map(text).collect::<String>().into()
+    let mut made = String::new();
+    for value in arguments.values {
+        made.push_str(&arguments.part(value)?);
+        arguments.check_length(made.len())?;
+    }
+    Ok(made.into())
+}
+
+/// By a delimiter, or by each of several.
+fn split(arguments: Arguments<'_>) -> Result<Value, String> {
+    let given = arguments.at(1);
+    let several = given
+        .as_array()
+        .map_or_else(|| std::slice::from_ref(given), Vec::as_slice);
+    let delimiter = |value: &Value| {
+        let text = value.as_str().filter(|text| !text.is_empty());
+        let allowed = "a string that is not empty, or an array of such";
+        text.map(str::to_owned)
+            .ok_or_else(|| arguments.refused(value, allowed))
+    };
+    let delimiters = several
+        .iter()
+        .map(delimiter)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut parts = vec![arguments.text(0)?];
+    for delimiter in &delimiters {
+        parts = parts
+            .iter()
+            .flat_map(|part| part.split(delimiter.as_str()))
+            .collect();
+    }
+    Ok(parts.into())
+}
+
+fn create_object(arguments: Arguments<'_>) -> Result<Value, String> {
+    let (pairs, rest) = arguments.values.as_chunks::<2>();
+    if let [odd] = rest {
+        return Err(arguments.refused(odd, "a value for each name"));
+    }
+    let mut members = Map::new();
+    for [name, value] in pairs {
+        let text = name
+            .as_str()
+            .ok_or_else(|| arguments.refused(name, "a string"))?;
+        members.insert(text.to_owned(), value.clone());
+    }
+    Ok(members.into())
 }
 
 /// A text with the arguments in the places of their numbers in braces; what is said of their form is not heeded.
-fn format(arguments: &[Value]) -> Result<Value, String> {
-    let (pattern, arguments) = arguments.split_first().ok_or("format has no arguments")?;
-    let pattern = text(pattern);
+fn format(arguments: Arguments<'_>) -> Result<Value, String> {
+    let given = arguments.values.get(1..).unwrap_or_default();
     let mut made = String::new();
-    let mut rest = pattern.as_str();
+    let mut rest = arguments.text(0)?;
     while let Some(at) = rest.find(['{', '}']) {
         made.push_str(&rest[..at]);
         let brace = &rest[at..=at];
@@ -202,20 +315,16 @@ fn format(arguments: &[Value]) -> Result<Value, String> {
             .trim()
             .parse()
             .ok()
-            .and_then(|index: usize| arguments.get(index));
+            .and_then(|index: usize| given.get(index));
         let argument = argument.ok_or_else(|| format!("format has no argument {{{place}}}"))?;
-        made.push_str(&text(argument));
-        if made.len() > MAX_LENGTH {
-            return Err(format!("format makes more than {MAX_LENGTH} characters"));
+        if !argument.is_null() {
+            made.push_str(&text(argument));
         }
+        arguments.check_length(made.len())?;
         rest = after;
     }
     made.push_str(rest);
     Ok(made.into())
-}
-
-fn elements(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 fn length(value: &Value) -> usize {
@@ -227,17 +336,20 @@ fn length(value: &Value) -> usize {
     }
 }
 
-fn contains(container: &Value, wanted: &Value) -> bool {
-    match container {
-        Value::Array(elements) => elements.contains(wanted),
+fn contains(arguments: Arguments<'_>) -> Result<bool, String> {
+    let (container, wanted) = (arguments.at(0), arguments.at(1));
+    let wanted = || arguments.part(wanted);
+    Ok(match container {
+        Value::Array(elements) => elements.contains(arguments.at(1)),
         Value::Object(members) => {
-            let wanted = text(wanted);
+            let wanted = wanted()?;
             members
                 .keys()
                 .any(|name| name.eq_ignore_ascii_case(&wanted))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            text(container).contains(&text(wanted))
+        Value::String(text) => text.contains(&wanted()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            return Err(arguments.refused(container, "a string, an array or an object"));
         }
-    }
+    })
 }

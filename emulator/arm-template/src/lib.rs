@@ -7,6 +7,7 @@
 //!
 //! A crate of its own, so that it is built for size: nothing of it is on the way of messages.
 
+mod arguments;
 mod expression;
 mod functions;
 mod resources;

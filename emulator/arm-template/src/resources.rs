@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::functions::{is_true, text};
+use crate::functions::{flag, text};
 use crate::scope::Scope;
 use crate::{Report, member};
 
@@ -135,7 +135,7 @@ impl Walk<'_> {
             );
             return;
         }
-        if member(resource, "existing").is_some_and(is_true) {
+        if member(resource, "existing").and_then(flag) == Some(true) {
             return;
         }
         let Some(copy) = member(resource, "copy") else {
@@ -167,12 +167,16 @@ impl Walk<'_> {
 
     /// `own` has the resource's type, and what it has from above.
     fn conditional(&mut self, scope: &Scope<'_>, resource: &Value, at: &str, own: &Parent) {
-        let is_deployed = match member(resource, "condition") {
-            None => true,
-            Some(condition) => match scope.evaluate(condition) {
-                Ok(condition) => is_true(&condition),
-                Err(problem) => return self.report.problem(format!("{at}.condition"), problem),
-            },
+        let condition = match member(resource, "condition") {
+            None => Ok(true),
+            Some(condition) => scope.evaluate(condition).and_then(|condition| {
+                let message = format!("{condition} is not allowed; allowed: true or false");
+                flag(&condition).ok_or(message)
+            }),
+        };
+        let is_deployed = match condition {
+            Ok(is_deployed) => is_deployed,
+            Err(problem) => return self.report.problem(format!("{at}.condition"), problem),
         };
         if !is_deployed {
             return;
@@ -200,7 +204,10 @@ impl Walk<'_> {
         else {
             return;
         };
-        let name = text(&name);
+        let Value::String(name) = name else {
+            let message = format!("{name} is no name; allowed: a string");
+            return self.report.problem(format!("{at}.name"), message);
+        };
         let name = match own.name.as_str() {
             "" => name,
             above => format!("{above}/{name}"),

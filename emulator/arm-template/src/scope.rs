@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::arguments::Arguments;
 use crate::expression::{self, Expression};
-use crate::functions::{self, is_true, text, unique};
+use crate::functions::{self, text, unique};
 use crate::{member, object};
 
 /// How deep parameters, variables and expressions may refer to one another; what goes round has no end.
@@ -119,7 +120,12 @@ impl<'a> Scope<'a> {
             let [condition, then, otherwise] = arguments else {
                 return Err("if takes three arguments".to_owned());
             };
-            let condition = is_true(&self.expression(condition, depth + 1)?);
+            let condition = [self.expression(condition, depth + 1)?];
+            let condition = Arguments {
+                function: name,
+                values: &condition,
+            }
+            .flag(&condition[0])?;
             return self.expression(if condition { then } else { otherwise }, depth + 1);
         }
         let evaluated = arguments
@@ -130,7 +136,10 @@ impl<'a> Scope<'a> {
         match known.as_str() {
             "parameters" => self.parameter(&first(), depth),
             "variables" => self.variable(&first(), depth),
-            "copyindex" => self.copy_index(&arguments),
+            "copyindex" => self.copy_index(Arguments {
+                function: name,
+                values: &arguments,
+            }),
             "resourcegroup" => Ok(object([
                 (
                     "id",
@@ -150,12 +159,15 @@ impl<'a> Scope<'a> {
                 ("name", GROUP.into()),
                 ("location", "westeurope".into()),
             ])),
-            "resourceid" | "subscriptionresourceid" => resource_id(&arguments),
+            "resourceid" | "subscriptionresourceid" => resource_id(Arguments {
+                function: name,
+                values: &arguments,
+            }),
             "uniquestring" | "newguid" | "guid" | "utcnow" => {
                 self.stood_in.borrow_mut().insert(name.to_owned());
                 Ok(unique(&arguments).into())
             }
-            _ => functions::call(&known, &arguments).unwrap_or_else(|| {
+            _ => functions::call(name, &arguments).unwrap_or_else(|| {
                 Err(format!(
                     "the function {name} is not known; only a deployment could evaluate it"
                 ))
@@ -214,8 +226,8 @@ impl<'a> Scope<'a> {
     }
 
     /// The index of a copy, named or the innermost one, and what is added to it.
-    fn copy_index(&self, arguments: &[Value]) -> Result<Value, String> {
-        let name = arguments.first().and_then(Value::as_str);
+    fn copy_index(&self, arguments: Arguments<'_>) -> Result<Value, String> {
+        let name = arguments.at(0).as_str();
         let copies = self.copies.borrow();
         let mut inner = copies.iter().rev();
         let found = match name {
@@ -223,14 +235,20 @@ impl<'a> Scope<'a> {
             None => inner.next(),
         };
         let (_, index) = found.ok_or("copyIndex stands outside of a copy")?;
-        let offset = arguments.iter().find_map(Value::as_i64).unwrap_or_default();
-        Ok(index.saturating_add(offset).into())
+        let at = usize::from(name.is_some());
+        let offset = match arguments.values.len() > at {
+            true => arguments.number(at)?,
+            false => 0,
+        };
+        let sum = index.checked_add(offset);
+        sum.map(Value::from).ok_or_else(|| arguments.overflow())
     }
 }
 
 /// The id of a resource of these types and names, what stands before the type left out.
-fn resource_id(arguments: &[Value]) -> Result<Value, String> {
-    let parts: Vec<String> = arguments.iter().map(text).collect();
+fn resource_id(arguments: Arguments<'_>) -> Result<Value, String> {
+    let parts = arguments.values.iter().map(|value| arguments.part(value));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let at = parts.iter().position(|part| part.contains('/'));
     let at = at.ok_or("resourceId has no type")?;
     let mut types = parts[at].split('/');

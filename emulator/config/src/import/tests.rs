@@ -221,6 +221,149 @@ fn what_grows_without_end_is_refused() {
     assert!(problem.contains("more than"), "{problem}");
 }
 
+const NUMBER: &str = "a whole number of 64 bits";
+const FLAG: &str = "true or false";
+
+/// Expressions that Resource Manager refuses, what is said of them as the name of a queue, and what is allowed.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        "string(div(1,0))",
+        "0 is not allowed in div",
+        "a divisor other than 0",
+    ),
+    (
+        "string(mod(1,0))",
+        "0 is not allowed in mod",
+        "a divisor other than 0",
+    ),
+    ("first(createArray())", "null is no name", "a string"),
+    (
+        "string(first(createArray()))",
+        "null is not allowed in string",
+        "a value",
+    ),
+    (
+        "concat('q', null())",
+        "null is not allowed in concat",
+        "a string, a number, true or false",
+    ),
+    (
+        "string(add(9223372036854775807,1))",
+        "add(9223372036854775807, 1) is not allowed",
+        "a result of 64 bits",
+    ),
+    ("string(sub('a',1))", "\"a\" is not allowed in sub", NUMBER),
+    (
+        "substring('abc',1,10)",
+        "10 is not allowed in substring",
+        "0 to 2",
+    ),
+    (
+        "substring('abc',4)",
+        "4 is not allowed in substring",
+        "0 to 3",
+    ),
+    (
+        "string(bool('x'))",
+        "\"x\" is not allowed in bool",
+        "true, false or a whole number",
+    ),
+    ("string(not('x'))", "\"x\" is not allowed in not", FLAG),
+    ("string(and(true(),1))", "1 is not allowed in and", FLAG),
+    ("if('x','a','b')", "\"x\" is not allowed in if", FLAG),
+    (
+        "string(greater('a',1))",
+        "1 is not allowed in greater",
+        "a string",
+    ),
+    (
+        "string(less(1,'a'))",
+        "\"a\" is not allowed in less",
+        NUMBER,
+    ),
+    ("toLower(1)", "1 is not allowed in toLower", "a string"),
+    ("toLower()", "0 arguments are not allowed in toLower", "1"),
+    (
+        "string(int('1.5'))",
+        "\"1.5\" is not allowed in int",
+        NUMBER,
+    ),
+    (
+        "string(max('a'))",
+        "\"a\" is not allowed in max",
+        "whole numbers of 64 bits, or an array of them",
+    ),
+    (
+        "string(range(0,10001))",
+        "10001 is not allowed in range",
+        "0 to 10000",
+    ),
+    (
+        "string(length(1))",
+        "1 is not allowed in length",
+        "a string, an array or an object",
+    ),
+    ("join('ab','')", "\"ab\" is not allowed in join", "an array"),
+    (
+        "replace('ab','','x')",
+        "\"\" is not allowed in replace",
+        "a string that is not empty",
+    ),
+];
+
+#[test]
+fn what_a_function_does_not_take_is_refused() {
+    for (expression, found, allowed) in REFUSED {
+        let resource = json!({
+            "type": "Microsoft.ServiceBus/namespaces/queues",
+            "name": format!("[{expression}]"),
+        });
+        let expected = format!("resources[0].name: {found}; allowed: {allowed}");
+        assert_eq!(
+            problems(&json!({"resources": [resource]}), &[]),
+            expected,
+            "{expression}"
+        );
+    }
+    let conditional = json!({
+        "type": "Microsoft.ServiceBus/namespaces/queues",
+        "name": "n1-name/q",
+        "condition": "perhaps",
+    });
+    assert_eq!(
+        problems(&json!({"resources": [conditional]}), &[]),
+        "resources[0].condition: \"perhaps\" is not allowed; allowed: true or false"
+    );
+}
+
+#[test]
+fn functions_give_what_resource_manager_gives() {
+    for (expression, expected) in [
+        ("concat('x', last(''), first(''), 1, true())", "x1True"),
+        ("concat(first('abc'), last('abc'))", "ac"),
+        ("string(last(concat(createArray(1), createArray(2))))", "2"),
+        ("substring('abc', 1)", "bc"),
+        ("substring('abc', 3, 0)", ""),
+        ("join(split('a;b,c', createArray(';', ',')), '')", "abc"),
+        ("string(bool('true'))", "True"),
+        ("string(bool(0))", "False"),
+        ("string(min(createArray(3, 2)))", "2"),
+        ("string(less('A', 'a'))", "True"),
+        ("format('{0}{1}', null(), 1)", "1"),
+        ("replace('abab', 'a', 'c')", "cbcb"),
+        ("string(mod(-7, 3))", "-1"),
+    ] {
+        let resource = json!({
+            "type": "Microsoft.ServiceBus/namespaces/queues",
+            "name": format!("[concat('n1-name/q', {expression})]"),
+        });
+        let template = json!({"resources": [resource]}).to_string();
+        let imported = import(&template, &given(&[])).unwrap();
+        let queue = &imported.document["UserConfig"]["Namespaces"][0]["Queues"][0];
+        assert_eq!(queue["Name"], format!("q{expected}"), "{expression}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_expression_panics(body in "[a-z'(),.\\[\\]0-9é ]{0,40}") {
