@@ -11,12 +11,15 @@ mod view;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, Property, Tier};
+use servicebus_broker::{
+    EntityDescription, EntityKind, EntityPath, Problem, Property, PropertyType, Tier,
+};
 
 use super::call::Call;
 use super::refusal::{MORE, ServiceError};
 use super::time::time_span;
 use crate::namespace::{AdministerError, Namespace};
+use crate::xml::Element;
 
 pub(crate) use authorization::KeyGenerator;
 pub(crate) use read::{Wanted, read_entity};
@@ -50,6 +53,7 @@ impl Call<'_> {
         &self,
         kind: EntityKind,
         path: &EntityPath,
+        element: &Element,
         wanted: &EntityDescription,
         error: &AdministerError,
     ) -> ServiceError {
@@ -72,7 +76,10 @@ impl Call<'_> {
                 ServiceError::limit(40503, text)
             }
             AdministerError::Properties(problems) => match problems.first() {
-                Some(problem) => not_legal(self.namespace, kind, path, problem, wanted),
+                Some(problem) => {
+                    let problem = as_written(kind, problem, element);
+                    not_legal(self.namespace, kind, path, &problem, wanted)
+                }
                 None => ServiceError::no_operation(),
             },
             AdministerError::Targets(targets) => match targets.first() {
@@ -85,6 +92,17 @@ impl Call<'_> {
             ),
         }
     }
+}
+
+/// The problem with a number as the client wrote it: one that does not fit its field is kept as another one.
+fn as_written(kind: EntityKind, problem: &Problem, element: &Element) -> Problem {
+    let mut problem = problem.clone();
+    let property = Property::named(kind, problem.property);
+    let is_number = property.is_some_and(|own| own.value_type == PropertyType::Number);
+    if let Some(written) = element.part(problem.property).filter(|_| is_number) {
+        written.text.trim().clone_into(&mut problem.value);
+    }
+    problem
 }
 
 /// What is fixed at creation would change.

@@ -129,7 +129,8 @@ impl Call<'_> {
         let created = self
             .namespace
             .create_entity(kind, path, wanted.clone(), rule);
-        let created = created.map_err(|error| self.refused(kind, path, &wanted, &error))?;
+        let created =
+            created.map_err(|error| self.refused(kind, path, element, &wanted, &error))?;
         created.metadata(|metadata| metadata.set_admin_metadata(admin_metadata));
         self.namespace.keep_metadata(&created);
         let shown = self.show(&created).with_status(StatusCode::CREATED);
@@ -148,7 +149,7 @@ impl Call<'_> {
         let before = View::of(self.namespace, entity).wanted;
         let wanted = self.wanted(kind, element, Some(&before))?;
         let changed = self.namespace.change_entity(entity, wanted.entity.clone());
-        changed.map_err(|error| self.refused(kind, path, &wanted.entity, &error))?;
+        changed.map_err(|error| self.refused(kind, path, element, &wanted.entity, &error))?;
         let is_described_anew = before.admin_metadata != wanted.admin_metadata;
         entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
         self.namespace.keep_metadata(entity);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use servicebus_arm_template::{member, object};
+use servicebus_arm_template::{member, object, text};
 use servicebus_broker::{
     ClientAffinity, EntityDescription, EntityKind, EntityStatus, Property, PropertyType,
     PropertyValue, Tier,
@@ -75,10 +75,16 @@ pub fn read(
     for problem in read.description.problems(kind, tier) {
         let known = Property::named(kind, problem.property);
         let key = known.map_or_else(|| problem.property.to_owned(), name);
-        let message = format!(
-            "{} is not allowed; allowed: {}",
-            problem.value, problem.allowed
-        );
+        let is_number = known.is_some_and(|own| own.value_type == PropertyType::Number);
+        // A number that does not fit its field is kept as another one.
+        let own = written
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(&key));
+        let value = match own.filter(|_| is_number) {
+            Some((_, own)) => text(own),
+            None => problem.value,
+        };
+        let message = format!("{value} is not allowed; allowed: {}", problem.allowed);
         read.wrong.push((key, message));
     }
     read

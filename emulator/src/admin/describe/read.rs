@@ -69,7 +69,9 @@ pub(crate) fn read_entity(
         && kind != EntityKind::Subscription
     {
         let is_partitioned = entity.enable_partitioning;
-        entity.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
+        let size = sizes::asked_for(size, is_partitioned, before, tier);
+        let written = fields.text(MAX_SIZE).unwrap_or_default().trim();
+        entity.max_size_in_megabytes = size.map_err(|known| other_size(written, known))?;
     }
     // Whose it is stays as it was, whatever is said.
     if let Some(before) = before {
@@ -90,22 +92,15 @@ fn unsupported(name: &str) -> ServiceError {
     ServiceError::parameter(text, name, "true")
 }
 
-/// The size of an entity that was asked for, from what a client writes.
-fn max_size(
-    size: u64,
-    is_partitioned: bool,
-    before: Option<&EntityDescription>,
-    tier: Tier,
-) -> Result<u64, ServiceError> {
-    sizes::asked_for(size, is_partitioned, before, tier).map_err(|known| {
-        let known: Vec<String> = known.iter().map(u64::to_string).collect();
-        let text = format!(
-            "The specified value '{size}' is invalid. The property 'MaxSizeInMegabytes', must be one of the following \
-             values: {}.",
-            known.join(";")
-        );
-        ServiceError::parameter(text, MAX_SIZE, &size.to_string())
-    })
+/// A size is asked for that the tier does not sell; `known` are those that it sells.
+fn other_size(written: &str, known: &[u64]) -> ServiceError {
+    let known: Vec<String> = known.iter().map(u64::to_string).collect();
+    let text = format!(
+        "The specified value '{written}' is invalid. The property 'MaxSizeInMegabytes', must be one of the following \
+         values: {}.",
+        known.join(";")
+    );
+    ServiceError::parameter(text, MAX_SIZE, written)
 }
 
 fn admin_metadata(

@@ -84,9 +84,11 @@ const ILLEGAL: &str = "\
     MaxDeliveryCount | 0 | allowed: 1 to 2147483647
     MaxDeliveryCount | -1 | allowed: 1 to 2147483647
     MaxDeliveryCount | 2147483648 | allowed: 1 to 2147483647
+    MaxDeliveryCount | 99999999999 | allowed: 1 to 2147483647
     MaxDeliveryCount | many | allowed: a whole number
     MaxDeliveryCount | 1.5 | allowed: a whole number
     MaxSizeInMegabytes | 0 | one of the following values: 1024;2048;3072;4096;5120.
+    MaxSizeInMegabytes | -1 | The specified value '-1' is invalid
     MaxSizeInMegabytes | 777 | one of the following values: 1024;2048;3072;4096;5120.
     MaxSizeInMegabytes | 10240 | one of the following values: 1024;2048;3072;4096;5120.
     MaxSizeInMegabytes | 99999999999999999999999 | one of the following values
@@ -111,6 +113,9 @@ fn every_illegal_value_is_refused_with_what_is_allowed() {
             text.contains(allowed) && text.contains(name),
             "{line}: {text}"
         );
+        if name.starts_with("Max") {
+            assert_contains(&text, &format!("Actual value was {value}."));
+        }
     }
     let long = "x".repeat(1025);
     let text = refused(&admin, "/new", "Queue", "UserMetadata", &long);
