@@ -33,7 +33,7 @@ impl Call<'_> {
                 "GET" => Ok(self.page(&rules, |rule| {
                     show(&format!("{}/{}", self.id(), rule.key_name), rule)
                 })),
-                other => Err(method_not_allowed(other)),
+                other => Err(method_not_allowed(other, "GET")),
             };
         }
         let name = &self.path[self.path.len() - rest.len()];
@@ -65,7 +65,8 @@ impl Call<'_> {
                 replace(namespace, entity, rule.clone());
                 Ok(Answer::ok(self.keys(namespace, entity, &rule)))
             }
-            (other, _) => Err(method_not_allowed(other)),
+            (other, [_]) => Err(method_not_allowed(other, "GET, PUT, DELETE")),
+            (other, _) => Err(method_not_allowed(other, "POST")),
         }
     }
 

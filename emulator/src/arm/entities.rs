@@ -111,7 +111,7 @@ impl Call<'_> {
                     is_there && namespace.delete_entity(&path).is_ok(),
                 ))
             }
-            other => Err(method_not_allowed(other)),
+            other => Err(method_not_allowed(other, "GET, PUT, DELETE")),
         }
     }
 
@@ -222,8 +222,9 @@ pub(crate) fn not_found(id: &str) -> Refusal {
     )
 }
 
-pub(crate) fn method_not_allowed(method: &str) -> Refusal {
-    let text = format!("{method} is not allowed here; allowed: GET, PUT, DELETE.");
+/// `allowed` are the methods that the resource has.
+pub(crate) fn method_not_allowed(method: &str, allowed: &str) -> Refusal {
+    let text = format!("{method} is not allowed here; allowed: {allowed}.");
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", text)
 }
 

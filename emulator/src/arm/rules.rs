@@ -31,7 +31,7 @@ impl Call<'_> {
                 "GET" => Ok(self.page(&all(), |rule| {
                     show(&format!("{}/{}", self.id(), rule.name), rule)
                 })),
-                other => Err(method_not_allowed(other)),
+                other => Err(method_not_allowed(other, "GET")),
             };
         };
         match method {
@@ -55,7 +55,7 @@ impl Call<'_> {
                     namespace.change_rules(&topic, path, removal).is_ok(),
                 ))
             }
-            other => Err(method_not_allowed(other)),
+            other => Err(method_not_allowed(other, "GET, PUT, DELETE")),
         }
     }
 

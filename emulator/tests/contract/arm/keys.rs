@@ -162,3 +162,29 @@ fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
         }
     }
 }
+
+#[test]
+fn what_a_resource_does_not_have_is_told_with_what_it_has() {
+    let manager = Manager::with_queues(&["q"]);
+    let keys = "/AuthorizationRules/RootManageSharedAccessKey";
+    let rules = "/topics/t/subscriptions/s/rules";
+    manager.put("/topics/t", json!({}));
+    manager.put("/topics/t/subscriptions/s", json!({}));
+    for (method, below, allowed) in [
+        ("PUT", format!("{keys}/listKeys"), "POST"),
+        ("GET", format!("{keys}/regenerateKeys"), "POST"),
+        ("PATCH", keys.to_owned(), "GET, PUT, DELETE"),
+        ("PUT", "/AuthorizationRules".to_owned(), "GET"),
+        ("PUT", rules.to_owned(), "GET"),
+        ("PATCH", format!("{rules}/$Default"), "GET, PUT, DELETE"),
+        ("PATCH", "/queues/q".to_owned(), "GET, PUT, DELETE"),
+    ] {
+        let (status, body) = manager.ask(method, &below, Some(json!({})));
+        let text = format!("{method} is not allowed here; allowed: {allowed}.");
+        assert_eq!(
+            (status, &body["error"]["message"]),
+            (405, &json!(text)),
+            "{below}"
+        );
+    }
+}
