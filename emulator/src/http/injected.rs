@@ -103,6 +103,10 @@ async fn rest(namespace: &Namespace, wait: Wait) {
 
 fn answer(api: Api, status: u16, error: &ErrorText) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // These have no body (RFC 9110 §15), after which a client would look for the next response.
+    if let StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED = status {
+        return status.into_response();
+    }
     if api == Api::Resources {
         return arm::refusal(status, &error.description);
     }

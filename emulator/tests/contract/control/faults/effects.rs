@@ -275,6 +275,19 @@ fn an_http_request_is_answered_with_a_status() {
 }
 
 #[test]
+fn a_status_without_body_has_none_over_http() {
+    let bus = Bus::with_queues(&["q"]);
+    for status in [204, 304] {
+        let effect = json!({"answer": {"status": status, "description": "nothing"}});
+        let fault = json!({"operation": "http", "name": "POST", "entity": "q", "effect": effect});
+        script(&bus, &fault);
+        let answer = bus.rest().send("q", &[], "hello");
+        assert_eq!((answer.status, answer.text()), (status, ""));
+        assert_eq!(answer.header("content-length"), None, "{status}");
+    }
+}
+
+#[test]
 fn an_http_request_hears_nothing_and_may_have_been_done() {
     for (effect, stored) in [
         (json!("drop"), 0),
