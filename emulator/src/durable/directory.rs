@@ -87,14 +87,18 @@ pub(super) fn cannot_open(directory: &Path, error: redb::Error) -> DataError {
     let redb::Error::Io(source) = error else {
         return damaged(FILE, error.to_string());
     };
-    let inner = source.get_ref();
-    match source.kind() {
-        io::ErrorKind::InvalidData if inner.is_some_and(|inner| inner.is::<DamagedRecord>()) => {
-            return damaged(JOURNAL_FILE, source.to_string());
-        }
-        io::ErrorKind::InvalidData => return damaged(FILE, source.to_string()),
-        io::ErrorKind::UnexpectedEof => return damaged(FILE, "it was cut".into()),
-        _ => {}
+    let is_of_journal = source
+        .get_ref()
+        .is_some_and(|inner| inner.is::<DamagedRecord>());
+    let kind = source.kind();
+    if is_of_journal {
+        return damaged(JOURNAL_FILE, source.to_string());
+    }
+    if kind == io::ErrorKind::InvalidData {
+        return damaged(FILE, source.to_string());
+    }
+    if kind == io::ErrorKind::UnexpectedEof {
+        return damaged(FILE, "it was cut".into());
     }
     DataError::Directory {
         directory: directory.to_owned(),

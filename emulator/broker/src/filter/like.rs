@@ -4,7 +4,7 @@
 //! the pieces behind. A piece without `_` takes as many steps as the text has bytes, and one with `_` at most a sixty-fourth of
 //! what comparing it at every place would. Patterns have a limit, as they may come from a message.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::MAX_LENGTH;
 
@@ -161,7 +161,7 @@ fn find_with_holes<'t>(items: &[Option<char>], text: &'t str) -> Option<&'t str>
     for (at, _) in of_items().filter(|(_, item)| item.is_none()) {
         holes[at / 64] |= 1 << (at % 64);
     }
-    let mut fitting = HashMap::new();
+    let mut fitting = BTreeMap::new();
     for (at, &item) in of_items() {
         if let Some(character) = item {
             let fits = fitting.entry(character).or_insert_with(|| holes.clone());
