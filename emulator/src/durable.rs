@@ -13,6 +13,7 @@ mod at_rest;
 mod backend;
 mod bodies;
 mod definition;
+#[cfg(feature = "durable")]
 mod directory;
 #[cfg(feature = "durable")]
 mod file;
