@@ -4,6 +4,7 @@
 //! operation, so that an operation that is refused takes no other's links along. The emulator sees an ordinary
 //! client named [`CONTAINER`] that logs in with its key.
 
+mod ending;
 mod management;
 mod message;
 mod receiver_link;
@@ -38,6 +39,7 @@ use crate::{
     stream::{Secure, Stream},
 };
 
+pub(crate) use ending::{Ending, OpenSession};
 pub(crate) use management::{LockToken, decode, encode};
 pub(crate) use message::to_amqp;
 pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
@@ -91,7 +93,7 @@ impl Login {
 #[derive(Debug)]
 pub(crate) struct Amqp {
     login: Login,
-    connection: Mutex<Option<ConnectionHandle<()>>>,
+    connection: Mutex<Option<(ConnectionHandle<()>, Ending)>>,
     links: AtomicU64,
 }
 
@@ -127,14 +129,14 @@ impl Amqp {
         address: &str,
         messages: Vec<Message<B>>,
     ) -> Result<(), AmqpError> {
-        let mut session = within(self.session()).await?;
-        let attach = async { Ok(Sender::attach(&mut session, self.link_name(), address).await?) };
-        let mut sender = within(attach).await?;
+        let OpenSession { mut handle, ending } = within(self.session()).await?;
+        let attach = async { Ok(Sender::attach(&mut handle, self.link_name(), address).await?) };
+        let mut sender = ending.within(attach).await?;
         for message in messages {
-            let outcome = within(async { Ok(sender.send(message).await?) }).await?;
-            accepted(outcome)?;
+            let send = async { Ok(sender.send(message).await?) };
+            accepted(ending.within(send).await?)?;
         }
-        match within(async { Ok(sender.close().await?) }).await {
+        match ending.within(async { Ok(sender.close().await?) }).await {
             // All were taken, and the emulator has closed the link.
             Err(AmqpError::Refused(_)) => Ok(()),
             closed => closed,
@@ -148,7 +150,8 @@ impl Amqp {
         mode: ReceiveMode,
     ) -> Result<ReceiverLink, AmqpError> {
         let mut session = within(self.session()).await?;
-        let receiver = within(self.attach_receiver(&mut session, address, mode)).await?;
+        let attach = self.attach_receiver(&mut session.handle, address, mode);
+        let receiver = session.ending.within(attach).await?;
         Ok(ReceiverLink::new(session, receiver))
     }
 
@@ -177,18 +180,23 @@ impl Amqp {
         format!("harness-{number}")
     }
 
-    async fn session(&self) -> Result<SessionHandle<()>, AmqpError> {
+    async fn session(&self) -> Result<OpenSession, AmqpError> {
         let mut connection = self.connection.lock().await;
         let open = match connection.take() {
-            Some(open) if !open.is_closed() => open,
+            Some(open) if !open.0.is_closed() => open,
             _ => self.login.connect().await?,
         };
-        Ok(Session::begin(connection.insert(open)).await?)
+        let (open, ending) = connection.insert(open);
+        let begin = async { Ok(Session::begin(open).await?) };
+        Ok(OpenSession {
+            handle: ending.within(begin).await?,
+            ending: ending.clone(),
+        })
     }
 }
 
 impl Login {
-    async fn connect(&self) -> Result<ConnectionHandle<()>, AmqpError> {
+    async fn connect(&self) -> Result<(ConnectionHandle<()>, Ending), AmqpError> {
         let stream = match TcpStream::connect(self.address).await {
             Ok(stream) => stream,
             Err(source) => {
@@ -224,7 +232,9 @@ impl Login {
                 stream.map_err(|source| self.unreachable(source))?
             }
         };
-        Ok(Box::pin(connection.open_with_stream(stream)).await?)
+        let (stream, ending) = Ending::of(stream);
+        let open = Box::pin(connection.open_with_stream(stream)).await?;
+        Ok((open, ending))
     }
 
     fn unreachable(&self, source: io::Error) -> AmqpError {

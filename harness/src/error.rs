@@ -190,7 +190,7 @@ impl error::Error for Error {
 impl From<AmqpError> for Error {
     fn from(source: AmqpError) -> Self {
         let kind = match &source {
-            AmqpError::Unreachable { .. } => ErrorKind::Unreachable,
+            AmqpError::Unreachable { .. } | AmqpError::Ended(_) => ErrorKind::Unreachable,
             AmqpError::Refused(_) | AmqpError::Rejected(_) | AmqpError::Management { .. } => {
                 ErrorKind::Refused
             }

@@ -7,14 +7,13 @@ mod requests;
 
 use fe2o3_amqp::{
     Receiver, Sender,
-    session::SessionHandle,
     types::{
         messaging::{AmqpValue, ApplicationProperties, Body, Message, Properties, Source, Target},
         primitives::{OrderedMap, SimpleValue, Value},
     },
 };
 
-use super::{Amqp, AmqpError, Condition, accepted, within};
+use super::{Amqp, AmqpError, Condition, OpenSession, accepted, within};
 
 pub(crate) use encoded::{read as decode, write as encode};
 pub(crate) use requests::LockToken;
@@ -26,7 +25,7 @@ struct Node {
     // Dropped in this order: the links are closed before their session.
     sender: Sender,
     receiver: Receiver,
-    _session: SessionHandle<()>,
+    session: OpenSession,
     reply_to: String,
 }
 
@@ -40,16 +39,18 @@ impl Node {
                 .name(amqp.link_name())
                 .source(Source::builder().address(address.clone()).build())
                 .target(Target::builder().address(reply_to.clone()).build())
-                .attach(&mut session)
+                .attach(&mut session.handle)
                 .await?;
-            let sender = Sender::attach(&mut session, amqp.link_name(), address.as_str()).await?;
+            let sender =
+                Sender::attach(&mut session.handle, amqp.link_name(), address.as_str()).await?;
             Ok((sender, receiver))
         };
-        let (sender, receiver) = within(attach).await?;
+        let ending = session.ending.clone();
+        let (sender, receiver) = ending.within(attach).await?;
         Ok(Self {
             sender,
             receiver,
-            _session: session,
+            session,
             reply_to,
         })
     }
@@ -74,21 +75,28 @@ impl Node {
             body: AmqpValue(Value::Map(body)),
             footer: None,
         };
+        let ending = self.session.ending.clone();
         let answer = async {
             accepted(self.sender.send(request).await?)?;
             let delivery = self.receiver.recv::<Body<Value>>().await?;
             self.receiver.accept(&delivery).await?;
             Ok(delivery.into_message())
         };
-        read(within(answer).await?)
+        read(ending.within(answer).await?)
     }
 
     async fn close(self) -> Result<(), AmqpError> {
-        within(async {
-            self.sender.close().await?;
-            Ok(self.receiver.close().await?)
-        })
-        .await
+        let Self {
+            sender,
+            receiver,
+            session,
+            ..
+        } = self;
+        let close = async {
+            sender.close().await?;
+            Ok(receiver.close().await?)
+        };
+        session.ending.within(close).await
     }
 }
 

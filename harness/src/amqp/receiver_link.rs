@@ -10,7 +10,6 @@ use std::time::Duration;
 use fe2o3_amqp::{
     Receiver,
     link::delivery::{Delivery, DeliveryInfo},
-    session::SessionHandle,
     types::{
         definitions,
         messaging::{Accepted, Body, Modified, Rejected, Released},
@@ -18,7 +17,7 @@ use fe2o3_amqp::{
     },
 };
 
-use super::{Amqp, AmqpError, ReceiveMode, within};
+use super::{Amqp, AmqpError, OpenSession, ReceiveMode};
 use crate::{background::CancelSignal, received_message::ReceivedMessage};
 
 /// What becomes of a received message.
@@ -39,7 +38,7 @@ pub(crate) enum Outcome {
 pub(crate) struct ReceiverLink {
     // Dropped in this order: the link is closed before its session.
     receiver: Receiver,
-    session: SessionHandle<()>,
+    session: OpenSession,
 }
 
 /// A message that came over a receiver's link.
@@ -50,7 +49,7 @@ pub(crate) struct IncomingMessage {
 }
 
 impl ReceiverLink {
-    pub(crate) fn new(session: SessionHandle<()>, receiver: Receiver) -> Self {
+    pub(crate) fn new(session: OpenSession, receiver: Receiver) -> Self {
         Self { receiver, session }
     }
 
@@ -147,7 +146,7 @@ impl ReceiverLink {
         delivery: DeliveryInfo,
         outcome: Outcome,
     ) -> Result<(), AmqpError> {
-        within(async {
+        let dispose = async {
             let receiver = &self.receiver;
             match outcome {
                 Outcome::Complete => receiver.dispose(delivery, Accepted {}).await?,
@@ -164,8 +163,8 @@ impl ReceiverLink {
                 }
             }
             Ok(())
-        })
-        .await
+        };
+        self.session.ending.within(dispose).await
     }
 
     /// Waits until the emulator has dealt with everything that was said on the session before.
@@ -174,13 +173,16 @@ impl ReceiverLink {
         amqp: &Amqp,
         address: &str,
     ) -> Result<(), AmqpError> {
-        let attach = amqp.attach_receiver(&mut self.session, address, ReceiveMode::PeekLock);
-        let barrier = within(attach).await?;
-        within(async { Ok(barrier.close().await?) }).await
+        let OpenSession { handle, ending } = &mut self.session;
+        let attach = amqp.attach_receiver(handle, address, ReceiveMode::PeekLock);
+        let barrier = ending.within(attach).await?;
+        ending.within(async { Ok(barrier.close().await?) }).await
     }
 
     pub(crate) async fn close(self) -> Result<(), AmqpError> {
-        within(async { Ok(self.receiver.close().await?) }).await
+        let Self { receiver, session } = self;
+        let close = async { Ok(receiver.close().await?) };
+        session.ending.within(close).await
     }
 
     async fn drain(&mut self, amqp: &Amqp, address: &str) -> Result<(), AmqpError> {

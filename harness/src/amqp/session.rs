@@ -60,11 +60,10 @@ impl Amqp {
             .sender_settle_mode(SenderSettleMode::Mixed)
             .receiver_settle_mode(ReceiverSettleMode::Second)
             .credit_mode(CreditMode::Manual)
-            .attach(&mut session);
-        let within = timeout + ANSWER_WITHIN;
-        let receiver = tokio::time::timeout(within, attach)
-            .await
-            .map_err(|_elapsed| AmqpError::TimedOut { within })??;
+            .attach(&mut session.handle);
+        let within = timeout.saturating_add(ANSWER_WITHIN);
+        let attach = async { Ok(attach.await?) };
+        let receiver = session.ending.clone().over(within, attach).await?;
         Ok(Accepted {
             session: granted(&receiver)?,
             locked_until: locked_until(&receiver)?,

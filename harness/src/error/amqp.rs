@@ -89,6 +89,9 @@ pub(crate) enum AmqpError {
         /// How long was waited.
         within: Duration,
     },
+    /// The connection or the link ended before there was an answer.
+    #[error("{0}")]
+    Ended(String),
     /// Something that a correct exchange does not contain.
     #[error("{0}")]
     Protocol(String),
@@ -104,6 +107,7 @@ impl AmqpError {
             Self::Rejected(None)
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
+            | Self::Ended(_)
             | Self::Protocol(_) => None,
         }
     }
@@ -112,6 +116,11 @@ impl AmqpError {
     pub(crate) fn is(&self, condition: &str) -> bool {
         let found = self.condition();
         found.is_some_and(|found| found.condition == condition)
+    }
+
+    /// An exchange that the connection did not outlast.
+    pub(crate) fn ended() -> Self {
+        Self::Ended("the connection ended before there was an answer".to_owned())
     }
 
     fn refused(error: definitions::Error) -> Self {
