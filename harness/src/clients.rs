@@ -12,6 +12,7 @@ mod locked_message;
 mod purge;
 mod send;
 mod session_receiver;
+mod settlement;
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -35,6 +35,11 @@ impl Script {
         !self.sets().is_empty()
     }
 
+    /// Returns whether anything was scripted or left to chance.
+    pub(crate) fn may_fire(&self) -> bool {
+        self.has_faults() || !self.seeds().is_empty()
+    }
+
     /// Returns everything and keeps nothing, so that it is judged once.
     pub(crate) fn take(&self) -> Vec<Set> {
         std::mem::take(&mut *self.sets())

@@ -4,6 +4,7 @@ mod chance;
 mod clients;
 mod narrowed;
 mod raw;
+mod settling;
 
 use servicebus_harness::{EventKind, prelude::*};
 

@@ -6,13 +6,12 @@
 use std::{ops::Deref, sync::Arc, time::SystemTime};
 
 use fe2o3_amqp::link::delivery::DeliveryInfo;
-use servicebus_assertions::{EventKind, is_at};
 use tokio::sync::Mutex;
 
-use super::SubQueueClient;
+use super::{SubQueueClient, settlement::Settling};
 use crate::{
     action::Action,
-    amqp::{CONTAINER, LockToken, ReceiverLink, SettleAs},
+    amqp::{LockToken, ReceiverLink, SettleAs},
     connections::Connections,
     error::amqp::{AmqpError, MESSAGE_LOCK_LOST, SESSION_LOCK_LOST},
     error::{Error, ErrorKind},
@@ -83,7 +82,7 @@ impl LockedMessage {
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn complete(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Complete))
@@ -93,7 +92,7 @@ impl LockedMessage {
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn abandon(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Abandon))
@@ -113,7 +112,7 @@ impl LockedMessage {
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn defer(self) -> Action<'static, i64> {
         Action::new(async move {
@@ -170,7 +169,7 @@ impl LockedMessage {
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn dead_letter(
         self,
@@ -189,14 +188,23 @@ impl LockedMessage {
             hold,
             message,
         } = self;
-        let answers = matches!(hold, Hold::LockToken(_));
+        let sequence_number = message.sequence_number;
         let settle = |client: SubQueueClient| async move {
+            let settling = Settling::new(&client, sequence_number).await;
             match hold {
-                Hold::Link(receiver, delivery) => receiver.settle(delivery, outcome).await,
+                Hold::Link(receiver, delivery) => {
+                    receiver.dispose(delivery, outcome).await?;
+                    if settling.may_be_delayed() {
+                        settling.done(&client).await?;
+                    }
+                    receiver.close().await?;
+                    settling.done(&client).await
+                }
                 Hold::Session(link, delivery) => {
                     let settled =
                         link.settle(&client.connections, client.path(), delivery, outcome);
-                    settled.await
+                    settled.await?;
+                    settling.done(&client).await
                 }
                 Hold::LockToken(token) => {
                     let amqp = &client.connections.amqp;
@@ -205,8 +213,7 @@ impl LockedMessage {
             }
         };
         match client.run(settle).await {
-            Ok(()) if answers => Ok(()),
-            Ok(()) => check_lock(&client, &message).await,
+            Ok(()) => Ok(()),
             Err(source) if is_lock_lost(&source) => {
                 Err(lock_lost(&client, &message, "settled").await)
             }
@@ -227,31 +234,6 @@ async fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &
 
 fn is_lock_lost(error: &AmqpError) -> bool {
     error.is(MESSAGE_LOCK_LOST) || error.is(SESSION_LOCK_LOST)
-}
-
-/// Finds out from the record whether the settlement came too late.
-///
-/// The client library does not hand the emulator's answer to a settlement on. Where the record is missing or
-/// no longer reaches back to the delivery, the settlement is taken as done.
-async fn check_lock(client: &SubQueueClient, message: &ReceivedMessage) -> Result<(), Error> {
-    // Of this message alone: the whole record grows with every message before.
-    let Ok(events) = client.events_of(message.sequence_number).await else {
-        return Ok(());
-    };
-    let mut mine = events
-        .iter()
-        .filter(|event| event.client.as_deref() == Some(CONTAINER) && is_at(event, client.path()));
-    // Delivered to the test, and nothing the test settled it as was recorded since.
-    let is_open = mine.next_back().is_some_and(|last| {
-        matches!(
-            last.kind,
-            EventKind::Delivered | EventKind::LockRenewed | EventKind::Refused
-        )
-    });
-    match is_open {
-        true => Err(lock_lost(client, message, "settled").await),
-        false => Ok(()),
-    }
 }
 
 impl Deref for LockedMessage {

@@ -1,0 +1,113 @@
+//! What the test itself does, and fails as it was scripted: settlements, and exchanges whose connection ends.
+
+use std::time::{Duration, Instant};
+
+use servicebus_harness::prelude::*;
+
+use super::bus;
+use crate::harness::error_of;
+
+async fn bus_with_order() -> (ServiceBus, QueueClient) {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("hello").message_id("o-1")).await;
+    (servicebus, orders)
+}
+
+#[tokio::test]
+async fn a_completion_that_is_refused_did_not_lose_its_lock() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.reject("amqp:internal-error").await;
+    let error = received.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    let condition = error.condition().expect("it was refused");
+    assert_eq!(condition.condition, "amqp:internal-error");
+    assert_eq!(
+        error.to_string(),
+        "cannot settle #1 \"hello\" (message-id o-1) of orders: amqp:internal-error: the completion was rejected"
+    );
+}
+
+#[tokio::test]
+async fn a_completion_whose_link_is_detached_says_so() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.detach("amqp:link:detach-forced").await;
+    let error = error_of(received.complete()).await;
+    assert!(
+        error.ends_with("the link was detached before the completion"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_completion_whose_connection_is_dropped_says_so() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.drop_connection().await;
+    let error = received.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+}
+
+#[tokio::test]
+async fn a_completion_that_is_delayed_is_waited_for() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.delay_real(Duration::from_millis(200)).await;
+    received.complete().await;
+    assert_completed!(orders, message_id = "o-1", count = 1).await;
+}
+
+#[tokio::test]
+async fn a_completion_that_lost_its_lock_as_scripted_says_so() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.lose_lock().await;
+    let error = received.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error}");
+}
+
+#[tokio::test]
+async fn what_a_fault_does_to_one_completion_is_not_told_of_the_next() {
+    let (servicebus, orders) = bus_with_order().await;
+    orders.send("other").await;
+    let (first, second) = (orders.receive().await, orders.receive().await);
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.reject("amqp:internal-error").await;
+    first.complete().result().await.unwrap_err();
+    second.complete().await;
+}
+
+#[tokio::test]
+async fn an_exchange_ends_with_its_connection() {
+    let (servicebus, orders) = bus_with_order().await;
+    let started = Instant::now();
+    servicebus
+        .faults()
+        .on(Operation::Send)
+        .drop_connection()
+        .await;
+    let error = orders.send("a").result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    assert_eq!(
+        error.to_string(),
+        "cannot send to orders: the connection ended before there was an answer"
+    );
+    servicebus
+        .faults()
+        .on(Operation::Management)
+        .drop_connection()
+        .await;
+    assert_eq!(
+        error_of(orders.peek()).await,
+        "cannot peek orders: the connection ended before there was an answer"
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(orders.peek().await.len(), 1);
+}
