@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use servicebus_harness::assertion::{Delivered, NotCompleted, NotDeadLettered};
 use servicebus_harness::{
     EntityKind, EventKind, RuleOutcome, assertion::AssertionFailed, prelude::*,
 };
@@ -212,6 +213,24 @@ async fn what_is_unknown_fails_with_what_there_is() {
     }
     let queue = servicebus.queue("prices").expect_empty().await;
     assert_fails("a_topic_that_is_asked_as_a_queue", queue);
+}
+
+#[tokio::test]
+async fn what_receivers_do_is_not_asserted_of_a_topic() {
+    let servicebus = namespace_with_prices().await;
+    let prices = servicebus.topic("prices");
+    let refused = [
+        NotCompleted::of(&prices).await,
+        NotDeadLettered::of(&prices).await,
+        Delivered::of(&prices).await,
+    ];
+    for refused in refused {
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.starts_with("prices is a topic, from which"),
+            "{refused}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -75,9 +75,8 @@ impl Assertion {
     pub async fn check(&self, namespace: &dyn Namespace) -> Result<(), AssertionFailed> {
         let names = Vec::from_iter(self.counts.iter().map(|(name, _)| *name));
         namespace.check_counts(self.place.path(), &names)?;
-        let unknown = namespace.catalog().await?;
-        if let Some(unknown) = unknown.missing(self.place.kind(), self.place.owner_path()) {
-            return Err(AssertionFailed::unchecked(unknown.to_string()));
+        if let Some(why) = self.without_meaning(&namespace.catalog().await?) {
+            return Err(AssertionFailed::unchecked(why));
         }
         let due = self.due.map(ScheduledEnqueueTime::instant);
         let looking = Looking {

@@ -127,6 +127,19 @@ impl Kind {
         self.definition().2
     }
 
+    /// Whether it is about what receivers do, or is done to messages that they can receive.
+    pub(crate) fn is_of_receivers(self) -> bool {
+        match self.subject() {
+            Subject::Record(verb) => !verb.goes_to_entity,
+            Subject::Receivers
+            | Subject::DeadLetters
+            | Subject::Held(MessageState::Deferred)
+            | Subject::SessionOrder
+            | Subject::SessionState => true,
+            Subject::Held(_) | Subject::UnsettledSends | Subject::Counts | Subject::Empty => false,
+        }
+    }
+
     fn definition(self) -> Definition {
         use MessageState::{Deferred, Scheduled};
         use Subject::{DeadLetters, Held, Record};

@@ -16,6 +16,7 @@ mod held;
 mod hint;
 mod kind;
 mod matcher;
+mod meaning;
 mod message;
 mod namespace;
 mod place;

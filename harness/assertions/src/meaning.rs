@@ -1,0 +1,84 @@
+//! Which assertions mean nothing: what they rule out cannot happen there, and what they wait for never comes.
+
+use crate::{
+    assertion::Assertion,
+    catalog::{Catalog, EntityKind, topic_and_name},
+    kind::Kind,
+};
+
+impl Assertion {
+    /// Says why this cannot be asserted, if it cannot: there is no such entity, or it has nothing of the kind.
+    pub(crate) fn without_meaning(&self, catalog: &Catalog) -> Option<String> {
+        let (kind, path) = (self.place.kind(), self.place.owner_path());
+        if let Some(unknown) = catalog.missing(kind, path) {
+            return Some(unknown.to_string());
+        }
+        if kind == EntityKind::Topic && self.place.is_owner() && self.kind.is_of_receivers() {
+            return Some(of_topic(path, catalog));
+        }
+        let declared = catalog.find(kind, path)?;
+        let without_sessions = self.kind == Kind::SessionOrder && !declared.requires_session;
+        without_sessions.then(|| format!("{path} has no sessions"))
+    }
+}
+
+fn of_topic(path: &str, catalog: &Catalog) -> String {
+    let names = catalog.of_kind(EntityKind::Subscription);
+    let names = names.filter_map(|declared| topic_and_name(&declared.name));
+    let own = names.filter(|(topic, _)| topic.eq_ignore_ascii_case(path));
+    let listed = Vec::from_iter(own.map(|(_, name)| name)).join(", ");
+    let listed = match listed.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {listed}"),
+    };
+    format!(
+        "{path} is a topic, from which messages are received only through its subscriptions; assert it of one of them: {listed}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{catalog::Declared, place::Place};
+
+    fn catalog() -> Catalog {
+        let declared = |kind, name: &str| Declared::of(kind, name.to_owned(), &Default::default());
+        let declared = [
+            declared(EntityKind::Queue, "orders"),
+            declared(EntityKind::Topic, "prices"),
+            declared(EntityKind::Subscription, "prices/Subscriptions/eu"),
+            declared(EntityKind::Topic, "news"),
+        ];
+        declared.into_iter().collect()
+    }
+
+    fn meaning(kind: Kind, place: Place) -> Option<String> {
+        Assertion::new(kind, place, Duration::ZERO).without_meaning(&catalog())
+    }
+
+    #[test]
+    fn what_receivers_do_is_not_asserted_of_a_topic() {
+        let prices = || Place::new(EntityKind::Topic, "prices".to_owned());
+        let refused = "prices is a topic, from which messages are received only through its subscriptions; assert it of one of them: it has eu";
+        for kind in [Kind::NotDelivered, Kind::Completed, Kind::NotDeadLettered] {
+            assert_eq!(meaning(kind, prices()).as_deref(), Some(refused));
+        }
+        for kind in [Kind::Scheduled, Kind::MessageCount, Kind::UnsettledSends] {
+            assert_eq!(meaning(kind, prices()), None);
+        }
+        let dead = prices().transfer_dead_letter_queue();
+        assert_eq!(meaning(Kind::NotDelivered, dead), None);
+        let news = Place::new(EntityKind::Topic, "news".to_owned());
+        let refused = meaning(Kind::Attached, news).expect("a topic has no receivers");
+        assert!(refused.ends_with("it has none"), "{refused}");
+    }
+
+    #[test]
+    fn an_order_in_sessions_is_not_asserted_where_there_are_none() {
+        let orders = Place::new(EntityKind::Queue, "orders".to_owned());
+        let refused = meaning(Kind::SessionOrder, orders);
+        assert_eq!(refused.as_deref(), Some("orders has no sessions"));
+    }
+}
