@@ -8,6 +8,7 @@ use crate::{
     assertion::{Assertion, Number},
     check::Outcome,
     hint,
+    matcher::Text,
     report::{AssertionFailed, Report},
     text,
     timeline::{Event, EventKind, Timeline, is_at},
@@ -25,6 +26,8 @@ pub(crate) struct Verb {
     counted: fn(&Timeline) -> Option<u64>,
     /// The target: an entity or a client.
     target: fn(&Event) -> Option<&str>,
+    /// Whether that is an entity, whose name is compared in any case.
+    pub(crate) goes_to_entity: bool,
     /// Why it may not have happened.
     hint: fn(&Report) -> Option<String>,
 }
@@ -35,6 +38,7 @@ pub(crate) static ABANDONED: Verb = Verb {
     is: |event| event.kind == EventKind::Abandoned,
     counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
     target: |_| None,
+    goes_to_entity: false,
     hint: hint::receiving,
 };
 pub(crate) static COMPLETED: Verb = Verb {
@@ -43,6 +47,7 @@ pub(crate) static COMPLETED: Verb = Verb {
     is: |event| event.kind == EventKind::Completed,
     counted: |timeline| Some(timeline.count(&EventKind::Completed)),
     target: |_| None,
+    goes_to_entity: false,
     hint: hint::completing,
 };
 /// With a lock or without; a message that is only in its queue was not delivered.
@@ -60,6 +65,7 @@ pub(crate) static DELIVERED: Verb = Verb {
         Some(timeline.count(&locked) + timeline.count(&deleted))
     },
     target: |event| event.client.as_deref(),
+    goes_to_entity: false,
     hint: hint::receiving,
 };
 /// An expired message is dropped or dead-lettered, as its queue says; either way it expired.
@@ -74,6 +80,7 @@ pub(crate) static EXPIRED: Verb = Verb {
     // The counter of dead letters does not count by reason.
     counted: |_| None,
     target: |_| None,
+    goes_to_entity: false,
     hint: hint::expiry,
 };
 pub(crate) static FORWARDED: Verb = Verb {
@@ -82,6 +89,7 @@ pub(crate) static FORWARDED: Verb = Verb {
     is: |event| event.kind == EventKind::Forwarded,
     counted: |timeline| Some(timeline.count(&EventKind::Forwarded)),
     target: |event| event.detail.as_deref(),
+    goes_to_entity: true,
     hint: hint::forwarding,
 };
 pub(crate) static RENEWED: Verb = Verb {
@@ -90,6 +98,7 @@ pub(crate) static RENEWED: Verb = Verb {
     is: |event| event.kind == EventKind::LockRenewed,
     counted: |timeline| Some(timeline.count(&EventKind::LockRenewed)),
     target: |_| None,
+    goes_to_entity: false,
     hint: hint::absence,
 };
 
@@ -146,7 +155,10 @@ impl Assertion {
             let target = (verb.target)(event);
             (verb.is)(event)
                 && is_at(event, self.place.path())
-                && self.to.as_ref().is_none_or(|text| text.matches(target))
+                && self
+                    .to
+                    .as_ref()
+                    .is_none_or(|text| verb.goes_to(text, target))
         })
     }
 
@@ -224,6 +236,15 @@ impl Assertion {
 }
 
 impl Verb {
+    fn goes_to(&self, wanted: &Text, target: Option<&str>) -> bool {
+        match wanted {
+            Text::Is(name) if self.goes_to_entity => {
+                target.is_some_and(|target| target.eq_ignore_ascii_case(name))
+            }
+            text => text.matches(target),
+        }
+    }
+
     fn counting(&self, number: u64) -> String {
         match number {
             1 => format!("1 {}", self.one),
@@ -256,6 +277,7 @@ mod tests {
         is: |event| event.kind == EventKind::Sent,
         counted: |timeline| Some(timeline.count(&EventKind::Sent)),
         target: |_| None,
+        goes_to_entity: false,
         hint: |_| None,
     };
     static MOVED: Verb = Verb {
@@ -266,6 +288,13 @@ mod tests {
     fn dropped() -> Timeline {
         let answer = r#"{"dropped":3,"counters":{"sent":2},"events":[]}"#;
         Timeline::new("orders", serde_json::from_str(answer).unwrap(), None)
+    }
+
+    #[test]
+    fn an_entity_that_messages_go_to_is_named_in_any_case() {
+        assert!(FORWARDED.goes_to(&"AUDIT".into(), Some("audit")));
+        assert!(!FORWARDED.goes_to(&"AUDIT".into(), Some("orders")));
+        assert!(!DELIVERED.goes_to(&"Worker".into(), Some("worker")));
     }
 
     #[test]
