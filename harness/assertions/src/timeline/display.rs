@@ -147,12 +147,18 @@ impl Timeline {
         let count = event
             .delivery_count
             .map(|count| match self.max_delivery_count {
-                Some(max) => format!("delivery {count} of {max}"),
-                None => format!("delivery {count}"),
+                Some(max) if !is_in_sub_queue(event) => format!("delivery {count} of {max}"),
+                _ => format!("delivery {count}"),
             });
         let known = Vec::from_iter([lock, count].into_iter().flatten());
         (!known.is_empty()).then(|| format!("({})", known.join(", ")))
     }
+}
+
+/// Whether it happened among dead letters, which are delivered without a limit.
+fn is_in_sub_queue(event: &Event) -> bool {
+    let entity = event.entity.as_deref().unwrap_or_default();
+    entity.to_ascii_lowercase().ends_with("/$deadletterqueue")
 }
 
 /// Writes what the emulator says about an event in words.

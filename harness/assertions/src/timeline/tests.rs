@@ -144,3 +144,12 @@ fn a_match_has_the_id_of_the_message_that_came_in_by_it() {
     let ids = Vec::from_iter(ids.map(|event| event.message_id.as_deref()));
     assert_eq!(ids, [Some("p-1"), Some("p-1"), None]);
 }
+
+#[test]
+fn deliveries_of_dead_letters_have_no_limit() {
+    let answer = r#"{"dropped":0,"events":[{"at":"2024-01-01T00:00:00Z","kind":"delivered",
+        "entity":"orders/$DeadLetterQueue","message_id":"o-17","delivery_count":4}]}"#;
+    let answer = serde_json::from_str(answer).unwrap();
+    let shown = Timeline::new("orders", answer, Some(3)).to_string();
+    assert!(shown.contains("(delivery 4)"), "{shown}");
+}
