@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use crate::{
     amqp::Amqp,
     backend::{Answer, Backend},
-    background::{Background, CancelSignal, Task},
+    background::{Background, CancelSignal, Stopwatch, Task},
     catalog::Catalog,
     error::control::ControlError,
     error::{Error, ErrorKind},
@@ -67,13 +67,21 @@ impl Connections {
 
     /// Waits until the namespace is idle, up to a deadline in real time.
     pub(crate) async fn wait_idle(&self, within: Duration) -> Result<(), Error> {
-        match self.backend.wait_idle(within).await {
-            Ok(()) => Ok(()),
-            Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
-                let sentence = not_idle(within, busy.problems);
-                Err(Error::new(ErrorKind::Timeout, None, sentence))
+        let started = Stopwatch::start();
+        loop {
+            let left = within.saturating_sub(started.elapsed());
+            match self.backend.wait_idle(left.min(LONGEST_WAIT)).await {
+                Ok(()) => return Ok(()),
+                Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
+                    if left <= LONGEST_WAIT {
+                        let sentence = not_idle(within, busy.problems);
+                        return Err(Error::new(ErrorKind::Timeout, None, sentence));
+                    }
+                }
+                Err(source) => {
+                    return Err(Error::during("wait until the namespace is idle", source));
+                }
             }
-            Err(source) => Err(Error::during("wait until the namespace is idle", source)),
         }
     }
 
@@ -192,19 +200,22 @@ impl<T> Drop for Operation<T> {
     }
 }
 
+/// The longest wait for an idle namespace that the control API takes; one that is longer is asked for again.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// How long that is where nothing says otherwise.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
 /// What the builder says, else the environment, else five seconds.
 pub(crate) fn within(built: Option<Duration>) -> Result<Duration, Error> {
-    match (built, env::var(WITHIN_VARIABLE)) {
+    let named = env::var(WITHIN_VARIABLE);
+    match (built, named.ok().filter(|value| !value.is_empty())) {
         (Some(built), _) => Ok(built),
-        (None, Ok(value)) => parsed(&value).ok_or_else(|| {
+        (None, Some(value)) => parsed(&value).ok_or_else(|| {
             Error::start(format!(
                 "{WITHIN_VARIABLE} is \"{value}\"; allowed: seconds, such as 20 or 0.5"
             ))
         }),
-        (None, Err(_)) => Ok(WITHIN),
+        (None, None) => Ok(WITHIN),
     }
 }
 

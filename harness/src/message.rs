@@ -9,6 +9,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 pub use servicebus_assertions::PropertyValue;
+use servicebus_assertions::ScheduledEnqueueTime;
 
 /// A message, and everything a sender may say about it.
 ///
@@ -123,7 +124,7 @@ impl Message {
 
     /// Sets how long from now the message becomes active.
     pub fn scheduled_in(self, delay: Duration) -> Self {
-        self.scheduled_at(SystemTime::now() + delay)
+        self.scheduled_at(ScheduledEnqueueTime::In(delay).instant())
     }
 
     /// Sets when the message becomes active, by the test's own clock.

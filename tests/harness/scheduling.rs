@@ -237,3 +237,14 @@ async fn deleting_takes_what_is_ready_and_says_what_it_left() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn the_longest_time_that_there_is_can_be_said_of_every_time() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    servicebus.wait_idle_within(Duration::MAX).await;
+    assert_not_completed!(orders, within = Duration::MAX).await;
+    orders.schedule("one", Duration::MAX).await;
+    let message = Message::from("two").scheduled_in(Duration::MAX);
+    orders.send(message).await;
+    assert_scheduled!(orders, due_in = Duration::MAX, count = 2).await;
+}

@@ -77,7 +77,7 @@ impl Assertion {
 pub enum ScheduledEnqueueTime {
     /// At this time of the client's clock.
     At(SystemTime),
-    /// So long from now.
+    /// So long from now, and no later than the end of the year 9999.
     In(Duration),
 }
 
@@ -87,9 +87,18 @@ impl ScheduledEnqueueTime {
     pub fn instant(self) -> SystemTime {
         match self {
             Self::At(instant) => instant,
-            Self::In(delay) => SystemTime::now() + delay,
+            Self::In(delay) => {
+                let instant = SystemTime::now().checked_add(delay);
+                instant.map_or(latest(), |instant| instant.min(latest()))
+            }
         }
     }
+}
+
+/// The last second that the service has a time for, at the end of the year 9999: what is to be in a longer while is to be then.
+fn latest() -> SystemTime {
+    const SECONDS: u64 = 253_402_300_799;
+    SystemTime::UNIX_EPOCH + Duration::from_secs(SECONDS)
 }
 
 impl From<SystemTime> for ScheduledEnqueueTime {
