@@ -16,8 +16,7 @@ use crate::{
 };
 
 /// What to do about faults that never fired.
-const HINT: &str =
-    "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+const HINT: &str = "hint: have the test do what the fault is on, or take the fault out with `remove()`; a test that ended early by `?` loses its error to this one: unwrap there to see it";
 /// Between two looks at what is left.
 const PAUSE: Duration = Duration::from_millis(10);
 
