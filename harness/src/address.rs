@@ -37,7 +37,7 @@ pub(crate) enum Place {
 impl Place {
     /// Finds out what the system has, unless the environment names the address.
     pub(crate) fn of_system() -> Result<Self, Error> {
-        let named = env::var_os(ADDRESS_VARIABLE);
+        let named = env::var_os(ADDRESS_VARIABLE).filter(|named| !named.is_empty());
         let place = Self::choose(named.as_deref(), is_there)?;
         if let Self::Only(address) = place {
             say_once(address, named.is_some());

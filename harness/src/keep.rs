@@ -18,7 +18,7 @@ use crate::{connections::Connections, endpoints::Namespace, inspector, variables
 
 /// Returns whether `ServiceBus` values of failed tests are kept.
 pub(crate) fn is_asked() -> bool {
-    env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1")
+    env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1" || value == "true")
 }
 
 /// Keeps a `ServiceBus` when it is dropped by a panic.

@@ -37,10 +37,10 @@ impl Mode {
         Self::Namespace,
     ];
 
-    /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`], or
+    /// Reads the mode from the environment; where the variable is not set or empty it is [`Mode::InProcess`], or
     /// [`Mode::Process`] without the feature `in-process`.
     pub fn from_env() -> Result<Self, Error> {
-        match env::var_os(MODE_VARIABLE) {
+        match env::var_os(MODE_VARIABLE).filter(|value| !value.is_empty()) {
             Some(value) => value.to_string_lossy().parse(),
             None => Ok(Self::default()),
         }

@@ -4,7 +4,7 @@
 pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
 /// The environment variable that names a loopback address for all namespaces, as where the system has no other than 127.0.0.1.
 pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
-/// The environment variable that keeps the `ServiceBus` values of failed tests: `1` does, anything else does not.
+/// The environment variable that keeps the `ServiceBus` values of failed tests: `1` or `true` does, anything else does not.
 pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
 /// The environment variable that names a directory in which every failed test leaves a page with what its namespace held.
 pub const REPORT_VARIABLE: &str = "SERVICEBUS_HARNESS_REPORT";

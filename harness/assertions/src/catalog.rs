@@ -163,6 +163,12 @@ impl fmt::Display for UnknownEntity {
             Some((_, name)) => (name, "it"),
             None => (name.as_str(), "the namespace"),
         };
+        if let Some((owner, _)) = name.split_once("/$") {
+            return write!(
+                f,
+                "; the dead letters of \"{owner}\" are `.dead_letters()` of its client"
+            );
+        }
         match (self.instead, self.known.as_slice()) {
             (Some(instead), _) => write!(f, "; it is a {instead}"),
             (None, []) => write!(f, "; {who} has no {kind}s"),

@@ -113,3 +113,4 @@ macro_rules! from {
 }
 
 from!(&str => Text, String => Text, bool => Bool, i32 => Integer, i64 => Integer, f64 => Float);
+from!(u8 => Integer, i8 => Integer, u16 => Integer, i16 => Integer, u32 => Integer, f32 => Float);

@@ -305,6 +305,9 @@ macro_rules! assert_session_order {
     ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {
         $crate::__assert!(SessionOrder, $queue; $session $(, $($rest)*)?)
     };
+    ($queue:expr, bodies = $bodies:expr, session = $session:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(SessionOrder, $queue; $session, bodies = $bodies $(, $($rest)*)?)
+    };
 }
 
 /// Asserts that something is kept with a session.

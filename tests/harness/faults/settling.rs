@@ -74,6 +74,16 @@ async fn a_completion_that_lost_its_lock_as_scripted_says_so() {
 }
 
 #[tokio::test]
+async fn a_completion_that_is_confirmed_in_vain_succeeds() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.redeliver().await;
+    received.complete().await;
+    assert_eq!(orders.receive().await.message_id.as_deref(), Some("o-1"));
+}
+
+#[tokio::test]
 async fn what_a_fault_does_to_one_completion_is_not_told_of_the_next() {
     let (servicebus, orders) = bus_with_order().await;
     orders.send("other").await;
