@@ -89,7 +89,7 @@ impl ScheduledEnqueueTime {
             Self::At(instant) => instant,
             Self::In(delay) => {
                 let instant = SystemTime::now().checked_add(delay);
-                instant.map_or(latest(), |instant| instant.min(latest()))
+                instant.map_or_else(latest, |instant| instant.min(latest()))
             }
         }
     }
