@@ -52,30 +52,33 @@ impl Ending {
     }
 
     /// Gives an exchange the time it may take, and less where the connection ends.
-    pub(crate) async fn within<T>(
+    pub(crate) fn within<T>(
         &self,
         exchange: impl Future<Output = Result<T, AmqpError>>,
-    ) -> Result<T, AmqpError> {
-        self.over(ANSWER_WITHIN, exchange).await
+    ) -> impl Future<Output = Result<T, AmqpError>> {
+        self.over(ANSWER_WITHIN, exchange)
     }
 
     /// The same with a time of its own.
-    pub(crate) async fn over<T>(
+    pub(crate) fn over<T>(
         &self,
         within: Duration,
         exchange: impl Future<Output = Result<T, AmqpError>>,
-    ) -> Result<T, AmqpError> {
+    ) -> impl Future<Output = Result<T, AmqpError>> {
         let mut ended = self.0.clone();
-        tokio::pin!(exchange);
-        tokio::select! {
-            biased;
-            done = &mut exchange => return done,
-            // Nothing is ever sent: the error is the news.
-            _ = ended.changed() => {}
-            () = tokio::time::sleep(within) => return Err(AmqpError::TimedOut { within }),
+        // Those of the client library are large.
+        let mut exchange = Box::pin(exchange);
+        async move {
+            tokio::select! {
+                biased;
+                done = &mut exchange => return done,
+                // Nothing is ever sent: the error is the news.
+                _ = ended.changed() => {}
+                () = tokio::time::sleep(within) => return Err(AmqpError::TimedOut { within }),
+            }
+            let last = tokio::time::timeout(GRACE, exchange).await;
+            last.unwrap_or_else(|_elapsed| Err(AmqpError::ended()))
         }
-        let last = tokio::time::timeout(GRACE, exchange).await;
-        last.unwrap_or_else(|_elapsed| Err(AmqpError::ended()))
     }
 }
 
