@@ -4,6 +4,7 @@
 //! is scripted and nothing recorded an operation costs one relaxed load. The operation log is kept here too: what it has is
 //! what faults see.
 
+mod held;
 mod log;
 mod postponed;
 mod random;
@@ -16,6 +17,8 @@ use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::Timestamp;
 use servicebus_control_api::{Fault, Operations, ScriptedFault};
 
+pub(crate) use held::HeldOperation;
+use held::HeldOperations;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
 pub(crate) use scripted::{MatchContext, Scripted, Traits};
@@ -45,6 +48,8 @@ pub(crate) struct Faults {
     pub(crate) waits: Waits,
     /// The operations that wait until they are released.
     pub(crate) postponed: Postponed,
+    /// The operations that wait for anything.
+    pub(crate) held: HeldOperations,
 }
 
 #[derive(Debug, Default)]

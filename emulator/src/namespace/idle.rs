@@ -2,7 +2,8 @@
 //!
 //! At rest means: nothing is due, nothing ready waits for a receiver with credit to take it, and all output is
 //! in the sockets. What clients do next is not part of it (harness.md §7), but for one thing: a client that is connecting
-//! is about to ask for the messages that wait.
+//! is about to ask for the messages that wait. Who waits for rest also waits for the operations that faults hold; an
+//! advance does not, because time ends some of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -109,6 +110,7 @@ impl Namespace {
             tokio::pin!(turn);
             turn.as_mut().enable();
             let mut busy = self.busy();
+            busy.extend(self.held_by_faults());
             busy.extend(self.locks(entity));
             busy.extend(self.connecting());
             if busy.is_empty() {
@@ -238,6 +240,16 @@ impl Namespace {
             });
         }
         busy
+    }
+
+    /// The operations that faults hold. They are no part of [`Self::busy`]: time must go on for them to end.
+    fn held_by_faults(&self) -> Vec<Busy> {
+        let held = self.faults.held.counts().into_iter();
+        let held = held.map(|(connection, count)| Busy {
+            place: self.receiver_name(connection.receiver_id(0)),
+            reason: format!("{count} of its operations are held by faults"),
+        });
+        held.collect()
     }
 
     /// The locks of a store and of the dead letters behind it, or all.

@@ -11,7 +11,7 @@ use servicebus_broker::{LockToken, Timestamp};
 
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
-use crate::faults::{Effect, MatchContext, MatchedFault, Sleeper, Wait};
+use crate::faults::{Effect, HeldOperation, MatchContext, MatchedFault, Sleeper, Wait};
 use crate::namespace::SharedEntity;
 
 /// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
@@ -39,6 +39,8 @@ pub(crate) struct Parked {
 }
 
 /// A delivery that goes on later.
+    /// Until it has gone on, its namespace is not at rest.
+    _held: Option<HeldOperation>,
 #[derive(Debug)]
 pub(crate) struct PutOff {
     /// None when its time has come.
@@ -127,6 +129,7 @@ impl ClientConnection {
         while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
             self.go_on(parked.event, parked.fault, &parked.entities, now, work);
+            _held: namespace.map(|namespace| namespace.faults.held.add(self.client.id)),
             self.turn.is_answered_late |= is_attach;
         }
         self.release_receivers(now);

@@ -2,7 +2,7 @@
 //!
 //! Requests to `$management`, `$cbs` and over HTTP.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use servicebus_emulator::auth::{Claims, Key, sas};
 
 use super::{hits, script, told};
@@ -112,6 +112,40 @@ fn a_postponed_send_happens_when_it_is_released() {
     assert_eq!(peer.receive_one(&receiver).id(), "a");
     let released = bus.http.post(RELEASE, &json!({})).ok();
     assert_eq!(released, json!({"released": false, "waiting": 0}));
+}
+
+#[test]
+fn what_a_fault_holds_is_not_at_rest() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.freeze();
+    for (effect, end) in [
+        (json!("postpone"), None),
+        (json!({"delay": {"seconds": 30}}), Some(30.0)),
+        (json!({"delay": {"seconds": 3, "clock": "real"}}), Some(0.0)),
+    ] {
+        assert_eq!(bus.http.post("~/reset", &Value::Null).status, 204);
+        script(&bus, &json!({"operation": "send", "effect": effect}));
+        let mut peer = bus.client_as(&Open::named("worker-1"));
+        let sender = peer.sender("q");
+        let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
+        peer.settle_down();
+        let answer = bus.http.post("~/settled", &json!({"within": 0.2}));
+        assert_eq!(answer.error(408).0, "not-settled", "{effect}");
+        let expected = json!([{
+            "path": "worker-1", "value": "1 of its operations are held by faults", "allowed": "at rest",
+        }]);
+        assert_eq!(answer.body["error"]["problems"], expected, "{effect}");
+        let absent = json!({"kind": "not_dead_lettered", "entity": "q", "within": 0.2});
+        let absent = bus.http.post("~/assertions", &absent).ok();
+        assert_eq!(absent["holds"], false, "{effect}: {absent}");
+        match end {
+            None => drop(bus.http.post(RELEASE, &json!({})).ok()),
+            Some(seconds) => bus.http.advance(seconds),
+        }
+        peer.outcome(&sender, late).expect("it is accepted");
+        let answer = bus.http.post("~/settled", &json!({"within": 30}));
+        assert_eq!(answer.status, 200, "{effect}: {answer:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,45 @@
+//! Operations that faults hold, by connection: each is on its way, so that its namespace is not at rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::router::ConnectionId;
+
+/// How many operations of each connection are held.
+#[derive(Debug, Default)]
+pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<ConnectionId, usize>>>);
+
+/// One of them, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct HeldOperation {
+    all: Arc<Mutex<BTreeMap<ConnectionId, usize>>>,
+    connection: ConnectionId,
+}
+
+impl HeldOperations {
+    pub(crate) fn add(&self, connection: ConnectionId) -> HeldOperation {
+        *self.0.lock().entry(connection).or_default() += 1;
+        HeldOperation {
+            all: Arc::clone(&self.0),
+            connection,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Vec<(ConnectionId, usize)> {
+        Vec::from_iter(self.0.lock().iter().map(|(&id, &count)| (id, count)))
+    }
+}
+
+impl Drop for HeldOperation {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        if let Some(count) = all.get_mut(&self.connection) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.connection);
+            }
+        }
+    }
+}
