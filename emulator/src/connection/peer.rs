@@ -163,6 +163,7 @@ impl ClientConnection {
         self.count_arrival(&event);
         self.note_use(&event, now);
         self.act_for(&event, work);
+        self.choose_by_token(&event);
         match self.is_watched() {
             true => self.handle_watched(event, now, work),
             false => self.carry_out(event, now, work),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_amqp::Value;
-use servicebus_amqp::LinkId;
+use servicebus_amqp::{Event, LinkId};
 use servicebus_broker::{EntityPath, SubQueue};
 
 use super::links::{Link, Node, Requests, Waiting};
@@ -134,23 +134,57 @@ impl ClientConnection {
         namespace: Arc<Namespace>,
         request: &Request,
     ) -> Result<Reply, ServiceError> {
+        let (acceptance, reply) = self.judge(&namespace, request)?;
+        // Not before: a client that shows a bad token has not chosen.
+        self.choose(namespace, request);
+        let claimed = Address::parse(&acceptance.audience_path);
+        self.grant(acceptance);
+        self.check_claimed(&claimed)?;
+        Ok(reply)
+    }
+
+    /// Chooses the namespace for a token that will be accepted, before it is seen: the faults that may be applied to it are
+    /// those of that namespace.
+    pub(crate) fn choose_by_token(&mut self, event: &Event) {
+        let Event::Transfer(transfer) = event else {
+            return;
+        };
+        if self.client.namespace.is_some() || !self.is_cbs(transfer.link) {
+            return;
+        }
+        let Some(request) = self.request_in(&transfer.payload) else {
+            return;
+        };
+        let Value::String(token) = &request.body else {
+            return;
+        };
+        let namespace = self.client.shared.namespaces.of_token(token);
+        if let Some(namespace) = namespace.filter(|namespace| namespace.faults.any())
+            && self.judge(&namespace, &request).is_ok()
+        {
+            self.choose(namespace, &request);
+        }
+    }
+
+    fn judge(
+        &self,
+        namespace: &Namespace,
+        request: &Request,
+    ) -> Result<(Acceptance, Reply), ServiceError> {
         let now = self.client.shared.real.unix_seconds();
         let audience = request.property("name").map(crate::auth::audience_path);
-        let put = namespace.with_policy(audience.as_deref(), |policy| {
+        namespace.with_policy(audience.as_deref(), |policy| {
             put_token(request, policy, now)
-        });
-        let (acceptance, reply) = put?;
+        })
+    }
+
+    fn choose(&mut self, namespace: Arc<Namespace>, request: &Request) {
         if self.client.namespace.is_none() {
-            // Not before: a client that shows a bad token has not chosen.
             self.client.belong_to(namespace);
             self.note_party(request);
             self.check_jms();
             self.connection_opened(self.client.shared.real.elapsed());
         }
-        let claimed = Address::parse(&acceptance.audience_path);
-        self.grant(acceptance);
-        self.check_claimed(&claimed)?;
-        Ok(reply)
     }
 
     /// A token for an entity that is not there is refused, so that a client hears of it before it attaches

@@ -135,6 +135,37 @@ fn only_a_token_that_is_accepted_chooses() {
 }
 
 #[test]
+fn a_token_that_chooses_is_seen_by_the_faults_of_its_namespace() {
+    let bus = two();
+    let of = |namespace: &str, rest: &str| format!("/$emulator/v1/namespaces/{namespace}/{rest}");
+    for (namespace, status) in [("alpha", 503), ("beta", 429)] {
+        let effect = json!({"answer": {"status": status}});
+        let fault = json!({"operation": "token", "effect": effect});
+        assert_eq!(bus.http.post(&of(namespace, "faults"), &fault).status, 201);
+        let record = r#"{"recording":true}"#;
+        let recorded = bus
+            .http
+            .request("PUT", &of(namespace, "operations"), Some(record));
+        assert_eq!(recorded.status, 200, "{recorded:?}");
+    }
+    let mut peer = bus.stranger();
+    assert_eq!(show(&mut peer, "a", "wrong"), 401, "it has not chosen");
+    assert_eq!(show(&mut peer, "b", "kb"), 429);
+    assert_eq!(show(&mut peer, "b", "kb"), 202);
+    peer.send_to("q", &Message::new("m"));
+    assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (0, 1));
+    let operations = |namespace| {
+        let log = bus.http.get(&of(namespace, "operations")).ok();
+        let log = log["operations"].as_array().expect("a list").clone();
+        let names = log.iter().map(|one| one["operation"].clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(operations("alpha"), [json!(""); 0]);
+    let beta = ["connect", "token", "token", "attach", "send"];
+    assert_eq!(operations("beta"), beta.map(|name| json!(name)));
+}
+
+#[test]
 fn key_names_differ_by_case() {
     let bus = two();
     for (name, secret, counts) in [("Both", "kb", (1, 0)), ("both", "kb", (1, 1))] {
