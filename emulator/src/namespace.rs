@@ -294,6 +294,7 @@ impl Namespace {
         for sleeper in self.faults.waits.take_due(now) {
             match sleeper {
                 Sleeper::Connection(id) => self.router.nudge(id),
+                Sleeper::Silent(id) => self.router.drop_connection(id),
                 // No task waits any longer: the client has hung up.
                 Sleeper::Task(wake) => drop(wake.send(())),
             }

@@ -397,6 +397,7 @@ impl Drop for ClientConnection {
         if let Some(namespace) = &self.client.namespace {
             namespace.router.leave(self.client.id);
             namespace.faults.postponed.forget(self.client.id);
+            namespace.faults.waits.forget(self.client.id);
             namespace.turns.notify_waiters();
         }
     }

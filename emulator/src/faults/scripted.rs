@@ -264,6 +264,8 @@ struct Queue {
 pub(crate) enum Sleeper {
     /// A connection, which looks at its own list when it is told.
     Connection(ConnectionId),
+    /// A connection that lost a reply for which its client waits, and drops.
+    Silent(ConnectionId),
     /// A request over HTTP.
     Task(oneshot::Sender<()>),
 }
@@ -290,6 +292,13 @@ impl Waits {
         due.into_values().collect()
     }
 
+    /// A connection is gone, and waits no longer.
+    pub(crate) fn forget(&self, connection: ConnectionId) {
+        self.queue().sleepers.retain(|_, sleeper| {
+            !matches!(sleeper, Sleeper::Connection(id) | Sleeper::Silent(id) if *id == connection)
+        });
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock()
     }
@@ -310,7 +319,7 @@ mod tests {
         let due = waits.take_due(at(20));
         let due = due.iter().map(|sleeper| match sleeper {
             Sleeper::Connection(id) => id.0,
-            Sleeper::Task(_) => 0,
+            Sleeper::Silent(_) | Sleeper::Task(_) => 0,
         });
         assert_eq!(due.collect::<Vec<_>>(), [2, 1, 3]);
         assert_eq!(waits.next(), Some(at(21)));

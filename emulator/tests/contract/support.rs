@@ -26,7 +26,7 @@ pub(crate) use jms::symbols;
 pub(crate) use link::{Attach, Link};
 pub(crate) use node::{
     Node, Reply, assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by,
-    received, refused_with, schedule, scheduled, tokens,
+    received, refused_with, schedule, scheduled, token_request, tokens,
 };
 pub(crate) use peer::{Open, Peer};
 pub(crate) use process::{FREE_PORTS, Process, TemporaryFile, own_loopback, run};

@@ -63,7 +63,7 @@ impl ClientConnection {
     fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
         let link = link_of(&event);
         match effect {
-            Effect::LoseReply => self.carry_out_unheard(event, now, work),
+            Effect::LoseReply => self.lose_reply(event, now, work),
             Effect::Reject(error) => self.refuse_event(&event, None, error, now),
             Effect::Answer { status, error } => {
                 self.refuse_event(&event, Some(*status), error, now);
@@ -126,6 +126,15 @@ impl ClientConnection {
             Effect::Delay(_) | Effect::Postpone | Effect::Elsewhere | Effect::RoundTrip { .. } => {
                 self.carry_out(event, now, work)
             }
+        }
+    }
+
+    fn lose_reply(&mut self, event: Event, now: Duration, work: &mut Work) {
+        let is_attach = matches!(event, Event::Attach { .. });
+        let link = link_of(&event);
+        self.carry_out_unheard(event, now, work);
+        if is_attach || link.is_some_and(|link| self.is_cbs(link)) {
+            self.drop_after_silence();
         }
     }
 

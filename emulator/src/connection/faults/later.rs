@@ -18,6 +18,9 @@ use crate::namespace::SharedEntity;
 const PARKED: usize = 16 * 1024;
 const PARKED_BYTES: usize = 64 * 1024 * 1024;
 
+/// How long a client waits for the reply to an attach or a token that is lost.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// When something goes on; what goes by the real clock is ordered before the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
@@ -36,11 +39,11 @@ pub(crate) struct Parked {
     /// What the fault does to it then.
     fault: Option<MatchedFault>,
     entities: Vec<Arc<SharedEntity>>,
+    /// Until it has gone on, its namespace is not at rest.
+    _held: Option<HeldOperation>,
 }
 
 /// A delivery that goes on later.
-    /// Until it has gone on, its namespace is not at rest.
-    _held: Option<HeldOperation>,
 #[derive(Debug)]
 pub(crate) struct PutOff {
     /// None when its time has come.
@@ -91,6 +94,18 @@ impl ClientConnection {
         }
     }
 
+    /// The connection drops a while after it has lost the reply to an attach or a token, where the clock steps by itself:
+    /// replies are lost with connections, and clients that have no timeout of their own there would wait for ever.
+    pub(crate) fn drop_after_silence(&self) {
+        let namespace = self.client.namespace.as_ref();
+        if let Some(namespace) = namespace.filter(|namespace| namespace.auto.is_on()) {
+            let until = namespace.clock.now() + SILENCE;
+            let sleeper = Sleeper::Silent(self.client.id);
+            namespace.faults.waits.add(until, sleeper);
+            namespace.alarm.arm(until);
+        }
+    }
+
     /// Until when an operation waits on which this fault takes effect, if it does.
     pub(crate) fn due_of(&self, fault: Option<&MatchedFault>, now: Duration) -> Option<Due> {
         match (&fault?.effect, &self.client.namespace) {
@@ -109,10 +124,12 @@ impl ClientConnection {
         fault: Option<MatchedFault>,
         entities: Vec<Arc<SharedEntity>>,
     ) {
+        let namespace = self.client.namespace.as_ref();
         let parked = Parked {
             event,
             fault,
             entities,
+            _held: namespace.map(|namespace| namespace.faults.held.add(self.client.id)),
         };
         let faults = &mut self.faults;
         faults.parked_bytes += parked.bytes();
@@ -129,7 +146,6 @@ impl ClientConnection {
         while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
             self.go_on(parked.event, parked.fault, &parked.entities, now, work);
-            _held: namespace.map(|namespace| namespace.faults.held.add(self.client.id)),
             self.turn.is_answered_late |= is_attach;
         }
         self.release_receivers(now);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use servicebus_emulator::auth::{Key, sas};
 
 use crate::support::*;
 
@@ -382,6 +383,51 @@ fn a_hold_keeps_the_clock_and_ends() {
         .post(FAULTS, &json!({"operation": "send", "effect": "postpone"}))
         .ok();
     peer.send(&sender, &Message::new("b"));
+}
+
+#[test]
+fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
+    let bus = Bus::with_queues(&["q"]);
+    automate(&bus);
+    let lose = |operation| {
+        let fault = json!({"operation": operation, "effect": "lose-reply"});
+        bus.http.post(FAULTS, &fault).ok();
+        offset(&bus)
+    };
+    let mut peer = bus.client();
+    let before = lose("attach");
+    peer.ask_to_attach(&Attach::sender("q"));
+    peer.read_to_end();
+    let passed = offset(&bus) - before;
+    assert!((59.0..61.0).contains(&passed), "{passed} s");
+
+    let mut peer = bus.stranger();
+    let before = lose("token");
+    let cbs = peer.node("$cbs");
+    let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
+    let request = token_request(&cbs, "sb://localhost/", &token);
+    peer.transfer(&cbs.requests, 0, false, &request.encode());
+    peer.read_to_end();
+    let passed = offset(&bus) - before;
+    assert!((59.0..61.0).contains(&passed), "{passed} s");
+
+    // What was lost does not matter when the client has gone before.
+    let mut peer = bus.client();
+    let hold = json!({"seconds": 60});
+    let hold = bus
+        .http
+        .post(&format!("{NAMESPACE_CLOCK}/hold"), &hold)
+        .ok();
+    let before = lose("attach");
+    peer.ask_to_attach(&Attach::sender("q"));
+    peer.settle_down();
+    peer.close();
+    let hold = format!("{NAMESPACE_CLOCK}/hold/{}", hold["id"]);
+    assert_eq!(bus.http.request("DELETE", &hold, None).status, 204);
+    let (mut peer, sender) = bus.sender("q");
+    peer.send(&sender, &Message::new("a"));
+    thread::sleep(Duration::from_millis(100));
+    assert!(offset(&bus) - before < 1.0);
 }
 
 #[test]

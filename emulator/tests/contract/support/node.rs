@@ -139,16 +139,19 @@ impl Peer {
     /// Puts a token at `$cbs`.
     pub(crate) fn put_token(&mut self, audience: &str, token: &str) -> Reply {
         let cbs = self.node("$cbs");
-        let reply_to = text(&cbs.reply_to);
-        let request = Message::request(text("token-1"), reply_to, text(token))
-            .application("operation", text("put-token"))
-            .application("type", text("servicebus.windows.net:sastoken"))
-            .application("name", text(audience));
-        let reply = self.ask(&cbs, &request);
+        let reply = self.ask(&cbs, &token_request(&cbs, audience, token));
         self.detach(&cbs.requests);
         self.detach(&cbs.replies);
         reply
     }
+}
+
+/// A request that puts a token.
+pub(crate) fn token_request(cbs: &Node, audience: &str, token: &str) -> Message {
+    Message::request(text("token-1"), text(&cbs.reply_to), text(token))
+        .application("operation", text("put-token"))
+        .application("type", text("servicebus.windows.net:sastoken"))
+        .application("name", text(audience))
 }
 
 /// The body of `peek-message`.
