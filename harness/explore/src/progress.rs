@@ -226,13 +226,18 @@ impl Progress {
                     self.report.runs += 1;
                     return Next::Run(coming);
                 }
-                Some(coming)
-                    if !matches!(coming.purpose, Purpose::Simpler(_) | Purpose::Again(_)) =>
-                {
-                    self.report.cut += 1;
-                    self.report.coverage.add(&coming.plan, false);
-                }
-                Some(_) => {}
+                Some(Coming { purpose, plan }) => match purpose {
+                    Purpose::Again(index) => self.report.findings[index].is_cut = true,
+                    Purpose::Simpler(_) => {}
+                    Purpose::Base
+                    | Purpose::Prefix
+                    | Purpose::Planned
+                    | Purpose::Expected(_)
+                    | Purpose::After => {
+                        self.report.cut += 1;
+                        self.report.coverage.add(&plan, false);
+                    }
+                },
             }
             self.report.took = now.saturating_duration_since(begun);
         }

@@ -27,8 +27,10 @@ pub(crate) struct Finding {
     pub also: Vec<Plan>,
     /// Weaker effects at the same operation that passed.
     pub passed: Vec<Effect>,
-    /// In how many of how many repetitions it failed again.
+    /// In how many of how many runs it failed, the one that found it among them.
     pub again: (u32, u32),
+    /// Whether the time was over before it was repeated.
+    pub is_cut: bool,
     /// What happened to the messages whose operations had faults.
     pub timelines: Vec<String>,
 }
@@ -157,8 +159,8 @@ impl Report {
                 "token": finding.plan.token().to_string(),
                 "message": finding.failure.message,
                 "location": finding.failure.location,
-                "again": finding.again.0,
-                "repetitions": finding.again.1,
+                "again": finding.again.0 - 1,
+                "repetitions": finding.again.1 - 1,
                 "also": Vec::from_iter(finding.also.iter().map(|plan| plan.token().to_string())),
                 "passed": Vec::from_iter(finding.passed.iter().map(|effect| effect.name())),
                 "timelines": finding.timelines,
@@ -199,7 +201,13 @@ impl Finding {
             let _ = write!(text, "\n   {line}");
         }
         let (again, of) = self.again;
-        let _ = write!(text, "\n   again in {again} of {of} runs");
+        match (of, self.is_cut) {
+            (1, true) => text += "\n   not repeated: the time was over",
+            (1, false) => text += "\n   not repeated",
+            _ => {
+                let _ = write!(text, "\n   again in {again} of {of} runs");
+            }
+        }
         if again < of {
             text += ", so it is flaky";
         }

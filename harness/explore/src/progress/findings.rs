@@ -41,6 +41,7 @@ impl Progress {
                     also: Vec::new(),
                     passed: self.weaker_that_passed(&failed.plan),
                     again: (1, 1),
+                    is_cut: false,
                     timelines: failed.timelines.clone(),
                 }),
             }
