@@ -233,6 +233,11 @@ fn what_cannot_be_explored_is_refused_with_what_can() {
         ("parties", json!(["a b"]), "1 to 64 letters"),
         ("parties", json!(["a", "a"]), "which no other party has"),
         (
+            "parties",
+            json!(["RootManageSharedAccessKey"]),
+            "which are not RootManageSharedAccessKey",
+        ),
+        (
             "effects",
             json!(["explode"]),
             "postpone, elsewhere, server-busy",
