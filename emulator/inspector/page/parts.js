@@ -58,8 +58,8 @@ export function Dialog({ title, close, children }) {
   useEffect(() => {
     const opener = /** @type {HTMLElement | null} */ (document.activeElement);
     element.current?.showModal();
-    // An element that is removed gives the focus back to nothing.
-    return () => opener?.focus();
+    // An element that is removed gives the focus back to nothing, and until it is nothing else can have it.
+    return () => queueMicrotask(() => opener?.focus());
   }, []);
   return html`
     <dialog ref=${element} aria-label=${title} onClose=${close} onCancel=${close}>
