@@ -421,12 +421,14 @@ fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
     let before = lose("attach");
     peer.ask_to_attach(&Attach::sender("q"));
     peer.settle_down();
+    let due = || bus.http.get("~/due").ok()["due"].clone();
+    assert_ne!(due(), json!([]), "the connection is to drop");
     peer.close();
+    eventually("nothing is due", || (due() == json!([])).then_some(()));
     let hold = format!("{NAMESPACE_CLOCK}/hold/{}", hold["id"]);
     assert_eq!(bus.http.request("DELETE", &hold, None).status, 204);
     let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("a"));
-    thread::sleep(Duration::from_millis(100));
     assert!(offset(&bus) - before < 1.0);
 }
 
