@@ -65,7 +65,7 @@ pub struct AttachReply {
     pub filter: Vec<(String, Value)>,
     /// The address of a node that was made for the link, in place of none.
     pub address: Option<String>,
-    /// What a receiver without a source is told of the durable subscription that it is attached to: the address of the
+    /// What the answer to a receiver without a source has of the durable subscription that it is attached to: the address of the
     /// topic, and whether it is shared and global.
     pub subscription: Option<(String, &'static [&'static str])>,
 }

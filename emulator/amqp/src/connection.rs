@@ -35,7 +35,7 @@ mod tests;
 pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: ConnectionState,
-    /// The latest time that we were told.
+    /// The latest time that the owner has given.
     pub(crate) now: Duration,
     pub(crate) last_received: Duration,
     pub(crate) heartbeat: Option<Heartbeat>,

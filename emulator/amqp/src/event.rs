@@ -92,7 +92,7 @@ pub enum Event {
         /// Whether the peer has closed it, so that nothing of it is to stay (AMQP 1.0 §2.6.6).
         closed: bool,
     },
-    /// The engine itself has refused something; the peer has been told with these words.
+    /// The engine itself has refused something; this is the error that the peer gets.
     Refused(Box<Error>),
     /// The connection is over; the events of its links came before. Raised once.
     Closed {

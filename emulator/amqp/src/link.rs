@@ -15,7 +15,7 @@ pub(crate) struct Link {
     pub(crate) stage: LinkState,
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.
-    pub(crate) owes_flow: bool,
+    pub(crate) is_flow_pending: bool,
     /// Bytes that its attach had.
     pub(crate) attach_size: usize,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Side {
 pub(crate) struct Incoming {
     /// Deliveries seen, counted from the peer's initial delivery count.
     pub(crate) delivery_count: u32,
-    /// Deliveries the peer may still send, as far as we told it.
+    /// Deliveries the peer may still send, as far as it knows.
     pub(crate) credit: u32,
     /// Largest message in bytes.
     pub(crate) limit: u64,

@@ -26,7 +26,7 @@ pub(crate) struct Session {
     handles: BTreeMap<(LinkRole, Arc<str>), u32>,
     /// Id that the peer's next transfer should have; counted by frame, never enforced (spec/wire.md §1.5).
     pub(crate) next_incoming_id: u32,
-    /// Frames that the peer may still send, as far as we told it.
+    /// Frames that the peer may still send, as far as it knows.
     pub(crate) incoming_window: u32,
     pub(crate) next_outgoing_id: u32,
     /// Frames that we may still send.
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     /// A delivery that the window cut off.
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whether the next flush writes a flow for this session.
-    pub(crate) owes_flow: bool,
+    pub(crate) is_flow_pending: bool,
     /// Highest handle that both sides allow.
     pub(crate) handle_max: u32,
     /// Bytes that the links cost, apart from deliveries.
@@ -71,7 +71,7 @@ impl Session {
             next_delivery: 1 << 32,
             unsettled: Unsettled::default(),
             backlog: None,
-            owes_flow: false,
+            is_flow_pending: false,
             handle_max: config.handle_max.min(begin.handle_max),
             links_held: 0,
         }
@@ -174,7 +174,7 @@ impl Session {
     /// The session's part of a flow that is about to be written.
     pub(crate) fn flow(&mut self, window: u32) -> SessionPart {
         self.incoming_window = window;
-        self.owes_flow = false;
+        self.is_flow_pending = false;
         SessionPart {
             next_incoming_id: self.next_incoming_id,
             incoming_window: window,

@@ -188,7 +188,7 @@ pub enum Outcome {
     },
     /// Refused: dead-letter, for a Service Bus receiver.
     Rejected {
-        /// Why, if said; apart, because few are rejected and all are moved.
+        /// Why, if the receiver gave a reason; apart, because few are rejected and all are moved.
         error: Option<Box<Error>>,
     },
 }

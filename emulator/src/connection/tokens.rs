@@ -76,7 +76,7 @@ impl ClientConnection {
             _ => false,
         };
         if mechanism == "MSSBCBS" {
-            self.engine.tell_outcomes_twice();
+            self.engine.repeat_outcomes();
         }
         self.engine.sasl_outcome(accepted);
     }

@@ -114,7 +114,7 @@ impl Peer {
         match event {
             Event::Sasl { .. } => {
                 if input.once_in(4) {
-                    self.connection.tell_outcomes_twice();
+                    self.connection.repeat_outcomes();
                 }
                 self.connection.sasl_outcome(!input.once_in(16));
             }

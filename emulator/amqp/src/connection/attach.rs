@@ -241,7 +241,7 @@ impl Link {
                     partial: None,
                 }),
             },
-            owes_flow: false,
+            is_flow_pending: false,
             attach_size,
         }
     }

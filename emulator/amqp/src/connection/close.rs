@@ -58,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Gives an error of the engine's own its tracking id, and tells the owner of it.
+    /// Gives an error of the engine's own its tracking id, and reports it to the owner.
     pub(crate) fn tracked(&mut self, error: Error) -> Error {
         let error = track(error, &self.config.tracking_id);
         if !matches!(

@@ -64,30 +64,27 @@ impl Connection {
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        self.tell_outcome(link, delivery, true, state.into());
+        self.write_outcome(link, delivery, true, state.into());
     }
 
-    /// As [`Self::outcome`], but leaves the delivery unsettled, so that the outcome can be told again.
+    /// As [`Self::outcome`], but leaves the delivery unsettled, so that the outcome can be sent again.
     pub fn outcome_unsettled(
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        self.tell_outcome(link, delivery, false, state.into());
+        self.write_outcome(link, delivery, false, state.into());
     }
 
-    fn tell_outcome(
+    fn write_outcome(
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
         settled: bool,
         state: DeliveryState,
     ) {
-        debug_assert!(
-            is_for_senders(&state),
-            "a sender is told accepted or rejected"
-        );
+        debug_assert!(is_for_senders(&state), "a sender gets accepted or rejected");
         let session = self.sessions.of_mut(link);
         let Some(found) = session.and_then(|session| session.link_by_id(link)) else {
             return;
@@ -102,8 +99,8 @@ impl Connection {
     ///
     /// Microsoft's .NET library loses an outcome that comes before its own write has returned, unless a second one
     /// settles the delivery (spec/observed.md 44).
-    pub fn tell_outcomes_twice(&mut self) {
-        self.outbox.tells_twice = true;
+    pub fn repeat_outcomes(&mut self) {
+        self.outbox.repeats_outcomes = true;
     }
 
     /// Answers a peer's settlement, or settles by our own decision, and forgets the delivery. Does
@@ -188,28 +185,25 @@ fn apply(
             reject(outbox, channel, (cursor as u32, (until - 1) as u32), error);
         }
         if let Some(id) = found {
-            tell(session, id, disposition.settled, state, events);
+            report(session, id, disposition.settled, state, events);
         }
         cursor = until + 1;
     }
     looked_at
 }
 
-/// Reports one delivery, unless there is nothing new to say about it. The event is built in its
+/// Reports one delivery, unless the owner knows its settlement. The event is built in its
 /// place, and the entry is not written before it has been read: either would stall on the copy.
 #[inline]
-fn tell(
+fn report(
     session: &mut Session,
     id: u64,
     settled: bool,
     state: &State,
     events: &mut VecDeque<Event>,
 ) {
-    let outcome = match &state.outcome {
-        Some(outcome) => outcome.clone(),
-        None if settled => Outcome::Released,
-        None => return,
-    };
+    // One that settles without an outcome releases: the others have been left out.
+    let outcome = state.outcome.clone().unwrap_or(Outcome::Released);
     let Some(entry) = session.unsettled.get_mut(id) else {
         return;
     };

@@ -38,12 +38,12 @@ impl Connection {
             return Ok(());
         }
         let half = self.config.incoming_credit / 2;
-        let owes = match &mut link.side {
-            Side::Outgoing(outgoing) => receiver_says(outgoing, &flow),
-            Side::Incoming(incoming) => sender_says(incoming, &flow, half),
+        let is_due = match &mut link.side {
+            Side::Outgoing(outgoing) => apply_receiver_flow(outgoing, &flow),
+            Side::Incoming(incoming) => apply_sender_flow(incoming, &flow, half),
         };
         announce(&mut self.events, link);
-        if owes {
+        if is_due {
             pend_link_flow(&mut self.pending_flows, link);
         }
         Ok(())
@@ -56,20 +56,20 @@ impl Connection {
         let mut pending_flows = mem::take(&mut self.pending_flows);
         for flow in pending_flows.drain(..) {
             match flow {
-                PendingFlow::Session(channel) => self.pay_session(channel),
-                PendingFlow::Link(link) => self.pay_link(link),
+                PendingFlow::Session(channel) => self.send_session_flow(channel),
+                PendingFlow::Link(link) => self.send_link_flow(link),
             }
         }
         self.pending_flows = pending_flows;
     }
 
-    /// Says that nothing more is available on a link. If the peer waits for that, its credit is used
+    /// Announces that nothing more is available on a link. If the peer drains it, its credit is used
     /// up without deliveries (AMQP 1.0 §2.6.7, spec/wire.md §4.3); else nothing happens.
     pub fn drained(&mut self, link: LinkId) {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
         };
-        // A delivery that is cut off has to be whole before the peer hears that there is no more.
+        // A delivery that is cut off has to be whole before the peer learns that there is no more.
         if session.backlog.is_some() {
             return;
         }
@@ -115,11 +115,11 @@ impl Connection {
         self.spend(count);
     }
 
-    fn pay_session(&mut self, channel: u16) {
+    fn send_session_flow(&mut self, channel: u16) {
         let Some(session) = self
             .sessions
             .on(channel)
-            .filter(|session| session.owes_flow)
+            .filter(|session| session.is_flow_pending)
         else {
             return;
         };
@@ -127,14 +127,14 @@ impl Connection {
         flow::write(self.outbox.buffer(), channel, session, None);
     }
 
-    fn pay_link(&mut self, id: LinkId) {
+    fn send_link_flow(&mut self, id: LinkId) {
         let Some(session) = self.sessions.of_mut(id) else {
             return;
         };
         let Some(link) = session.link_by_id(id) else {
             return;
         };
-        link.owes_flow = false;
+        link.is_flow_pending = false;
         if !link.is_attached() {
             return;
         }
@@ -162,23 +162,23 @@ pub(crate) fn pend_session_flow(
     channel: u16,
     session: &mut Session,
 ) {
-    if !session.owes_flow {
-        session.owes_flow = true;
+    if !session.is_flow_pending {
+        session.is_flow_pending = true;
         pending_flows.push(PendingFlow::Session(channel));
     }
 }
 
 /// Notes that the next flush states the link's credit.
 pub(crate) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
-    if !link.owes_flow {
-        link.owes_flow = true;
+    if !link.is_flow_pending {
+        link.is_flow_pending = true;
         pending_flows.push(PendingFlow::Link(link.id));
     }
 }
 
-/// Takes a receiver's credit, and says whether it wants an answer. The answer to a drain is the
+/// Takes a receiver's credit; returns whether it wants an answer. The answer to a drain is the
 /// owner's to trigger.
-fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
+fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow) -> bool {
     if let Some(credit) = flow.link_credit {
         // Without a count the peer has not seen our attach, in which it was zero.
         let base = flow.delivery_count.unwrap_or(0);
@@ -201,9 +201,9 @@ fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
     flow.echo && !flow.drain
 }
 
-/// Takes a sender's count, and says whether a flow is due. Its link-credit is not a grant: Python
+/// Takes a sender's count; returns whether a flow is due. Its link-credit is not a grant: Python
 /// writes numbers of its own there (spec/wire.md §3.1).
-fn sender_says(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
+fn apply_sender_flow(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
     if let Some(count) = flow.delivery_count {
         incoming.credit = ids::remaining(incoming.delivery_count, incoming.credit, count);
         incoming.delivery_count = count;

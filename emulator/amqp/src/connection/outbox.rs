@@ -12,8 +12,8 @@ use crate::wire::disposition;
 pub(crate) struct Outbox {
     output: Output,
     run: Option<Run>,
-    /// Whether the outcomes of the peer's deliveries are told unsettled first.
-    pub(crate) tells_twice: bool,
+    /// Whether the outcomes of the peer's deliveries are written unsettled first.
+    pub(crate) repeats_outcomes: bool,
 }
 
 /// Consecutive deliveries of one link with one state.
@@ -87,7 +87,7 @@ impl Outbox {
                     &run.state,
                 );
             };
-            if self.tells_twice && run.from_receiver {
+            if self.repeats_outcomes && run.from_receiver {
                 write(false);
             }
             write(run.settled);

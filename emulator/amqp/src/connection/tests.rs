@@ -18,7 +18,7 @@ fn send(connection: &mut Connection, body: &[u8]) {
     let mut out = Vec::new();
     let start = frame::begin(&mut out, frame::AMQP, 0);
     out.extend_from_slice(body);
-    frame::end(&mut out, start, 0);
+    frame::end(&mut out, start);
     connection.receive(Duration::ZERO, &mut BytesMut::from(&out[..]));
 }
 

@@ -120,10 +120,10 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
     })
 }
 
-/// Whether a client of JMS 2.0 says that it is one (spec/jms.md).
+/// Whether the peer declares that it is a client of JMS 2.0 (spec/jms.md).
 fn is_jms(properties: &Fields) -> bool {
-    let said = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
-    said == Some(&Value::Bool(true))
+    let flag = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
+    flag == Some(&Value::Bool(true))
 }
 
 /// Properties of an `open`: the idle times of what a client of JMS 2.0 makes.
@@ -135,10 +135,10 @@ const IDLE_SECONDS: [&str; 3] = [
 
 /// A property of whole seconds; none where it is anything else.
 fn seconds(properties: &Fields, name: &str) -> Option<u64> {
-    let said = properties.get(&Symbol::from(name))?;
-    if let Value::Long(seconds) = said {
+    let value = properties.get(&Symbol::from(name))?;
+    if let Value::Long(seconds) = value {
         u64::try_from(*seconds).ok()
-    } else if let Value::Int(seconds) = said {
+    } else if let Value::Int(seconds) = value {
         u64::try_from(*seconds).ok()
     } else {
         None
@@ -147,10 +147,10 @@ fn seconds(properties: &Fields, name: &str) -> Option<u64> {
 
 /// What library a peer is made with.
 fn product(properties: &Fields) -> Option<String> {
-    let said = properties.get(&Symbol::from("product"))?;
-    let product = if let Value::String(text) = said {
+    let value = properties.get(&Symbol::from("product"))?;
+    let product = if let Value::String(text) = value {
         text.as_str()
-    } else if let Value::Symbol(name) = said {
+    } else if let Value::Symbol(name) = value {
         name.as_str()
     } else {
         return None;
@@ -321,10 +321,7 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     };
     let mut items = map.items;
     let mut all = Vec::new();
-    for _ in 0..map.count / 2 {
-        let (Ok(key), Ok(value)) = (items.value(), items.skip()) else {
-            break;
-        };
+    while let (Ok(key), Ok(value)) = (items.value(), items.skip()) {
         if let (Some(key), Ok(value)) = (key.as_text(), serde_amqp::from_slice(value)) {
             all.push((key.to_owned(), value));
         }
@@ -354,8 +351,8 @@ pub(crate) fn with_filter(
     source: &[u8],
     filter: &[(String, Value)],
 ) -> Result<Vec<u8>, DecodeError> {
-    rewritten(source, FIELDS, FILTER, |writer, asked| {
-        merged(writer, asked, filter)
+    rewritten(source, FIELDS, FILTER, |writer, requested| {
+        merged(writer, requested, filter)
     })
 }
 
@@ -420,15 +417,15 @@ pub(crate) fn subscription(address: &str, capabilities: &[&str]) -> Vec<u8> {
 
 fn merged(
     writer: &mut Writer<'_>,
-    asked: Option<&[u8]>,
+    requested: Option<&[u8]>,
     filter: &[(String, Value)],
 ) -> Result<(), DecodeError> {
     let map = writer.begin_map();
     let mut count = 0;
-    if let Some(asked) = asked {
-        let asked = Reader::new(asked).map()?;
-        let mut items = asked.items;
-        for _ in 0..asked.count / 2 {
+    if let Some(requested) = requested {
+        let requested = Reader::new(requested).map()?;
+        let mut items = requested.items;
+        for _ in 0..requested.count / 2 {
             let (key, value) = (items.skip()?, items.skip()?);
             let name = Reader::new(key).value()?.as_text();
             if filter

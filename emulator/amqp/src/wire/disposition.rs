@@ -68,7 +68,7 @@ pub(crate) fn write(
         let size = (out.len() - list - 5) as u32;
         out[list + 1..list + 5].copy_from_slice(&size.to_be_bytes());
     }
-    frame::end(out, start, 0);
+    frame::end(out, start);
 }
 
 #[cfg(test)]

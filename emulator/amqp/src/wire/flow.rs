@@ -84,7 +84,7 @@ pub(crate) fn write(out: &mut Vec<u8>, channel: u16, session: SessionPart, link:
     writer.null();
     // Eight numbers of at most five bytes and four of one: always a list8.
     out[list - 1] = (out.len() - list) as u8;
-    frame::end(out, start, 0);
+    frame::end(out, start);
 }
 
 #[cfg(test)]

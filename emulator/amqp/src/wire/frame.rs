@@ -117,9 +117,9 @@ pub(crate) fn begin(out: &mut Vec<u8>, kind: u8, channel: u16) -> usize {
     start
 }
 
-/// Ends the frame that began at `start` and goes on for `beyond` bytes outside of the buffer.
-pub(crate) fn end(out: &mut [u8], start: usize, beyond: usize) {
-    let size = (out.len() - start + beyond) as u32;
+/// Ends the frame that began at `start`.
+pub(crate) fn end(out: &mut [u8], start: usize) {
+    let size = (out.len() - start) as u32;
     out[start..start + 4].copy_from_slice(&size.to_be_bytes());
 }
 

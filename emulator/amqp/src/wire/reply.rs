@@ -136,7 +136,7 @@ pub(crate) fn close(out: &mut Vec<u8>, error: Option<&Error>) {
 /// A frame without a body, to say that we are alive (AMQP 1.0 §2.4.5).
 pub(crate) fn heartbeat(out: &mut Vec<u8>) {
     let start = frame::begin(out, frame::AMQP, 0);
-    frame::end(out, start, 0);
+    frame::end(out, start);
 }
 
 fn properties(writer: &mut Writer<'_>, entries: &[(String, Value)]) {
@@ -173,5 +173,5 @@ fn list(
     let mark = writer.begin_list();
     fields(&mut writer);
     writer.end(mark, count);
-    frame::end(out, start, 0);
+    frame::end(out, start);
 }

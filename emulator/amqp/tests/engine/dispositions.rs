@@ -334,7 +334,7 @@ fn what_is_confirmed_unsettled_may_be_settled_again() {
 fn outcomes_are_told_twice_to_who_needs_that() {
     let mut peer = Peer::new();
     let sender = peer.link("s", 0, SENDER);
-    peer.connection.tell_outcomes_twice();
+    peer.connection.repeat_outcomes();
     for id in 0..2 {
         peer.connection
             .outcome(sender, DeliveryNumber(id), Outcome::Accepted);
@@ -379,4 +379,51 @@ fn what_looks_through_much_is_done_in_several_calls() {
     assert!((4..=8).contains(&calls), "{calls}");
     assert!(peer.input.is_empty());
     assert_eq!(settlements(&mut peer).len(), DELIVERIES as usize);
+}
+
+#[test]
+fn an_outcome_that_is_left_unsettled_can_be_sent_again() {
+    let mut peer = Peer::new();
+    let link = peer.link("s", 0, SENDER);
+    let number = DeliveryNumber(3);
+    peer.connection
+        .outcome_unsettled(link, number, Outcome::Accepted);
+    let first = peer.only();
+    peer.connection.outcome(link, number, Outcome::Accepted);
+    let second = peer.only();
+    for (frame, settled) in [(first, false), (second, true)] {
+        let expected = [
+            RECEIVER.into(),
+            uint(3),
+            uint(3),
+            settled.into(),
+            accepted(),
+        ];
+        assert_eq!(frame.fields[..5], expected);
+    }
+}
+
+#[test]
+fn an_outcome_is_for_a_link_that_sends_and_is_attached() {
+    let mut peer = Peer::new();
+    let sender = peer.link("s", 1, SENDER);
+    let receiver = peer.receiver(5);
+    peer.connection
+        .outcome(receiver, DeliveryNumber(0), Outcome::Accepted);
+    assert!(peer.frames().is_empty());
+    peer.connection.detach(sender, Some(an_error()));
+    peer.frames();
+    peer.connection
+        .outcome(sender, DeliveryNumber(0), Outcome::Accepted);
+    assert!(peer.frames().is_empty());
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "a sender gets accepted or rejected")]
+fn a_sender_gets_no_other_outcome() {
+    let mut peer = Peer::new();
+    let link = peer.link("s", 0, SENDER);
+    peer.connection
+        .outcome(link, DeliveryNumber(0), Outcome::Released);
 }

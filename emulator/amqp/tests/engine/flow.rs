@@ -1,7 +1,7 @@
 //! Credit, drain and echo.
 
 use serde_amqp::Value;
-use servicebus_amqp::Event;
+use servicebus_amqp::{Config, Event};
 
 use crate::peer::*;
 
@@ -162,4 +162,46 @@ fn the_largest_window_and_credit_are_just_large() {
     assert_eq!(peer.connection.credit(link), u32::MAX);
     peer.deliver(link, 1, true).unwrap();
     assert_eq!(peer.connection.credit(link), u32::MAX - 1);
+}
+
+#[test]
+fn credit_that_crosses_no_answer_to_a_drain_is_counted_from_the_peers_count() {
+    let mut peer = Peer::new();
+    let link = peer.receiver(10);
+    peer.frame(0, FLOW, &drain_flow(0, 0, 10));
+    peer.connection.drained(link);
+    // From a count between those before and after the answer.
+    peer.frame(0, FLOW, &credit_flow(0, 5, 10));
+    assert_eq!(peer.connection.credit(link), 5);
+    peer.frame(0, FLOW, &drain_flow(0, 10, 4));
+    peer.connection.drained(link);
+    peer.frame(0, FLOW, &drain_flow(0, 10, 4));
+    assert_eq!(peer.connection.credit(link), 0, "a drain crosses nothing");
+}
+
+#[test]
+fn a_window_that_opens_announces_the_links_that_can_use_it() {
+    let mut peer = Peer::with(Config::default(), &[uint(512)], 1);
+    let receivers = [("a", 0), ("b", 1), ("c", 2)];
+    let [first, _, third] = receivers.map(|(name, handle)| peer.link(name, handle, RECEIVER));
+    let flow = |next: u32, window: u32, handle: u32, credit: u32| {
+        let part = [uint(handle), uint(0), uint(credit)];
+        [&[uint(next), uint(window), uint(0), uint(5000)][..], &part].concat()
+    };
+    peer.frame(0, FLOW, &flow(0, 1, 0, 10));
+    peer.frame(0, FLOW, &flow(0, 1, 2, 10));
+    peer.events();
+    // Three frames, of which the window takes one.
+    peer.deliver_bytes(first, 1, true, &[], vec![7; 1000].into());
+    assert_eq!(peer.frames().len(), 1);
+    let opened = |next, window| [uint(next), uint(window), uint(0), uint(5000)];
+    peer.frame(0, FLOW, &opened(1, 2));
+    assert_eq!(peer.frames().len(), 2);
+    assert!(peer.events().is_empty(), "the delivery has used it up");
+    peer.frame(0, FLOW, &opened(3, 5));
+    let links = peer.events().into_iter().map(|event| match event {
+        Event::Credit { link, .. } => link,
+        event => panic!("expected credit, got {event:?}"),
+    });
+    assert_eq!(Vec::from_iter(links), [first, third], "one has no credit");
 }

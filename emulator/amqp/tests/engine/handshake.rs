@@ -1,7 +1,7 @@
 //! Protocol headers, SASL and open.
 
 use serde_amqp::Value;
-use servicebus_amqp::{Config, Event};
+use servicebus_amqp::{Config, Event, PeerOpen};
 
 use crate::peer::*;
 
@@ -208,4 +208,52 @@ fn a_client_of_jms_2_says_so_in_a_property_of_its_open() {
         };
         assert_eq!(open.is_jms, is_jms, "{name}");
     }
+}
+
+/// An open with these properties.
+fn open_with(properties: Vec<(Value, Value)>) -> PeerOpen {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(AMQP_HEADER);
+    let mut fields = vec![text("client")];
+    fields.resize(9, Value::Null);
+    fields.push(map(properties));
+    peer.frame(0, OPEN, &fields);
+    let Event::Opened(open) = peer.event() else {
+        panic!("not opened");
+    };
+    *open
+}
+
+#[test]
+fn idle_times_of_jms_are_whole_seconds() {
+    let name = |kind| {
+        symbol(&format!(
+            "com.microsoft:{kind}-auto-delete-on-idle-duration-in-seconds"
+        ))
+    };
+    let (queue, topic, subscriber) = (name("queue"), name("topic"), name("subscriber"));
+    let seconds = |own: [Value; 3]| {
+        let [first, second, third] = own;
+        open_with(vec![
+            (queue.clone(), first),
+            (topic.clone(), second),
+            (subscriber.clone(), third),
+        ])
+        .idle_seconds
+    };
+    let read = seconds([long(60), Value::Int(7), long(0)]);
+    assert_eq!(read, [Some(60), Some(7), Some(0)]);
+    let unread = seconds([long(-1), Value::Int(-1), text("60")]);
+    assert_eq!(unread, [None; 3]);
+    assert_eq!(open_with(vec![]).idle_seconds, [None; 3]);
+}
+
+#[test]
+fn the_product_of_a_peer_is_a_text_of_a_hundred_characters() {
+    let product = |own| open_with(vec![(symbol("product"), own)]).product;
+    assert_eq!(product(text("QpidJMS")), Some("QpidJMS".to_owned()));
+    assert_eq!(product(symbol("net")), Some("net".to_owned()));
+    assert_eq!(product(text(&"é".repeat(101))), Some("é".repeat(100)));
+    assert_eq!(product(uint(1)), None);
+    assert_eq!(open_with(vec![]).product, None);
 }

@@ -14,5 +14,6 @@ mod hostile;
 mod large;
 mod offences;
 mod sessions;
+mod termini;
 mod timeouts;
 mod transfers;
