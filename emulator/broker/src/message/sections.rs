@@ -318,30 +318,19 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
 
 /// The constructor of `decimal128`.
 const DECIMAL128: u8 = 0x94;
-/// Exponents, with their bias of 6,176, that the layout of Microsoft's library can have.
-const EXPONENTS: Range<u16> = 0x1800..0x1880;
+/// The upper seven bits of the exponents that the layout of Microsoft's library can have, with their bias of 6,176: as IEEE 754
+/// has them behind the sign, and as that layout has them.
+const EXPONENTS: (u8, u8) = (0x30, 0x0c);
 
 /// Whether an encoded value is a decimal that has to be [written anew](rewrite). All others stay bit for bit.
 pub(crate) fn is_ieee(value: &[u8]) -> bool {
-    exponent(value).is_some_and(|exponent| EXPONENTS.contains(&exponent))
+    matches!(value, [DECIMAL128, first, ..] if first & 0x7f == EXPONENTS.0)
 }
 
 /// Writes such a decimal as Microsoft's library does.
 pub(crate) fn rewrite(value: &mut [u8]) {
-    let Some(exponent) = exponent(value).filter(|exponent| EXPONENTS.contains(exponent)) else {
-        return;
-    };
-    let upper = (exponent >> 9) as u8;
-    value[1] = value[1] & 0x80 | upper;
-}
-
-/// The 14 bits of the exponent behind the sign, where a finite number of the usual size has them.
-fn exponent(value: &[u8]) -> Option<u16> {
-    match value {
-        [DECIMAL128, first, second, ..] if first & 0x60 != 0x60 => {
-            Some(u16::from(first & 0x7f) << 7 | u16::from(second >> 1))
-        }
-        _ => None,
+    if is_ieee(value) {
+        value[1] = value[1] & 0x80 | EXPONENTS.1;
     }
 }
 

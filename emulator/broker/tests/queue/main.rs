@@ -9,6 +9,7 @@ mod expiry;
 mod forwarding;
 mod idle;
 mod inspecting;
+mod kept;
 mod limits;
 mod locks;
 mod nothing_lost;

@@ -291,3 +291,60 @@ fn no_expiry_is_later_than_the_year_9999() {
         assert_eq!(raw_fields(delivered.properties(), 9)[8], end);
     }
 }
+
+/// A decimal of 7…7 × 10⁻² as IEEE 754 lays it out, and as Microsoft's library does (observed 8).
+fn decimals() -> [Vec<u8>; 2] {
+    [[0x30, 0x3c], [0x0c, 0x3c]].map(|first| [&[0x94][..], &first, &[7; 14]].concat())
+}
+
+#[test]
+fn decimals_are_rewritten_as_properties_and_as_the_body() {
+    let payload = |decimal: &[u8]| {
+        let properties = application(&[&string("price"), decimal, &string("n"), &string("x")]);
+        [properties, section(sections::VALUE, decimal)].concat()
+    };
+    let [sent, delivered] = decimals();
+    for only in [section(sections::VALUE, &sent), payload(&sent)] {
+        let expected = match only.len() == payload(&sent).len() {
+            true => payload(&delivered),
+            false => section(sections::VALUE, &delivered),
+        };
+        assert_eq!(*parse(only).unwrap().payload, *expected);
+    }
+    let unchanged = payload(&delivered);
+    assert_eq!(*parse(unchanged.clone()).unwrap().payload, *unchanged);
+}
+
+#[test]
+fn texts_that_name_annotations_become_symbols() {
+    let annotated = |key: &[u8]| {
+        let of = |code| section(code, &map(&[key, &string("v")]));
+        [
+            of(sections::MESSAGE_ANNOTATIONS),
+            data(b"b"),
+            of(sections::FOOTER),
+        ]
+        .concat()
+    };
+    let message = parse(annotated(&string("key"))).unwrap();
+    assert_eq!(*message.payload, *annotated(&symbol("key")));
+    let other = annotated(&string("schlüssel"));
+    assert_eq!(*parse(other.clone()).unwrap().payload, *other);
+}
+
+#[test]
+fn a_message_is_sent_again_as_it_came() {
+    let annotations = |code| section(code, &map(&[&symbol("k"), &string("v")]));
+    let payload = [
+        header(5),
+        annotations(sections::DELIVERY_ANNOTATIONS),
+        annotations(sections::MESSAGE_ANNOTATIONS),
+        properties("id"),
+        application(&[&string("a"), &string("1")]),
+        data(b"body"),
+    ];
+    let payload = payload.concat();
+    let mut again = Vec::new();
+    parse(payload.clone()).unwrap().encode_as_sent(&mut again);
+    assert_eq!(again, payload);
+}

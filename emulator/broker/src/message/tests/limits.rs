@@ -88,15 +88,18 @@ fn ids_have_at_most_128_characters() {
         section(sections::PROPERTIES, &list(&fields))
     };
     let message = |id: &[u8]| section(sections::PROPERTIES, &list(&[id]));
-    let key = |id: &[u8]| {
-        let entries = map(&[&symbol("x-opt-partition-key"), id]);
+    let annotated = |name: &str, id: &[u8]| {
+        let entries = map(&[&symbol(name), id]);
         section(sections::MESSAGE_ANNOTATIONS, &entries)
     };
+    let key = |id: &[u8]| annotated("x-opt-partition-key", id);
+    let via_key = |id: &[u8]| annotated("x-opt-via-partition-key", id);
     type Form<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
-    let forms: [(&str, Form<'_>); 3] = [
+    let forms: [(&str, Form<'_>); 4] = [
         ("session id", &session),
         ("message id", &message),
         ("partition key", &key),
+        ("via partition key", &via_key),
     ];
     for (what, form) in forms {
         for fits in ["x", "ü"].map(|text| string(&text.repeat(128))) {

@@ -142,3 +142,20 @@ fn a_dead_letter_says_where_it_comes_from() {
         assert_eq!(delivered.message_annotations().len(), 4);
     }
 }
+
+#[test]
+fn jms_schedules_by_its_delivery_time_alone() {
+    let name = symbol("x-opt-delivery-time");
+    let long = encoded(|out| out.long(1 << 40));
+    let message = parse(annotated(&[&name, &long])).unwrap();
+    assert_eq!(message.scheduled_at(), at(1 << 40));
+    for (key, value) in [
+        (symbol("x-opt-other"), long),
+        (symbol("x-opt-other"), timestamp(5)),
+        (name.clone(), encoded(|out| out.int(1 << 30))),
+        (name, timestamp(5)),
+    ] {
+        let message = parse(annotated(&[&key, &value])).unwrap();
+        assert_eq!(message.scheduled_at(), None, "{key:?} {value:?}");
+    }
+}

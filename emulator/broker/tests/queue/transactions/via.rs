@@ -273,6 +273,35 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
 }
 
 #[test]
+fn a_message_can_be_scheduled_by_way_of_another_entity() {
+    let mut world = world(&["via", "out"]);
+    let out = "out".parse().unwrap();
+    let later = ["a", "b"].map(|id| message(id).scheduled_at(START + secs(10)));
+    let numbers = world.schedule_via("via", &out, &later).unwrap();
+    assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);
+    assert_eq!(world.entity("via").counts(SubQueue::Active).scheduled, 2);
+    assert!(world.queued("out").is_empty());
+    world.advance(secs(10));
+    assert_eq!(world.queued("out"), ["a", "b"]);
+}
+
+#[test]
+fn messages_of_several_partitions_go_by_way_of_none() {
+    let mut world = World::new();
+    world.declare("via", rules().partitioned());
+    world.declare("out", rules());
+    let out = "out".parse().unwrap();
+    let keyed = ["one", "two"].map(|key| message(key).via_partition_key(key));
+    for refused in [
+        world.send_via("via", &out, &keyed).map(|()| vec![]),
+        world.schedule_via("via", &out, &keyed),
+    ] {
+        refused.unwrap_err();
+    }
+    assert!(world.everything().is_empty());
+}
+
+#[test]
 fn nothing_goes_on_before_the_commit_and_all_of_it_after() {
     let mut world = World::chain(&["a", "b", "c"]);
     let mut transaction = world.transaction();

@@ -66,6 +66,22 @@ impl World {
         self.operate(via, |entity, cx| entity.send_via(cx, destination, messages))
     }
 
+    /// Schedules messages at `via` that go on to `destination`.
+    pub(crate) fn schedule_via(
+        &mut self,
+        via: &str,
+        destination: &EntityPath,
+        messages: &[MessageBuilder],
+    ) -> Result<Vec<SequenceNumber>, SendError> {
+        let messages = messages
+            .iter()
+            .map(|message| message.message(&mut self.ids));
+        let messages = messages.collect();
+        self.operate(via, |entity, cx| {
+            entity.schedule_via(cx, destination, messages)
+        })
+    }
+
     pub(crate) fn schedule_in(
         &mut self,
         transaction: &mut Transaction,

@@ -1,0 +1,102 @@
+//! What an entity hands out to be stored, and what it is again of that.
+
+use std::num::NonZeroU64;
+
+use bytes::Bytes;
+use servicebus_broker::{
+    BodyId, Changes, ClientId, Entity, EntityKind, RowKey, SessionName, SubQueue,
+};
+
+use crate::bus::{START, message, rules, secs};
+use crate::world::World;
+
+fn changes(world: &mut World) -> Option<Changes> {
+    let mut last = 0;
+    let mut next_body = || {
+        last += 1;
+        BodyId(NonZeroU64::new(last).expect("it is more than 0"))
+    };
+    world.operate("q", |entity, _| entity.take_changes(&mut next_body))
+}
+
+/// Whether a client waits for what has changed; none where nothing has.
+fn is_awaited(world: &mut World) -> Option<bool> {
+    changes(world).map(|changes| changes.is_awaited)
+}
+
+#[test]
+fn a_client_waits_for_all_but_the_time_of_the_last_use() {
+    let mut world = World::new();
+    world.declare("q", rules());
+    world.operate("q", |entity, _| entity.keep_changes());
+    assert_eq!(is_awaited(&mut world), Some(true), "the definition is new");
+    assert_eq!(is_awaited(&mut world), None);
+    world.advance(secs(1));
+    assert!(world.receive("q").is_none());
+    assert_eq!(is_awaited(&mut world), Some(false), "it was only used");
+    world.send("q", "a");
+    assert_eq!(is_awaited(&mut world), Some(true));
+    world.update("q", |queue| queue.max_delivery_count = 3);
+    assert_eq!(is_awaited(&mut world), Some(true));
+    // A number that is given out has no row of its own.
+    let mut transaction = world.transaction();
+    let later = message("b").scheduled_at(START + secs(60));
+    world
+        .schedule_in(&mut transaction, "q", &[later])
+        .expect("there is room");
+    assert_eq!(is_awaited(&mut world), Some(true));
+}
+
+#[test]
+fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
+    let (client, session) = (ClientId(7), SessionName::new("s").expect("it fits"));
+    let mut world = World::new();
+    world.declare("q", rules().sessions());
+    world.operate("q", |entity, _| entity.keep_changes());
+    let sent = message("a").session("s");
+    world.post("q", &sent).expect("there is room");
+    world.take_from_next_session("q").expect("there is one");
+    let state = Some(Bytes::from_static(b"state"));
+    world
+        .operate("q", |entity, cx| {
+            entity.set_session_state(cx, client, &session, state.clone())
+        })
+        .expect("the session is locked");
+    let changes = changes(&mut world).expect("all is new");
+    let gained = &changes.gained[0];
+    world.operate("q", |entity, _| {
+        entity.leave_out_body(gained.place, gained.body)
+    });
+    let (_, seen) = world.the_only("q", SubQueue::Active);
+    assert_eq!(seen.missing(), Some(gained.body));
+
+    let description = world.entity("q").description().clone();
+    let path = world.entity("q").path().clone();
+    let settings = rules().settings;
+    let id = world.entity("q").id();
+    let mut restored = Entity::new(EntityKind::Queue, id, path, description, &settings, START);
+    for (key, row) in &changes.rows {
+        let payload = match key {
+            RowKey::Message(..) => gained.bytes.clone().expect("it is written now"),
+            _ => Bytes::new(),
+        };
+        let row = row.as_deref().expect("nothing was removed");
+        restored.restore(key, row, payload).expect("it was encoded");
+    }
+    restored.check_invariants();
+    assert_eq!(
+        restored.counts(SubQueue::Active).active + restored.counts(SubQueue::Active).locked,
+        1
+    );
+    let damaged = restored.restore(&RowKey::Session("s".into()), b"short", Bytes::new());
+    assert!(damaged.is_err());
+    let long = "s".repeat(129);
+    let damaged = restored.restore(&RowKey::Session(long.into()), &[0; 8], Bytes::new());
+    assert!(damaged.is_err());
+    world.operate("q", |entity, cx| {
+        *entity = restored;
+        entity.recover(cx);
+        let read = entity.session_state(cx, client, &session);
+        assert_eq!(read, Ok(state));
+    });
+}
