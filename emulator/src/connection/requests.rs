@@ -20,7 +20,7 @@ use crate::nodes::{
     enumerate_rules, is_about_rules, is_batch_delete, no_namespace, quote, rule_change, spelling,
 };
 
-/// Replies that may wait for credit on one link, and their bytes.
+/// Replies that may wait for credit on one link, and their bytes where it is more than one.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
@@ -257,8 +257,14 @@ impl ClientConnection {
             return;
         };
         replies.waiting.push_back(message);
+        self.send_waiting(link);
+        let Some(Link::Replies(replies)) = self.links.get(link) else {
+            return;
+        };
         let bytes: usize = replies.waiting.iter().map(Vec::len).sum();
-        if replies.waiting.len() > WAITING || bytes > WAITING_BYTES {
+        // One may be as large as the message in it.
+        let is_more = bytes > WAITING_BYTES && replies.waiting.len() > 1;
+        if replies.waiting.len() > WAITING || is_more {
             let text = format!(
                 "More than {WAITING} replies or {WAITING_BYTES} bytes of them wait for credit."
             );
@@ -266,9 +272,7 @@ impl ClientConnection {
             let error: Error = self.client.refuse(&refusal, None);
             self.engine.detach(link, Some(error));
             self.forget(link);
-            return;
         }
-        self.send_waiting(link);
     }
 
     pub(crate) fn send_waiting(&mut self, link: LinkId) {

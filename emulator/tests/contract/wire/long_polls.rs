@@ -61,7 +61,7 @@ fn credit_for_everything_and_locks_that_end_together() {
 }
 
 /// A queue of a Premium namespace that takes the largest messages, and a client over a WebSocket.
-fn with_large() -> (Bus, Peer) {
+pub(super) fn with_large() -> (Bus, Peer) {
     let limit = r#""MaxMessageSizeInKilobytes":102400"#;
     let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", limit)]));
     let stream = Stream::plain(bus.http.0).websocket("/$servicebus/websocket", "AMQPWSB10");
@@ -71,7 +71,7 @@ fn with_large() -> (Bus, Peer) {
 }
 
 /// Sends a message in many frames, which are one message of the WebSocket.
-fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &[u8]) -> u32 {
+pub(super) fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &[u8]) -> u32 {
     let id = peer.next_delivery_id();
     let pieces: Vec<_> = message.chunks(60_000).collect();
     let mut frames = Vec::new();

@@ -2,6 +2,7 @@
 
 use serde_amqp::Value;
 
+use super::long_polls::{send_large, with_large};
 use crate::support::*;
 
 fn request(reply_to: Value) -> Message {
@@ -168,4 +169,23 @@ fn a_reader_that_gives_no_credit_loses_its_link_in_the_end() {
     refusal.tracking_id();
     let node = peer.node("q/$management");
     assert_eq!(peer.call(&node, "nonsense", Value::Null).status(), 501);
+}
+
+#[test]
+fn a_reply_is_as_large_as_the_message_in_it() {
+    let _alone = alone_with_large_messages();
+    let (_bus, mut peer) = with_large();
+    let sender = peer.sender("q");
+    let message = Message::new("m").body(vec![7; 17 << 20]).encode();
+    let id = send_large(&mut peer, &sender, 0, &message);
+    peer.outcome(&sender, id).expect("it is accepted");
+    let node = peer.node("q/$management");
+    peer.send(&node.requests, &request(text(&node.reply_to)));
+    let reply = Reply::new(peer.receive(&node.replies));
+    assert_eq!(ids(&peeked(&reply)), ["m"]);
+    let node = peer.node_without_credit("q/$management", "late");
+    peer.send(&node.requests, &request(text("late")));
+    peer.settle_down();
+    let reply = Reply::new(peer.receive_one(&node.replies));
+    assert_eq!(ids(&peeked(&reply)), ["m"]);
 }
