@@ -7,6 +7,8 @@ use crate::event::{Event, Text};
 
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 1024;
+/// Events for which an empty batch keeps its room.
+const KEPT: usize = 4096;
 
 /// Events in order, with their texts.
 #[derive(Debug, Default)]
@@ -119,7 +121,10 @@ impl Events {
                 .texts(|text| text.start = text.start.wrapping_add(shift));
             self.records.push_back(event);
         }
+        // What is absorbed is filled again with as much as one operation does, which is little but for a few.
+        batch.records.shrink_to(KEPT);
         batch.text.clear();
+        batch.text.shrink_to(KEPT * size_of::<u64>());
         batch.origin = 0;
     }
 
@@ -134,6 +139,14 @@ impl Events {
         let passed = (end - self.origin) as usize;
         self.text.drain(..passed);
         self.origin = end;
+    }
+}
+
+#[cfg(test)]
+impl Events {
+    /// How many events there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.records.capacity()
     }
 }
 
@@ -217,6 +230,18 @@ mod tests {
         assert_eq!(told, [2]);
         assert_eq!(reasons(&copy), ["three"]);
         assert_eq!((copy.text.len(), copy.get(1)), (5, None));
+    }
+
+    #[test]
+    fn a_batch_that_was_large_keeps_little_room() {
+        let (mut all, mut batch) = (Events::new(), Events::new());
+        for _ in 0..10 * KEPT {
+            dead_lettered(&mut batch, Some("a reason"));
+        }
+        all.absorb(&mut batch);
+        assert!(batch.room() <= 2 * KEPT, "room for {}", batch.room());
+        let text = batch.text.capacity();
+        assert!(text <= 16 * KEPT, "room for {text} bytes");
     }
 
     #[test]

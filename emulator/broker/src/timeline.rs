@@ -42,7 +42,10 @@ impl Timeline {
     pub fn absorb(&mut self, batch: &mut Events) {
         self.tally(batch);
         // Before there is too much, so that the ring never grows to twice its size.
+        let excess = batch.len().saturating_sub(self.capacity);
+        batch.forget(excess);
         self.trim(self.capacity.saturating_sub(batch.len()));
+        self.dropped += excess as u64;
         self.events.absorb(batch);
         self.trim(self.capacity);
     }
@@ -199,6 +202,26 @@ mod tests {
         assert_eq!(timeline.tallies.len(), Timeline::DELETED);
         let of = |id| timeline.count(EntityId(id), SubQueue::Active, Counter::Completed);
         assert_eq!((of(0), of(entities - 1)), (0, 1));
+    }
+
+    #[test]
+    fn a_batch_of_more_than_it_keeps_needs_no_more_room_than_it_has() {
+        let capacity = 64;
+        let mut timeline = Timeline::new(capacity);
+        let mut batch = Events::new();
+        for _ in 0..1000 * capacity {
+            batch.push(event(EventKind::Completed));
+        }
+        timeline.absorb(&mut batch);
+        let room = timeline.events.room();
+        assert!(room <= 2 * capacity, "room for {room} events");
+        let dropped = (999 * capacity) as u64;
+        assert_eq!(
+            (timeline.events.len(), timeline.dropped()),
+            (capacity, dropped)
+        );
+        let completed = timeline.count(EntityId(7), SubQueue::Active, Counter::Completed);
+        assert_eq!(completed, (1000 * capacity) as u64);
     }
 
     #[test]
