@@ -8,6 +8,9 @@ use crate::description::EntityDescription;
 use crate::message::Message;
 use crate::time::Timestamp;
 
+/// Ids that one look forgets at most, because their windows may be over all at once.
+const FORGOTTEN: usize = 64;
+
 /// Ids with the instant from which their window counts, kept even when their messages are gone.
 #[derive(Debug)]
 pub(crate) struct History {
@@ -35,18 +38,19 @@ impl History {
 
     /// Changes the window at `now`, also of what was seen before; what was over does not come back.
     pub(crate) fn set_window(&mut self, now: Timestamp, window: Duration) {
-        self.forget_old(now);
+        self.forget_old(now, usize::MAX);
         self.window = window;
     }
 
     /// Remembers an id that is seen at `now`, with a window that counts from `since`; false, and nothing changes,
     /// when it is remembered already.
     pub(crate) fn admit(&mut self, id: &str, now: Timestamp, since: Timestamp) -> bool {
-        self.forget_old(now);
-        if self.since.contains_key(id) {
-            return false;
+        self.forget_old(now, FORGOTTEN);
+        match self.since.get(id).copied() {
+            None => self.insert(id.into(), since),
+            Some(before) if before + self.window <= now => self.restart(id, since),
+            Some(_) => return false,
         }
-        self.insert(id.into(), since);
         true
     }
 
@@ -67,10 +71,13 @@ impl History {
         self.order.clear();
     }
 
-    fn forget_old(&mut self, now: Timestamp) {
+    fn forget_old(&mut self, now: Timestamp, at_most: usize) {
+        let mut left = at_most;
         while let Some((since, id)) = self.order.first()
             && *since + self.window <= now
+            && left > 0
         {
+            left -= 1;
             self.since.remove(id);
             if let (Some((_, id)), Some(touched)) = (self.order.pop_first(), &mut self.touched) {
                 touched.insert(id);
@@ -126,5 +133,38 @@ pub(crate) fn key(message: &Message, partitioned: bool) -> String {
     match key.filter(|_| partitioned) {
         Some(key) => format!("{id}\u{0}{key}"),
         None => id.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(600);
+    const IDS: usize = 10 * FORGOTTEN;
+
+    #[test]
+    fn windows_that_are_over_all_at_once_are_forgotten_in_steps_and_count_no_more() {
+        let description = EntityDescription {
+            requires_duplicate_detection: true,
+            duplicate_detection_history_time_window: WINDOW,
+            ..EntityDescription::default()
+        };
+        let mut history = History::of(&description).expect("it detects them");
+        let start = Timestamp::default();
+        for id in 0..IDS {
+            assert!(history.admit(&format!("{id:04}"), start, start));
+        }
+        let last = format!("{:04}", IDS - 1);
+        assert!(!history.admit(&last, start, start));
+        let over = start + WINDOW;
+        assert!(history.admit(&last, over, over), "its window is over");
+        assert_eq!(history.order.len(), IDS - FORGOTTEN);
+        assert!(!history.admit(&last, over, over));
+        history.check_invariants();
+        for _ in 0..IDS / FORGOTTEN {
+            assert!(!history.admit(&last, over, over));
+        }
+        assert_eq!(history.order.len(), 1);
     }
 }
