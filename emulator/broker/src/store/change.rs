@@ -240,9 +240,10 @@ impl MessageStore {
     /// Renews the lock of a session; returns its new end.
     pub(crate) fn renew_session(&mut self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
         let policy = &self.policy;
-        self.sessions
-            .as_mut()?
-            .renew(slot, |before| policy.renewed_until(now, before))
+        let sessions = self.sessions.as_mut()?;
+        // One that is due and has many messages ends in several steps.
+        let is_held = sessions.get(slot)?.lock()?.until > now;
+        is_held.then(|| sessions.renew(slot, |before| policy.renewed_until(now, before)))?
     }
 
     /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.

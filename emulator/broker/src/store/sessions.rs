@@ -21,6 +21,9 @@ use crate::time::Timestamp;
 pub(crate) use holding::{Ended, Grant};
 use holding::{Standing, Waiting};
 
+/// Places of sessions that are kept where there are none.
+const KEPT_SLOTS: usize = 64;
+
 /// The sessions of one store.
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -169,17 +172,13 @@ impl Sessions {
     /// Adds a message to those of its session that are under a lock.
     pub(crate) fn lock(&mut self, offset: Offset) {
         self.change_of(offset, |session| {
-            if let Err(at) = session.locked.binary_search(&offset) {
-                session.locked.insert(at, offset);
-            }
+            session.locked.insert(offset);
         });
     }
 
     pub(crate) fn unlock(&mut self, offset: Offset) {
         self.change_of(offset, |session| {
-            if let Ok(at) = session.locked.binary_search(&offset) {
-                session.locked.remove(at);
-            }
+            session.locked.remove(&offset);
         });
     }
 
@@ -195,8 +194,7 @@ impl Sessions {
 
     /// Notes that a session has been served.
     fn served(&mut self, slot: Slot) {
-        let session = self.slots[slot.0 as usize].as_mut();
-        if let Some(session) = session {
+        if let Some(Some(session)) = self.slots.get_mut(slot.0 as usize) {
             session.is_changed = false;
         }
     }
@@ -253,7 +251,7 @@ impl Sessions {
 
     /// Changes a session, lets the indexes follow, and forgets it when there is nothing left to know about it.
     fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Session)) {
-        let Some(session) = self.slots[slot.0 as usize].as_mut() else {
+        let Some(Some(session)) = self.slots.get_mut(slot.0 as usize) else {
             return;
         };
         let (place, lock) = (session.place(), session.lock);
@@ -278,6 +276,17 @@ impl Sessions {
             self.names.remove(&session.name);
             self.slots[slot.0 as usize] = None;
             self.free.push(slot);
+            self.forget_slots();
+        }
+    }
+
+    /// Gives back what many sessions took when the last of them is gone.
+    fn forget_slots(&mut self) {
+        if self.names.is_empty() {
+            self.slots.clear();
+            self.slots.shrink_to(KEPT_SLOTS);
+            self.free.clear();
+            self.free.shrink_to(KEPT_SLOTS);
         }
     }
 }
@@ -290,8 +299,8 @@ pub(crate) struct Session {
     messages: usize,
     /// Those that are ready.
     ready: BTreeSet<Offset>,
-    /// Those under a lock, in order: few, and mostly the last one comes and the first one goes. It lasts as long as that of the session.
-    locked: Vec<Offset>,
+    /// Those under a lock, which lasts as long as that of the session.
+    locked: BTreeSet<Offset>,
     /// How many are deferred, locked or not.
     deferred: usize,
     /// How many are not active yet.
@@ -334,7 +343,7 @@ impl Session {
             name,
             messages: 0,
             ready: BTreeSet::new(),
-            locked: Vec::new(),
+            locked: BTreeSet::new(),
             deferred: 0,
             scheduled: 0,
             state: None,
@@ -357,7 +366,7 @@ impl Session {
     }
 
     /// Messages under a lock.
-    pub(crate) fn locked(&self) -> &[Offset] {
+    pub(crate) fn locked(&self) -> &BTreeSet<Offset> {
         &self.locked
     }
 
@@ -388,5 +397,31 @@ impl Session {
         self.state
             .as_ref()
             .map_or(0, |state| state.bytes.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_many_sessions_are_given_back_with_the_last_of_them() {
+        const SESSIONS: u64 = 10_000;
+        let mut sessions = Sessions::new();
+        for id in 1..=SESSIONS {
+            let name = SessionName::new(&id.to_string()).expect("a session id");
+            let lock = SessionLock {
+                receiver: ReceiverId(id),
+                client: ClientId(1),
+                until: Timestamp::default(),
+                token: None,
+            };
+            sessions.hold(&name, lock);
+        }
+        for slot in sessions.held() {
+            sessions.end(slot).expect("it is held");
+        }
+        let room = sessions.slots.capacity() + sessions.free.capacity();
+        assert!(room <= 2 * KEPT_SLOTS, "room for {room}");
     }
 }

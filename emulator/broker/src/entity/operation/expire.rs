@@ -48,7 +48,7 @@ impl Entity {
             let cx = &mut cx.at(instant);
             match due {
                 Due::LockEnd(_, offset) => self.expire_lock(cx, kind, offset),
-                Due::SessionLockEnd(_, slot) => self.session_lock_expired(cx, slot),
+                Due::SessionLockEnd(_, slot) => self.session_lock_is_due(cx, slot),
                 Due::Expiry(_, offset) => self.expire(cx, offset),
                 Due::Activation(_, offset) => self.activate(cx, offset),
                 Due::Retry(_) => self.retry_forwards(kind),

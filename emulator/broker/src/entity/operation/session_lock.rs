@@ -7,8 +7,11 @@ use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
 use crate::event::{EventKind, Text};
 use crate::ids::{ClientId, ReceiverId, SessionName, SubQueue};
-use crate::store::sessions::{Ended, Sessions, Slot};
+use crate::store::sessions::{Ended, Session, Sessions, Slot};
 use crate::time::Timestamp;
+
+/// Messages that lose their locks together with their session at most.
+const LOCKED_AT_ONCE: usize = 1024;
 
 /// Why something was not done for the holder of a session; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -91,6 +94,24 @@ impl Entity {
         let held = found.filter(|(_, session)| session.lock().is_some_and(|l| l.client == client));
         let (slot, _) = held.ok_or_else(|| SessionError::LockLost(name.clone()))?;
         Ok(slot)
+    }
+
+    /// The time of a session's lock has run out: it ends. Where very many messages are under it, one of them loses its lock
+    /// instead, so that each step is short; its holder gets nothing more.
+    pub(crate) fn session_lock_is_due(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        let session = self.active.sessions().and_then(|all| all.get(slot));
+        let is_large = |session: &&Session| session.locked().len() > LOCKED_AT_ONCE;
+        let first = session.filter(is_large).and_then(|session| {
+            let holder = session.lock()?.receiver;
+            Some((holder, *session.locked().first()?))
+        });
+        match first {
+            Some((holder, offset)) => {
+                self.active.set_credit(holder, 0);
+                self.expire_lock(cx, SubQueue::Active, offset);
+            }
+            None => self.session_lock_expired(cx, slot),
+        }
     }
 
     /// Ends the lock of a session that its holder did not give back: each delivery under it has failed.

@@ -138,7 +138,7 @@ impl Sessions {
         let ended = Ended {
             session: session.name.clone(),
             lock: session.lock?,
-            locked: session.locked.clone(),
+            locked: session.locked.iter().copied().collect(),
         };
         self.standings.remove(&ended.lock.receiver);
         self.change(slot, |session| session.lock = None);

@@ -12,7 +12,7 @@ use crate::time::Deadline;
 struct Expected {
     messages: usize,
     ready: BTreeSet<Offset>,
-    locked: Vec<Offset>,
+    locked: BTreeSet<Offset>,
     deferred: usize,
     scheduled: usize,
 }
@@ -40,7 +40,7 @@ impl MessageStore {
                     assert_eq!(holder, Some(receiver), "{offset:?} is not its holder's");
                 }
                 State::Locked(lock) => {
-                    own.locked.push(offset);
+                    own.locked.insert(offset);
                     assert_eq!(
                         holder,
                         Some(lock.receiver),

@@ -5,8 +5,8 @@
 //! A session that another receiver may take over (spec/newest.md 1).
 
 use servicebus_broker::{
-    AcceptSessionError, AcceptedSession, ClientId, Effect, EntityStatus, EventKind, ReceiveMode,
-    RenewError, SessionAccess, SessionError, SettleError, SubQueue,
+    AcceptSessionError, AcceptedSession, ClientId, Effect, Entity, EntityStatus, EventKind,
+    ReceiveMode, RenewError, SessionAccess, SessionError, SettleError, SubQueue,
 };
 use uuid::Uuid;
 
@@ -36,6 +36,35 @@ fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
         is_expiry && *at == START + secs(60)
     });
     assert_eq!(expired.count(), 3);
+}
+
+#[test]
+fn a_session_with_many_locked_messages_is_lost_in_steps() {
+    const LOCKED: usize = 10_000;
+    const MORE: usize = 10;
+    let mut bus = sessions();
+    bus.unchecked = true;
+    for id in 0..LOCKED + MORE {
+        bus.send_to("a", &id.to_string());
+    }
+    let receiver = bus.accept_with_credit("a", (LOCKED + MORE) as u32);
+    assert_eq!(bus.take_up_to(receiver, LOCKED).len(), LOCKED);
+    bus.pass(secs(60));
+    let step = bus.operate(Entity::handle_timeout);
+    assert!(step < LOCKED / 2, "{step} at once");
+    assert_eq!(bus.counts().locked, LOCKED - step);
+    assert_eq!(bus.take(receiver).len(), 0, "nothing is reserved any more");
+    let lost = SessionError::LockLost(name("a"));
+    assert_eq!(bus.renew_session("a"), Err(lost), "its time is over");
+    bus.advance(secs(0));
+    assert_eq!((bus.lost(), bus.held(receiver)), (vec![receiver.id], None));
+    assert_eq!(bus.counts().locked, 0);
+    bus.entity().check_invariants();
+    let ended = bus.history().into_iter();
+    let ended = ended.filter(|(at, kind)| {
+        *at == START + secs(60) && matches!(kind, EventKind::LockExpired { delivery_count: 1 })
+    });
+    assert_eq!(ended.count(), LOCKED);
 }
 
 #[test]
