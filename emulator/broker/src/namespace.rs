@@ -11,7 +11,7 @@ pub(crate) mod entities;
 pub(crate) mod follow_ups;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -53,6 +53,8 @@ pub struct Namespace<E> {
     /// How many of them are no subscriptions.
     queues_and_topics: usize,
     names: BTreeMap<EntityId, EntityPath>,
+    /// The entities that are gone and have a name yet, in the order in which they went.
+    gone: VecDeque<EntityId>,
     /// The earliest instant at which time brings something about in an entity, or one before it.
     deadlines: BTreeSet<(Timestamp, Name)>,
     busy: BTreeSet<Name>,
@@ -67,6 +69,7 @@ impl<E> Default for Namespace<E> {
             by_path: BTreeMap::new(),
             queues_and_topics: 0,
             names: BTreeMap::new(),
+            gone: VecDeque::new(),
             deadlines: BTreeSet::new(),
             busy: BTreeSet::new(),
         }
@@ -132,6 +135,7 @@ impl<E: EntityCell> Namespace<E> {
         }
         let (_, removed) = self.by_path.remove(path)?;
         self.queues_and_topics -= usize::from(path.topic().is_none());
+        self.gone.push_back(removed.id());
         removed.on_removed();
         Some(removed)
     }
@@ -139,8 +143,11 @@ impl<E: EntityCell> Namespace<E> {
     /// Takes all entities away.
     pub fn clear(&mut self) {
         self.all().for_each(|entity| entity.on_removed());
+        let gone = self.by_path.values().map(|(id, _)| *id);
+        self.gone.extend(gone);
         *self = Self {
             names: mem::take(&mut self.names),
+            gone: mem::take(&mut self.gone),
             ..Self::default()
         };
     }
@@ -174,17 +181,63 @@ impl<E: EntityCell> Namespace<E> {
         there.map(|(_, entity)| entity)
     }
 
-    /// Where too many names are remembered, the oldest of those that are gone is not.
+    /// Where too many names are remembered, that of the entity which has been gone for longest is not.
     fn forget_a_name(&mut self) {
-        if self.names.len() >= NAMES {
-            let names = self.names.iter();
-            let mut gone = names
-                .filter(|&(&id, path)| self.find_named(&(path.clone(), id)).is_none())
-                .map(|(&id, _)| id);
-            if let Some(oldest) = gone.next() {
-                drop(gone);
-                self.names.remove(&oldest);
-            }
+        if self.names.len() >= NAMES
+            && let Some(first) = self.gone.pop_front()
+        {
+            self.names.remove(&first);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EntityDescription, EntityKind, NamespaceSettings};
+
+    fn make(namespace: &mut Namespace<RefCell<Entity>>, name: &str) -> EntityId {
+        let path: EntityPath = name.parse().expect("it is legal");
+        let made = namespace.insert(&path, |id| {
+            let (path, now) = (path.clone(), Timestamp::default());
+            let (description, settings) =
+                (EntityDescription::default(), NamespaceSettings::default());
+            RefCell::new(Entity::new(
+                EntityKind::Queue,
+                id,
+                path,
+                description,
+                &settings,
+                now,
+            ))
+        });
+        made.expect("its name is free").id()
+    }
+
+    fn remove(namespace: &mut Namespace<RefCell<Entity>>, name: &str) {
+        let path = name.parse().expect("it is legal");
+        namespace.remove(&path, None).expect("it is there");
+    }
+
+    #[test]
+    fn the_name_of_the_entity_that_went_first_is_forgotten_first() {
+        let mut namespace = Namespace::default();
+        let [there, second, first] = ["a", "b", "c"].map(|name| make(&mut namespace, name));
+        for name in ["c", "b"] {
+            remove(&mut namespace, name);
+        }
+        for _ in 3..NAMES {
+            make(&mut namespace, "d");
+            remove(&mut namespace, "d");
+        }
+        let known = |namespace: &Namespace<RefCell<Entity>>| {
+            [there, second, first].map(|id| namespace.name(id).is_some())
+        };
+        assert_eq!(known(&namespace), [true, true, true]);
+        make(&mut namespace, "e");
+        assert_eq!(known(&namespace), [true, true, false]);
+        make(&mut namespace, "f");
+        assert_eq!(known(&namespace), [true, false, false]);
+        assert_eq!(namespace.names.len(), NAMES);
     }
 }
