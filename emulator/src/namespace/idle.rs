@@ -261,8 +261,7 @@ impl Namespace {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;
                 }
-                let receivers = |entity: &Entity| Vec::from_iter(entity.lock_holders(kind));
-                let holders = self.holders(&self.read(&entity, receivers));
+                let holders = self.holders(&self.read(&entity, |entity| locks_held(entity, kind)));
                 held.extend(holders.into_iter().map(|(holder, count)| Busy {
                     place: format!("{}{}", entity.path, kind.suffix()),
                     reason: format!("{count} locked by {holder}"),
@@ -273,13 +272,22 @@ impl Namespace {
     }
 
     /// The clients that hold locks of a store, each with how many.
-    fn holders(&self, receivers: &[ReceiverId]) -> BTreeMap<String, usize> {
+    fn holders(&self, receivers: &BTreeMap<ReceiverId, usize>) -> BTreeMap<String, usize> {
         let mut holders = BTreeMap::new();
-        for &receiver in receivers {
-            *holders.entry(self.receiver_name(receiver)).or_insert(0) += 1;
+        for (&receiver, locks) in receivers {
+            *holders.entry(self.receiver_name(receiver)).or_insert(0) += locks;
         }
         holders
     }
+}
+
+/// The receivers that hold locks of a store, each with how many.
+fn locks_held(entity: &Entity, kind: SubQueue) -> BTreeMap<ReceiverId, usize> {
+    let mut held = BTreeMap::new();
+    for receiver in entity.lock_holders(kind) {
+        *held.entry(receiver).or_insert(0) += 1;
+    }
+    held
 }
 
 #[cfg(test)]
