@@ -10,6 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::extract::rejection::StringRejection;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use serde_json::Value;
 use servicebus_broker::{EntityDescription, EntityKind, EntityPath};
@@ -20,7 +21,7 @@ use super::Control;
 use super::error::ApiError;
 use super::error::{Chosen, path_name};
 use crate::config;
-use crate::namespace::{AdministerError, Namespace, SharedEntity};
+use crate::namespace::{AdministerError, Namespace, SharedEntity, while_others_run};
 
 /// What is peculiar to one kind of entity.
 pub(crate) trait Kind {
@@ -36,10 +37,12 @@ pub(crate) trait Kind {
     fn list(shown: Vec<Self::Shown>) -> Self::List;
 }
 
-pub(crate) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Json<K::List> {
-    let entities = all(&namespace, K::KIND);
-    let shown = entities.iter().map(|entity| K::shown(&namespace, entity));
-    Json(K::list(shown.collect()))
+pub(crate) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Response {
+    while_others_run(|| {
+        let entities = all(&namespace, K::KIND);
+        let shown = entities.iter().map(|entity| K::shown(&namespace, entity));
+        Json(K::list(shown.collect())).into_response()
+    })
 }
 
 pub(crate) async fn show<K: Kind>(

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::StringRejection;
 use axum::http::StatusCode;
-use serde_json::Value;
+use axum::response::{IntoResponse as _, Response};
 use servicebus_control_api::{NamespaceInfo, Problem};
 use tokio::task::spawn_blocking;
 
@@ -14,6 +14,7 @@ use super::Control;
 use super::error::ApiError;
 use super::error::{Chosen, Name};
 use crate::config::{self, NamespaceConfig};
+use crate::namespace::while_others_run;
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 
@@ -62,7 +63,7 @@ pub(crate) async fn remove(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
 ) -> Result<StatusCode, ApiError> {
-    match shared.namespaces.remove(&name) {
+    match while_others_run(|| shared.namespaces.remove(&name)) {
         Ok(listening) => {
             if let Some(listening) = listening {
                 // Who makes one at the same address next finds it free.
@@ -79,12 +80,12 @@ pub(crate) async fn remove(
 }
 
 /// What it holds now, in the format in which it can be declared.
-pub(crate) async fn topology(Chosen(namespace): Chosen) -> Json<Value> {
-    Json(namespace.topology())
+pub(crate) async fn topology(Chosen(namespace): Chosen) -> Response {
+    while_others_run(|| Json(namespace.topology()).into_response())
 }
 
 pub(crate) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
-    namespace.reset();
+    while_others_run(|| namespace.reset());
     StatusCode::NO_CONTENT
 }
 

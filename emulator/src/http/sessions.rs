@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::{SessionName, SessionView, SubQueue};
 use servicebus_control_api::{LoseSessionLock, Session, Sessions};
 
@@ -9,17 +10,19 @@ use super::counts::{OfEntity, find};
 use super::error::ApiError;
 use super::error::{Asked, Body, Chosen};
 use crate::clock;
-use crate::namespace::{Namespace, SharedEntity};
+use crate::namespace::{Namespace, SharedEntity, while_others_run};
 
 /// All sessions that hold something, in the order of their ids; `state` is base64, or null when there is none.
 pub(crate) async fn list(
     Chosen(namespace): Chosen,
     Asked(OfEntity { entity }): Asked<OfEntity>,
-) -> Result<Json<Sessions>, ApiError> {
+) -> Result<Response, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;
     check(&namespace, &found, kind, &entity)?;
-    let sessions = of_entity(&namespace, &found);
-    Ok(Json(Sessions { sessions }))
+    Ok(while_others_run(|| {
+        let sessions = of_entity(&namespace, &found);
+        Json(Sessions { sessions }).into_response()
+    }))
 }
 
 /// Those of an entity that has them.

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Entity, EntityCell, EntityDescription, EntityId, EntityKind, EntityPath, SendError, create,
-    delete, lose_locks,
+    Context, Entity, EntityCell, EntityDescription, EntityId, EntityKind, EntityPath, SendError,
+    create, delete, lose_locks,
 };
 
 use super::Namespace;
 use super::metadata::EntityMetadata;
+use super::operate::while_others_run;
 use crate::lock_order::{Ordered, Rank, take};
 
 /// Most queues and topics of a namespace (semantics §1).
@@ -118,7 +119,7 @@ impl Namespace {
 
     /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
     pub(crate) fn update(&self, entity: &SharedEntity, description: EntityDescription) -> bool {
-        let changed = self.operate_as_broker(entity, |locked, cx| {
+        let change = |locked: &mut Entity, cx: &mut Context<'_>| {
             // Under its lock: one that is deleted must not come to life again.
             (!locked.is_deleted()).then(|| {
                 let used = locked.last_used(cx.now);
@@ -126,7 +127,8 @@ impl Namespace {
                 entity.metadata(|metadata| metadata.changed(used, cx.now));
                 ends_locks
             })
-        });
+        };
+        let changed = while_others_run(|| self.operate_as_broker(entity, change));
         if changed == Some(true) {
             // An update of a topic drops the locks of all its subscriptions (decision D17).
             self.lose_locks(entity);
@@ -144,7 +146,7 @@ impl Namespace {
     /// Removes an entity with everything in it, and the subscriptions of a topic; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         let entity = self.entity(path)?;
-        let is_gone = self.carry(|carrier| delete(carrier, path, entity.id));
+        let is_gone = while_others_run(|| self.carry(|carrier| delete(carrier, path, entity.id)));
         is_gone.then(|| {
             self.entities_changed();
             entity

@@ -10,6 +10,8 @@ use servicebus_broker::{
     CommitError, Context, Entities, Entity, EntityPath, FollowUps, Notice, SubQueue, Timestamp,
     Transaction, commit, follow_up,
 };
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use super::{Caller, INSPECTOR, Namespace, SharedEntity};
 use crate::failures::{Broken, Failure, told};
@@ -347,6 +349,16 @@ impl Namespace {
         let result = work(&mut Carrier { namespace, caller });
         self.follow(caller);
         result
+    }
+}
+
+/// Does in one piece what may take long where an entity or a namespace holds much; the other tasks of this thread run on
+/// another one meanwhile, unless the runtime has this one alone.
+pub(crate) fn while_others_run<T>(work: impl FnOnce() -> T) -> T {
+    let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+    match Handle::try_current().is_ok_and(has_others) {
+        true => block_in_place(work),
+        false => work(),
     }
 }
 

@@ -127,3 +127,18 @@ fn an_entity_is_locked_before_metadata() {
     let entity = namespace.entity(&path("a")).expect("it is there");
     entity.metadata(|_| active(&namespace, "a"));
 }
+
+#[test]
+fn what_takes_long_in_one_piece_keeps_no_other_task_waiting() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).build().expect("it is built");
+    let long = runtime.spawn(async {
+        let (tell, told) = std::sync::mpsc::channel();
+        while_others_run(|| {
+            tokio::spawn(async move { tell.send(()) });
+            told.recv_timeout(std::time::Duration::from_secs(60))
+        })
+    });
+    let told = runtime.block_on(long).expect("it ends");
+    told.expect("the other task ran");
+}
