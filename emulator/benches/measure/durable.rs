@@ -260,6 +260,29 @@ fn measure_million(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
+/// A start after a kill that left the journal full, of which the store has nothing yet.
+pub(crate) fn measure_full_journal(effort: Effort, report: &mut Report) -> Outcome {
+    let full = effort.pick(1_u64, 127) << 20;
+    let mut starts = Rounds::default();
+    for _ in 0..effort.rounds() {
+        let directory = empty("journal")?;
+        let emulator = kept(&directory, "process")?;
+        let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
+        while fs::metadata(directory.join("journal"))?.len() < full {
+            sender.send(1_000, 1_000)?;
+        }
+        drop(emulator);
+        let begin = Instant::now();
+        drop(kept(&directory, "process")?);
+        starts.push(begin.elapsed().as_secs_f64());
+    }
+    report.note(
+        "start after kill -9 with a journal of 128 MiB",
+        format!("{starts} s"),
+    );
+    Ok(())
+}
+
 fn size_of_file(directory: &Path) -> io::Result<u64> {
     let mut size = 0;
     for entry in fs::read_dir(directory)? {

@@ -65,13 +65,18 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 21] = [
+const SECTIONS: [Section; 22] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
     ("startup", "Start and size", startup::measure),
     ("memory", "Memory", memory::measure),
     ("durable", "A data directory, 1 KiB", durable::measure),
+    (
+        "journal",
+        "A start with a full journal",
+        durable::measure_full_journal,
+    ),
     (
         "depth",
         "A queue of 1,000,000 against one of 1,000",
