@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::Timestamp;
-use servicebus_control_api::{Fault, Operations, ScriptedFault};
+use servicebus_control_api::{AppliedEffect, Fault, Operations, ScriptedFault};
 
 pub(crate) use held::HeldOperation;
 use held::HeldOperations;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
-pub(crate) use scripted::{MatchContext, Scripted, Traits};
+pub(crate) use scripted::{Affected, MatchContext, Scripted, Traits};
 pub(crate) use scripted::{Sleeper, Waits};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 
@@ -218,6 +218,16 @@ impl Faults {
 }
 
 impl MatchedFault {
+    /// The operation and the effect, in JSON, as a timeline has them.
+    pub(crate) fn applied(&self) -> String {
+        let applied = AppliedEffect {
+            operation: self.operation,
+            effect: self.effect.clone(),
+        };
+        // Texts and numbers have a form in JSON.
+        serde_json::to_string(&applied).unwrap_or_default()
+    }
+
     /// What a timeline says of it.
     pub(crate) fn told(&self) -> String {
         let told = described(&self.effect, self.operation);

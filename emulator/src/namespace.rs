@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
     ClientId, Effects, Entities as _, Entity, EntityId, EntityPath, Event, EventKind, Events,
-    FollowUps, IdSource, ReceiverId, SequenceNumber, SubQueue, Timeline, Timestamp,
+    FollowUps, IdSource, ReceiverId, SequenceNumber, SubQueue, Text, Timeline, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -18,7 +18,7 @@ use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::durable::NamespaceStore;
 use crate::failures::Failures;
-use crate::faults::{Faults, MatchContext, MatchedFaults, Sleeper};
+use crate::faults::{Affected, Faults, MatchContext, MatchedFault, MatchedFaults, Sleeper};
 use crate::lock_order::{Ordered, Rank, take};
 use crate::options::DataError;
 use crate::router::{ConnectionId, Router};
@@ -341,7 +341,13 @@ impl Namespace {
         for entity in self.entities() {
             self.operate_as_broker(&entity, Entity::lose_locks);
         }
-        self.note_fault(ClientId::BROKER, None, "the service was updated");
+        let mut events = Events::new();
+        let kind = EventKind::Fault {
+            fault: events.text("the service was updated"),
+            applied: Text::default(),
+            message_id: Text::default(),
+        };
+        self.note(events, ClientId::BROKER, None, kind);
         self.router.service_updated();
     }
 
@@ -378,12 +384,24 @@ impl Namespace {
         self.note_about(events, client, entity, attempt.number, kind);
     }
 
-    /// Puts into the record that a scripted fault was applied.
-    pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&SharedEntity>, text: &str) {
-        let mut events = Events::new();
-        let fault = events.text(text);
-        let place = entity.map(|entity| (entity, SubQueue::Active));
-        self.note(events, client, place, EventKind::Fault { fault });
+    /// Puts into the record that a scripted fault was applied: in each entity that its operation is about.
+    pub(crate) fn note_fault(&self, client: ClientId, fault: &MatchedFault, affected: &Affected) {
+        let note = |entity: Option<(&SharedEntity, SubQueue)>| {
+            let mut events = Events::new();
+            let id = affected.message_id.as_deref().unwrap_or_default();
+            let kind = EventKind::Fault {
+                fault: events.text(&fault.told()),
+                applied: events.text(&fault.applied()),
+                message_id: events.text(id),
+            };
+            self.note_about(events, client, entity, affected.number, kind);
+        };
+        if affected.entities.is_empty() {
+            note(None);
+        }
+        for entity in &affected.entities {
+            note(Some((entity, affected.store)));
+        }
     }
 
     pub(crate) fn note_advance(&self, milliseconds: u64) {

@@ -213,6 +213,10 @@ pub enum EventKind {
     Fault {
         /// What.
         fault: Text,
+        /// The operation and the effect, in the JSON of the control API; empty where the fault was applied to no operation.
+        applied: Text,
+        /// The id of the message that the operation is about, where that has no number yet; else empty.
+        message_id: Text,
     },
     /// A client asked for something that was refused.
     Refused {
@@ -230,6 +234,13 @@ pub enum EventKind {
 pub struct Text {
     pub(crate) start: u64,
     pub(crate) length: u32,
+}
+
+impl Text {
+    /// Whether it has no characters.
+    pub fn is_empty(self) -> bool {
+        self.length == 0
+    }
 }
 
 /// Declares a counter for each kind of event, by the name of the kind and the word for it in timelines.
@@ -309,7 +320,6 @@ impl EventKind {
             | Self::SendEnlisted { message_id, .. }
             | Self::DuplicateDropped { message_id } => each(message_id),
             Self::Forwarded { to } => each(to),
-            Self::Fault { fault } => each(fault),
             Self::Matched { rule } => each(rule),
             Self::SessionAccepted { session, .. }
             | Self::SessionLockRenewed { session, .. }
@@ -330,13 +340,18 @@ impl EventKind {
                 each(description);
             }
             Self::Refused {
-                operation,
-                condition,
-                description,
+                operation: first,
+                condition: second,
+                description: third,
+            }
+            | Self::Fault {
+                fault: first,
+                applied: second,
+                message_id: third,
             } => {
-                each(operation);
-                each(condition);
-                each(description);
+                each(first);
+                each(second);
+                each(third);
             }
             Self::Activated { .. }
             | Self::Cancelled

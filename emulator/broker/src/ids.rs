@@ -195,9 +195,10 @@ impl Hash for EntityPath {
 }
 
 /// Which of the stores of an entity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubQueue {
     /// The messages of the queue itself.
+    #[default]
     Active,
     /// `$DeadLetterQueue`.
     DeadLetter,

@@ -143,6 +143,16 @@ pub struct Faults {
     pub faults: Vec<ScriptedFault>,
 }
 
+/// What a fault did to one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct AppliedEffect {
+    /// What a client did that the fault was applied to.
+    pub operation: Operation,
+    /// What became of it.
+    pub effect: Effect,
+}
+
 /// A fault as a client may ask for it: what is left out has a default, and values are judged by the emulator, whose
 /// refusal tells what is allowed.
 #[derive(Debug, Clone, Deserialize)]

@@ -33,8 +33,8 @@ pub use exploration::{
     ExplorationReport, ExplorationRequest, ExplorationRun, RunResult, StartedExploration,
 };
 pub use fault::{
-    Effect, EffectKind, ErrorText, Fault, FaultRequest, Faults, Filter, Operation, Pick, Property,
-    Random, ScriptedFault, Wait, When,
+    AppliedEffect, Effect, EffectKind, ErrorText, Fault, FaultRequest, Faults, Filter, Operation,
+    Pick, Property, Random, ScriptedFault, Wait, When,
 };
 pub use message::{
     ActOnMessages, ActedOn, AmqpMessage, FailedMessage, HeldMessage, MessageSummary, Messages,

@@ -10,6 +10,8 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
+use crate::AppliedEffect;
+
 /// What happened in a namespace or an entity.
 ///
 /// The emulator writes events and messages piece by piece behind the rest.
@@ -171,7 +173,7 @@ pub struct Event {
     pub kind: EventKind,
     /// The queue, topic, subscription or sub-queue it happened in; empty where it happened to the namespace.
     pub entity: Option<String>,
-    /// The message's sequence number there.
+    /// The message's sequence number there; none before it has one.
     pub sequence_number: Option<i64>,
     /// The message's id.
     pub message_id: Option<String>,
@@ -195,6 +197,9 @@ pub struct Event {
     /// What the client asked for that was refused, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// Of a fault: the operation that it was applied to, and its effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<AppliedEffect>,
     /// Which of the messages of the answer it happened to, where they were asked for and this one is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<usize>,
@@ -221,6 +226,7 @@ impl Event {
             detail: None,
             session: None,
             operation: None,
+            fault: None,
             message: None,
             line: None,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use servicebus_amqp::LinkId;
-use servicebus_broker::{DeliveryView, Message, Timestamp};
+use servicebus_broker::{DeliveryView, Message, SequenceNumber, SubQueue, Timestamp};
 use servicebus_codec::{Reader, Value as Plain};
 use servicebus_control_api::{
     Effect, EntityState, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
@@ -14,6 +14,7 @@ use servicebus_control_api::{
 use tokio::sync::oneshot;
 
 use super::random::SeededRng;
+use crate::namespace::SharedEntity;
 use crate::router::ConnectionId;
 
 /// A fault, and how often it was met.
@@ -167,6 +168,27 @@ pub(crate) struct MatchContext<'a> {
     pub(crate) can_come_twice: bool,
     /// Whether it is a delivery that another receiver could have.
     pub(crate) has_other_receiver: bool,
+}
+
+/// What an operation is about on which a fault takes effect, as the record tells it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Affected {
+    pub(crate) entities: Vec<Arc<SharedEntity>>,
+    pub(crate) store: SubQueue,
+    /// The number of its message in that store, or the id of one that is sent; neither where it is about several.
+    pub(crate) number: Option<SequenceNumber>,
+    pub(crate) message_id: Option<String>,
+}
+
+impl Affected {
+    /// One entity, or its sub-queue.
+    pub(crate) fn at(entity: Arc<SharedEntity>, store: SubQueue) -> Self {
+        Self {
+            entities: vec![entity],
+            store,
+            ..Self::default()
+        }
+    }
 }
 
 /// What is known of a message.

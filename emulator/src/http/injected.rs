@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::arm;
 use crate::auth::sas::claimed_key_name;
 use crate::faults::{
-    Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
+    Affected, Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
 };
 use crate::namespace::Namespace;
 use crate::rest::Route;
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
         ..MatchContext::default()
     });
     if let Some(fault) = &first {
-        namespace.note_fault(ClientId::BROKER, None, &fault.told());
+        namespace.note_fault(ClientId::BROKER, fault, &Affected::default());
         if let Effect::Delay(wait) = fault.effect {
             rest(&namespace, wait).await;
         }
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
         _ => serve.await,
     };
     if let Some(fault) = &then {
-        namespace.note_fault(ClientId::BROKER, None, &fault.told());
+        namespace.note_fault(ClientId::BROKER, fault, &Affected::default());
     }
     response
 }

@@ -141,19 +141,17 @@ fn refused(report: &Report) -> Option<String> {
 /// Explains that none of the messages that came has the id that was asked for.
 fn not_among(report: &Report) -> Option<String> {
     let id = report.which.only_id()?;
-    let mut events = report.timeline.events().iter();
-    let mut known = events
-        .by_ref()
-        .filter_map(|event| event.message_id.as_deref());
-    if known.any(|known| known == id) {
+    let events = report.timeline.events().iter();
+    // A fault may have kept a message from coming.
+    let came = events.filter(|event| event.kind != EventKind::Fault);
+    let known = came.filter_map(|event| event.message_id.as_deref());
+    if known.clone().any(|known| known == id) {
         return None;
     }
     if let Some(refused) = refused(report) {
         return Some(refused);
     }
-    let events = report.timeline.events().iter();
     let mut seen = HashSet::new();
-    let known = events.filter_map(|event| event.message_id.as_deref());
     let known = known.filter(|id| seen.insert(*id)).take(text::COMPARED);
     let near = known.filter(|known| report.which.is_near(known));
     let near = near.min_by_key(|known| text::distance(id, known));

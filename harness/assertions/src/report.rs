@@ -206,7 +206,9 @@ impl Report {
     pub(crate) fn is_locked(&self, message: &Message) -> bool {
         let id = message.message_id.as_deref();
         let mut events = self.timeline.events().iter();
-        let last = events.rfind(|event| id.is_some() && event.message_id.as_deref() == id);
+        let last = events.rfind(|event| {
+            id.is_some() && event.message_id.as_deref() == id && event.kind != EventKind::Fault
+        });
         last.is_some_and(|event| {
             matches!(event.kind, EventKind::Delivered | EventKind::LockRenewed)
         })

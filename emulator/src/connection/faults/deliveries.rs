@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servicebus_amqp::LinkId;
 use servicebus_broker::{
-    Context, Delivery, DeliveryView, Entity, LockToken, ReceiveMode, SessionName, SubQueue,
+    Context, Delivery, DeliveryView, Entity, LockToken, ReceiveMode, SessionName,
 };
 
 use super::later::PutOff;
@@ -13,7 +13,9 @@ use super::sight::entity_state;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::durable::Missing;
-use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits};
+use crate::faults::{
+    Affected, Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits,
+};
 use crate::namespace::SharedEntity;
 
 impl ClientConnection {
@@ -36,47 +38,46 @@ impl ClientConnection {
             ..MatchContext::default()
         };
         self.name_party(&mut seen);
+        let mut affected = Affected::at(Arc::clone(&entity), kind);
         // A fault was applied already to one that was delayed.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
         let mut missing = Missing::default();
-        let (find_match, more) =
-            namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
-                let state = entity_state(locked, kind);
-                let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
-                let Some((mode, view)) = locked.next_assigned(cx, kind, receiver_id) else {
-                    return (MatchedFaults::default(), false);
-                };
-                let is_locked = mode == ReceiveMode::PeekLock;
-                let find_match = match carried {
-                    Some(put_off) => MatchedFaults {
-                        first: None,
-                        then: put_off.fault,
-                    },
-                    None => namespace.sight(&MatchContext {
-                        messages: vec![Traits::of_delivery(DeliveryView {
-                            message: &namespace.whole(view.message),
-                            ..view
-                        })],
-                        is_locked,
-                        can_come_twice: is_locked,
-                        has_other_receiver,
-                        before: Some(state),
-                        ..seen
-                    }),
-                };
-                let goes_elsewhere = |fault: &MatchedFault| fault.effect == Effect::Elsewhere;
-                let mut all = find_match.first.iter().chain(&find_match.then);
-                if find_match.first.is_none()
-                    && find_match.then.as_ref().is_some_and(goes_elsewhere)
-                {
-                    locked.give_to_another(cx, kind, receiver_id);
-                } else if !all.any(|fault| fault.effect.prevents()) {
-                    locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
-                    missing = namespace.missing_of(&taken);
-                }
-                (find_match, locked.reserved(kind, receiver_id) > 0)
-            });
+        let (matched, more) = namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
+            let state = entity_state(locked, kind);
+            let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
+            let Some((mode, view)) = locked.next_assigned(cx, kind, receiver_id) else {
+                return (MatchedFaults::default(), false);
+            };
+            affected.number = Some(view.number);
+            let is_locked = mode == ReceiveMode::PeekLock;
+            let matched = match carried {
+                Some(put_off) => MatchedFaults {
+                    first: None,
+                    then: put_off.fault,
+                },
+                None => namespace.sight(&MatchContext {
+                    messages: vec![Traits::of_delivery(DeliveryView {
+                        message: &namespace.whole(view.message),
+                        ..view
+                    })],
+                    is_locked,
+                    can_come_twice: is_locked,
+                    has_other_receiver,
+                    before: Some(state),
+                    ..seen
+                }),
+            };
+            let goes_elsewhere = |fault: &MatchedFault| fault.effect == Effect::Elsewhere;
+            let mut all = matched.first.iter().chain(&matched.then);
+            if matched.first.is_none() && matched.then.as_ref().is_some_and(goes_elsewhere) {
+                locked.give_to_another(cx, kind, receiver_id);
+            } else if !all.any(|fault| fault.effect.prevents()) {
+                locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
+                missing = namespace.missing_of(&taken);
+            }
+            (matched, locked.reserved(kind, receiver_id) > 0)
+        });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         let delivery = taken.first().map(|Delivery { token, message, .. }| {
             let session = message.session_id();
@@ -85,7 +86,7 @@ impl ClientConnection {
         });
         self.outbound.taken = taken;
         self.write_taken(link);
-        self.fault_delivery(link, find_match, delivery, (&entity, kind));
+        self.fault_delivery(link, matched, delivery, &entity, &affected);
         more && !self.is_paused(link)
     }
 
@@ -94,12 +95,13 @@ impl ClientConnection {
         link: LinkId,
         find_match: MatchedFaults,
         delivery: Option<(LockToken, Option<SessionName>)>,
-        (entity, kind): (&Arc<SharedEntity>, SubQueue),
+        entity: &SharedEntity,
+        affected: &Affected,
     ) {
         let now = self.client.shared.real.elapsed();
         if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
             let due = Some(due);
-            self.record_fault(find_match.first.as_ref(), std::slice::from_ref(entity));
+            self.record_fault(find_match.first.as_ref(), affected);
             let fault = find_match.then;
             self.faults.receivers.insert(link, PutOff { due, fault });
             // Others may have what this one cannot take now.
@@ -117,7 +119,7 @@ impl ClientConnection {
             Effect::Failover { .. } => self.fail_over(),
             Effect::LoseLock => self.lose(entity, |entity, cx| {
                 if let Some((token, _)) = delivery {
-                    entity.lose_lock(cx, kind, token);
+                    entity.lose_lock(cx, affected.store, token);
                 }
             }),
             Effect::LoseSessionLock => self.lose(entity, |entity, cx| {
@@ -140,7 +142,7 @@ impl ClientConnection {
             | Effect::Elsewhere
             | Effect::RoundTrip { .. } => {}
         }
-        self.record_fault(Some(fault), std::slice::from_ref(entity));
+        self.record_fault(Some(fault), affected);
     }
 
     fn lose(&mut self, entity: &SharedEntity, lose: impl FnOnce(&mut Entity, &mut Context<'_>)) {

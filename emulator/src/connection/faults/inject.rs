@@ -1,6 +1,5 @@
 //! An event on which a fault takes effect, and what is told and not told because of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
@@ -11,8 +10,7 @@ use crate::connection::commit::{Work, confirmed};
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::connection::transact::in_transaction;
-use crate::faults::{Effect, MatchedFault, MatchedFaults, When};
-use crate::namespace::SharedEntity;
+use crate::faults::{Affected, Effect, MatchedFault, MatchedFaults, When};
 
 impl ClientConnection {
     /// Whether a fault may take effect on what comes next, or one that has still matters.
@@ -28,18 +26,18 @@ impl ClientConnection {
         if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
             return;
         }
-        let (find_match, entities) = self.is_hit(&event, now);
+        let (find_match, affected) = self.is_hit(&event, now);
         if find_match == MatchedFaults::default() && !self.is_in_vain(&event) {
             self.carry_out(event, now, work);
             return;
         }
         self.commit(work);
         if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
-            self.record_fault(find_match.first.as_ref(), &entities);
-            self.park(due, event, find_match.then, entities);
+            self.record_fault(find_match.first.as_ref(), &affected);
+            self.park(due, event, find_match.then, affected);
             return;
         }
-        self.go_on(event, find_match.then, &entities, now, work);
+        self.go_on(event, find_match.then, &affected, now, work);
     }
 
     /// Carries out an event that has waited, or need not wait.
@@ -47,7 +45,7 @@ impl ClientConnection {
         &mut self,
         event: Event,
         fault: Option<MatchedFault>,
-        entities: &[Arc<SharedEntity>],
+        affected: &Affected,
         now: Duration,
         work: &mut Work,
     ) {
@@ -57,7 +55,7 @@ impl ClientConnection {
             None => self.carry_out(event, now, work),
         }
         self.commit(work);
-        self.record_fault(fault.as_ref(), entities);
+        self.record_fault(fault.as_ref(), affected);
     }
 
     fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
@@ -320,25 +318,14 @@ impl ClientConnection {
                 | Effect::Elsewhere
                 | Effect::ExpireToken => {}
             }
-            self.record_fault(Some(fault), &[]);
+            self.record_fault(Some(fault), &Affected::default());
         }
     }
 
     /// Puts what a fault did into the record, behind what it did not prevent.
-    pub(crate) fn record_fault(
-        &self,
-        fault: Option<&MatchedFault>,
-        entities: &[Arc<SharedEntity>],
-    ) {
-        let (Some(namespace), Some(fault)) = (&self.client.namespace, fault) else {
-            return;
-        };
-        let (client, text) = (self.client.caller.client, fault.told());
-        if entities.is_empty() {
-            namespace.note_fault(client, None, &text);
-        }
-        for entity in entities {
-            namespace.note_fault(client, Some(entity), &text);
+    pub(crate) fn record_fault(&self, fault: Option<&MatchedFault>, affected: &Affected) {
+        if let (Some(namespace), Some(fault)) = (&self.client.namespace, fault) {
+            namespace.note_fault(self.client.caller.client, fault, affected);
         }
     }
 }

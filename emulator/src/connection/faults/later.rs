@@ -3,7 +3,6 @@
 //! What faults have done to a connection that lasts, and what is seen of an operation on which they may take effect.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{Event, LinkId};
@@ -11,8 +10,7 @@ use servicebus_broker::{LockToken, Timestamp};
 
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
-use crate::faults::{Effect, HeldOperation, MatchContext, MatchedFault, Sleeper, Wait};
-use crate::namespace::SharedEntity;
+use crate::faults::{Affected, Effect, HeldOperation, MatchContext, MatchedFault, Sleeper, Wait};
 
 /// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
 const PARKED: usize = 16 * 1024;
@@ -38,7 +36,7 @@ pub(crate) struct Parked {
     event: Event,
     /// What the fault does to it then.
     fault: Option<MatchedFault>,
-    entities: Vec<Arc<SharedEntity>>,
+    affected: Affected,
     /// Until it has gone on, its namespace is not at rest.
     _held: Option<HeldOperation>,
 }
@@ -122,13 +120,13 @@ impl ClientConnection {
         due: Due,
         event: Event,
         fault: Option<MatchedFault>,
-        entities: Vec<Arc<SharedEntity>>,
+        affected: Affected,
     ) {
         let namespace = self.client.namespace.as_ref();
         let parked = Parked {
             event,
             fault,
-            entities,
+            affected,
             _held: namespace.map(|namespace| namespace.faults.held.add(self.client.id)),
         };
         let faults = &mut self.faults;
@@ -145,7 +143,7 @@ impl ClientConnection {
         }
         while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
-            self.go_on(parked.event, parked.fault, &parked.entities, now, work);
+            self.go_on(parked.event, parked.fault, &parked.affected, now, work);
             self.turn.is_answered_late |= is_attach;
         }
         self.release_receivers(now);
@@ -268,20 +266,10 @@ pub(crate) enum End {
     Dropped,
 }
 
-/// An operation that is about to happen, and the entities whose timelines tell of its faults.
+/// An operation that is about to happen, and where timelines tell of its faults.
 pub(crate) struct Seen<'a> {
     pub(crate) context: MatchContext<'a>,
-    pub(crate) entities: Vec<Arc<SharedEntity>>,
-}
-
-impl<'a> Seen<'a> {
-    /// An operation at one entity.
-    pub(crate) fn at(entity: Arc<SharedEntity>, context: MatchContext<'a>) -> Self {
-        Self {
-            context,
-            entities: vec![entity],
-        }
-    }
+    pub(crate) affected: Affected,
 }
 
 /// The link that an event is about.

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{AttachRequest, Event, LinkId, Outcome, Settlement, Transfer};
-use servicebus_broker::{DeliveryView, Entity, LockToken, Message, SessionName, SubQueue};
+use servicebus_broker::{
+    DeliveryView, Entity, IdSource, LockToken, Message, MessageError, SequenceNumber, SessionName,
+    SubQueue,
+};
 use servicebus_control_api::EntityState;
 
 use super::later::{Seen, link_of};
 use crate::auth::audience_path;
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;
-use crate::faults::{MatchContext, MatchedFaults, Operation, Traits};
+use crate::faults::{Affected, MatchContext, MatchedFaults, Operation, Traits};
 use crate::namespace::SharedEntity;
 use crate::nodes::{Address, CoordinatorRequest, Destination, Request};
 
@@ -28,13 +31,9 @@ type Locks = (
 
 impl ClientConnection {
     /// Counts an event, and returns what becomes of it and whom that concerns.
-    pub(crate) fn is_hit(
-        &mut self,
-        event: &Event,
-        now: Duration,
-    ) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
+    pub(crate) fn is_hit(&mut self, event: &Event, now: Duration) -> (MatchedFaults, Affected) {
         let Some(namespace) = self.client.namespace.clone() else {
-            return (MatchedFaults::default(), Vec::new());
+            return (MatchedFaults::default(), Affected::default());
         };
         let mut request = None;
         if let Event::Attach { attach, .. } = event
@@ -59,11 +58,40 @@ impl ClientConnection {
             None
         };
         let Some(mut seen) = seen else {
-            return (MatchedFaults::default(), Vec::new());
+            return (MatchedFaults::default(), Affected::default());
         };
+        if namespace.faults.look_inside() {
+            seen.context.messages = self.messages_of(event, request.as_ref());
+        }
         seen.context.link = link_of(event);
         self.name_party(&mut seen.context);
-        (namespace.sight(&seen.context), seen.entities)
+        let matched = namespace.sight(&seen.context);
+        let Seen { context, affected } = seen;
+        if matched == MatchedFaults::default() {
+            return (matched, affected);
+        }
+        if let Event::Transfer(transfer) = event
+            && let Some(Link::Sender(_)) = self.links.get(transfer.link)
+        {
+            let message_id = sent_id(transfer);
+            return (
+                matched,
+                Affected {
+                    message_id,
+                    ..affected
+                },
+            );
+        }
+        let messages = match context.messages.is_empty() {
+            true => self.messages_of(event, request.as_ref()),
+            false => context.messages,
+        };
+        let number = match messages.as_slice() {
+            [message] => message.sequence_number.map(i64::cast_unsigned),
+            _ => None,
+        };
+        let number = number.map(SequenceNumber);
+        (matched, Affected { number, ..affected })
     }
 
     pub(crate) fn connection_seen(&self) -> MatchContext<'static> {
@@ -98,14 +126,16 @@ impl ClientConnection {
         match self.links.get(transfer.link)? {
             Link::Sender(sender) => {
                 let entity = Arc::clone(&sender.entity);
-                let seen = MatchContext {
+                let context = MatchContext {
                     operations: vec![Operation::Send],
                     entities: vec![entity.path.to_string()],
                     before: self.state_of(&entity, SubQueue::Active),
-                    messages: self.look_inside(transfer),
                     ..MatchContext::default()
                 };
-                Some(Seen::at(entity, seen))
+                Some(Seen {
+                    context,
+                    affected: Affected::at(entity, SubQueue::Active),
+                })
             }
             Link::Coordinator(_) => self.see_demand(transfer),
             Link::Requests(Requests {
@@ -119,7 +149,7 @@ impl ClientConnection {
                 };
                 Some(Seen {
                     context,
-                    entities: Vec::new(),
+                    affected: Affected::default(),
                 })
             }
             Link::Requests(Requests {
@@ -141,23 +171,24 @@ impl ClientConnection {
         self.links.get(link).is_some_and(Link::is_cbs)
     }
 
-    /// What a transfer brings, as far as a fault asks for that.
-    fn look_inside(&mut self, transfer: &Transfer) -> Vec<Traits> {
-        let namespace = self.client.namespace.as_ref();
-        if !namespace.is_some_and(|namespace| namespace.faults.look_inside()) {
-            return Vec::new();
+    /// The messages that an event is about.
+    fn messages_of(&mut self, event: &Event, request: Option<&Request>) -> Vec<Traits> {
+        if let Event::Transfer(transfer) = event
+            && let Some(Link::Sender(_)) = self.links.get(transfer.link)
+        {
+            // What cannot be read is refused when it is carried out.
+            let sent = parsed(transfer, self.client.caller.ids()).unwrap_or_default();
+            return sent.iter().map(Traits::of).collect();
         }
-        let ids = self.client.caller.ids();
-        let messages = match transfer.message_format {
-            BATCH => Message::parse_batch(&transfer.payload, ids),
-            _ => Message::parse(transfer.payload.clone(), ids).map(|message| vec![message]),
+        let Some((entity, kind, tokens, session)) = self.locks_of(event) else {
+            return Vec::new();
         };
-        // What cannot be read is refused when it is carried out.
+        let mut messages = self.locked_traits(&entity, kind, &tokens);
+        let session = session.as_ref().map(SessionName::as_str);
+        messages.extend(session.map(Traits::of_session));
+        let numbers = request.into_iter().flat_map(numbers_in);
+        messages.extend(numbers.map(Traits::of_number));
         messages
-            .unwrap_or_default()
-            .iter()
-            .map(Traits::of)
-            .collect()
     }
 
     fn see_demand<'a>(&mut self, transfer: &Transfer) -> Option<Seen<'a>> {
@@ -177,7 +208,11 @@ impl ClientConnection {
                 .collect(),
             ..MatchContext::default()
         };
-        Some(Seen { context, entities })
+        let affected = Affected {
+            entities,
+            ..Affected::default()
+        };
+        Some(Seen { context, affected })
     }
 
     fn see_request<'a>(
@@ -206,21 +241,18 @@ impl ClientConnection {
         };
         let is_locked = !operations.is_empty();
         operations.push(Operation::Management);
-        let (tokens, session) = locks_in(request);
-        let mut messages = self.locked_traits(entity, kind, &tokens);
-        let session = session.as_ref().map(SessionName::as_str);
-        messages.extend(session.map(Traits::of_session));
-        messages.extend(numbers_in(request).map(Traits::of_number));
         let context = MatchContext {
             operations,
             name,
             entities: vec![entity.store_path(kind)],
-            messages,
             before: self.state_of(entity, kind),
             is_locked,
             ..MatchContext::default()
         };
-        Seen::at(Arc::clone(entity), context)
+        Seen {
+            context,
+            affected: Affected::at(Arc::clone(entity), kind),
+        }
     }
 
     fn see_settlement<'a>(&self, settlement: &Settlement) -> Option<Seen<'a>> {
@@ -238,28 +270,28 @@ impl ClientConnection {
             Outcome::Released => None,
         };
         let (entity, kind) = (&receiver.entity, receiver.kind);
-        let token = LockToken::from_tag(settlement.tag);
         let context = MatchContext {
             operations: particular.into_iter().chain([Operation::Settle]).collect(),
             entities: vec![entity.store_path(kind)],
-            messages: self.locked_traits(entity, kind, &[token]),
             before: self.state_of(entity, kind),
             is_locked: true,
             can_come_twice: settlement.outcome == Outcome::Accepted,
             ..MatchContext::default()
         };
-        Some(Seen::at(Arc::clone(entity), context))
+        Some(Seen {
+            context,
+            affected: Affected::at(Arc::clone(entity), kind),
+        })
     }
 
-    /// What is known of the messages under these locks, as far as a fault asks for that.
+    /// What is known of the messages under these locks.
     fn locked_traits(
         &self,
         entity: &SharedEntity,
         kind: SubQueue,
         tokens: &[LockToken],
     ) -> Vec<Traits> {
-        let namespace = self.client.namespace.as_ref();
-        let Some(namespace) = namespace.filter(|namespace| namespace.faults.look_inside()) else {
+        let Some(namespace) = &self.client.namespace else {
             return Vec::new();
         };
         let (mut locked, missing) = namespace.read_messages(
@@ -303,10 +335,11 @@ impl ClientConnection {
             entities: vec![written],
             ..MatchContext::default()
         };
-        Some(Seen {
-            context,
+        let affected = Affected {
             entities: entity.into_iter().collect(),
-        })
+            ..Affected::default()
+        };
+        Some(Seen { context, affected })
     }
 
     /// The locks that an event is about.
@@ -332,6 +365,34 @@ impl ClientConnection {
         let request = self.request_in(&transfer.payload)?;
         let (tokens, session) = locks_in(&request);
         Some((Arc::clone(entity), *kind, tokens, session))
+    }
+}
+
+/// The messages that a transfer brings; those without an id are given one.
+fn parsed(transfer: &Transfer, ids: &mut dyn IdSource) -> Result<Vec<Message>, MessageError> {
+    match transfer.message_format {
+        BATCH => Message::parse_batch(&transfer.payload, ids),
+        _ => Message::parse(transfer.payload.clone(), ids).map(|message| vec![message]),
+    }
+}
+
+/// The id of the only message that a transfer brings, where its sender gave it one.
+fn sent_id(transfer: &Transfer) -> Option<String> {
+    let mut given = GivenIds(0);
+    let sent = parsed(transfer, &mut given).ok()?;
+    match (sent.as_slice(), given) {
+        ([message], GivenIds(0)) => Some(message.id().into_owned()),
+        _ => None,
+    }
+}
+
+/// Counts what ids are made of.
+struct GivenIds(u64);
+
+impl IdSource for GivenIds {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
     }
 }
 

@@ -358,15 +358,18 @@ impl Rendering {
                 activates_at,
                 ..
             } => {
-                let activates_at = clock::date(activates_at);
-                rendered.detail = Some(format!("{bytes} bytes, for {activates_at}"));
+                rendered.detail = Some(format!("{bytes} bytes, for {}", clock::date(activates_at)));
             }
             EventKind::Activated { moved_to } => {
                 rendered.detail = Some(format!("as number {moved_to}"));
             }
-            EventKind::Forwarded { to: text }
-            | EventKind::Matched { rule: text }
-            | EventKind::Fault { fault: text } => rendered.detail = Some(read(text)),
+            EventKind::Forwarded { to: text } | EventKind::Matched { rule: text } => {
+                rendered.detail = Some(read(text))
+            }
+            EventKind::Fault { fault, applied, .. } => {
+                rendered.detail = Some(read(fault));
+                rendered.fault = serde_json::from_str(&read(applied)).ok();
+            }
             EventKind::DeadLettered {
                 reason,
                 description,
@@ -468,6 +471,7 @@ pub(super) fn own_id(kind: &EventKind) -> Option<Text> {
         | EventKind::Scheduled { message_id, .. }
         | EventKind::SendEnlisted { message_id, .. }
         | EventKind::DuplicateDropped { message_id } => Some(*message_id),
+        EventKind::Fault { message_id, .. } => Some(*message_id).filter(|id| !id.is_empty()),
         _ => None,
     }
 }
