@@ -8,6 +8,7 @@
 mod deferred;
 mod entity_clients;
 mod error;
+mod exchange;
 mod locked_message;
 mod purge;
 mod send;
@@ -28,7 +29,6 @@ use crate::{
     catalog::{Catalog, Declared},
     connections::Connections,
     error::Error,
-    error::amqp::AmqpError,
     error::control::ControlError,
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
@@ -85,9 +85,7 @@ impl SubQueueClient {
 
     /// Looks at every message, or says why not.
     pub(crate) async fn try_peek(&self) -> Result<Vec<ReceivedMessage>, Error> {
-        let peeked = self
-            .run(|client| async move { client.connections.amqp.peek(client.path()).await })
-            .await;
+        let peeked = self.exchange(|amqp, path| Box::pin(amqp.peek(path))).await;
         self.outcome(format!("peek {self}"), peeked).await
     }
 
@@ -149,14 +147,9 @@ impl SubQueueClient {
     /// With a deadline of zero it takes what is ready at once. A message is never lost between the deadline
     /// and the answer: what is on its way is waited for.
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
-        match self.receive_one(ReceiveMode::PeekLock, within).await {
-            Ok(Some((receiver, incoming))) => {
-                let hold = Hold::Link(Box::new(receiver), incoming.delivery);
-                Ok(LockedMessage::new(self.clone(), hold, incoming.message))
-            }
-            Ok(None) => Err(self.nothing_came(within).await),
-            Err(source) => Err(self.receive_error(source).await),
-        }
+        let (receiver, incoming) = self.receive_one(ReceiveMode::PeekLock, within).await?;
+        let hold = Hold::Link(Box::new(receiver), incoming.delivery);
+        Ok(LockedMessage::new(self.clone(), hold, incoming.message))
     }
 
     /// Receives one message and deletes it at once.
@@ -185,14 +178,8 @@ impl SubQueueClient {
         &self,
         within: Duration,
     ) -> Result<ReceivedMessage, Error> {
-        match self
-            .receive_one(ReceiveMode::ReceiveAndDelete, within)
-            .await
-        {
-            Ok(Some((_consumer, incoming))) => Ok(incoming.message),
-            Ok(None) => Err(self.nothing_came(within).await),
-            Err(source) => Err(self.receive_error(source).await),
-        }
+        let received = self.receive_one(ReceiveMode::ReceiveAndDelete, within);
+        Ok(received.await?.1.message)
     }
 
     /// Returns what happened here so far.
@@ -224,23 +211,13 @@ impl SubQueueClient {
         .await
     }
 
-    /// Shows what happened to one message, or to all of them; nothing where that is not known.
-    pub(crate) async fn shown_timeline(&self, message_id: Option<&str>) -> Option<String> {
-        let timeline = self.try_timeline().await.ok()?;
-        let shown = match message_id {
-            Some(id) => timeline.of_message(id).titled(id).to_string(),
-            None => timeline.to_string(),
-        };
-        Some(shown)
-    }
-
     /// Returns the same, and if asked the messages behind the events, where the emulator keeps them.
     pub(crate) async fn ask_for_timeline(
         &self,
         messages: bool,
     ) -> Result<(Timeline, Option<Vec<ReceivedMessage>>), Error> {
         let operation = format!("get the timeline of {self}");
-        let asked = self.ask(operation, move |client| {
+        let request = self.ask(operation, move |client| {
             let query = TimelineQuery {
                 entity: client.path(),
                 sequence_number: None,
@@ -248,7 +225,7 @@ impl SubQueueClient {
             };
             client.backend().timeline(query)
         });
-        let mut answer = asked.await?;
+        let mut answer = request.await?;
         let messages = answer.messages.take().map(decoded);
         let declared = self.declared().await;
         let limit = declared.and_then(|declared| declared.max_delivery_count);
@@ -270,12 +247,13 @@ impl SubQueueClient {
         &self,
         mode: ReceiveMode,
         within: Duration,
-    ) -> Result<Option<(ReceiverLink, IncomingMessage)>, AmqpError> {
-        let path = self.path().to_owned();
-        let receive = move |connections: Arc<Connections>, mut cancel: CancelSignal| async move {
-            let receiver = connections.amqp.receiver_link(&path, mode).await?;
-            let received = receiver.receive(&connections.amqp, &path, within, &mut cancel);
-            received.await
+    ) -> Result<(ReceiverLink, IncomingMessage), Error> {
+        let client = self.clone();
+        let receive = move |_, mut cancel: CancelSignal| async move {
+            let (amqp, path) = (&client.connections.amqp, client.path());
+            let attach = Box::pin(amqp.receiver_link(path, mode));
+            let receiver = client.unless_lost(attach).await?;
+            receiver.receive(amqp, path, within, &mut cancel).await
         };
         let received = self.connections.run_to_end(receive).await;
         let rendered = match &received {
@@ -284,7 +262,11 @@ impl SubQueueClient {
             Err(error) => error.to_string(),
         };
         observe(format!("receive from {self}"), rendered);
-        received
+        match received {
+            Ok(Some(received)) => Ok(received),
+            Ok(None) => Err(self.nothing_came(within).await),
+            Err(source) => Err(self.receive_error(source).await),
+        }
     }
 
     /// Asks the namespace about this entity, or orders it; an error names the operation.
@@ -293,8 +275,8 @@ impl SubQueueClient {
         operation: String,
         question: impl for<'a> FnOnce(&'a Self) -> Answer<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
-        let asked = self.run(|client| async move { question(&client).await });
-        match asked.await {
+        let request = self.run(|client| async move { question(&client).await });
+        match request.await {
             Ok(answer) => Ok(answer),
             Err(source) => Err(self.control_error(operation, source).await),
         }

@@ -194,7 +194,7 @@ impl From<AmqpError> for Error {
             AmqpError::Refused(_) | AmqpError::Rejected(_) | AmqpError::Management { .. } => {
                 ErrorKind::Refused
             }
-            AmqpError::TimedOut { .. } => ErrorKind::Timeout,
+            AmqpError::TimedOut { .. } | AmqpError::Lost(_) => ErrorKind::Timeout,
             AmqpError::Protocol(_) => ErrorKind::Malformed,
         };
         Self::new(kind, None, source)

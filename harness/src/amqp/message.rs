@@ -76,14 +76,11 @@ fn properties(message: &Message) -> Properties {
 fn application_properties(
     properties: Vec<(String, PropertyValue)>,
 ) -> Option<ApplicationProperties> {
-    if properties.is_empty() {
-        return None;
-    }
-    let mut map = OrderedMap::new();
-    for (name, value) in properties {
-        map.insert(name, simple(value));
-    }
-    Some(ApplicationProperties(map))
+    let properties = properties
+        .into_iter()
+        .map(|(name, value)| (name, simple(value)));
+    let properties = OrderedMap::from_iter(properties);
+    (!properties.is_empty()).then_some(ApplicationProperties(properties))
 }
 
 fn timestamp(instant: SystemTime) -> Timestamp {
@@ -207,6 +204,7 @@ fn simple(value: PropertyValue) -> SimpleValue {
         PropertyValue::Null => SimpleValue::Null,
         PropertyValue::Bool(value) => SimpleValue::Bool(value),
         PropertyValue::Integer(value) => SimpleValue::Long(value),
+        PropertyValue::Unsigned(value) => SimpleValue::Ulong(value),
         PropertyValue::Float(value) => SimpleValue::Double(value.into()),
         PropertyValue::Text(value) | PropertyValue::Other(value) => SimpleValue::String(value),
         PropertyValue::Bytes(value) => SimpleValue::Binary(value.into()),

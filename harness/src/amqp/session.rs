@@ -41,7 +41,7 @@ impl Amqp {
     pub(crate) async fn accept_session(
         &self,
         address: &str,
-        wanted: Option<&str>,
+        wanted: Option<String>,
         timeout: Duration,
     ) -> Result<Accepted, AmqpError> {
         let mut session = super::within(self.session()).await?;
@@ -75,7 +75,7 @@ impl Amqp {
     pub(crate) async fn renew_session_lock(
         &self,
         address: &str,
-        session: &str,
+        session: String,
     ) -> Result<SystemTime, AmqpError> {
         let body = map([("session-id", session.into())]);
         let answer = self.ask(address, "renew-session-lock", body).await?;
@@ -89,7 +89,7 @@ impl Amqp {
     pub(crate) async fn session_state(
         &self,
         address: &str,
-        session: &str,
+        session: String,
     ) -> Result<Option<Bytes>, AmqpError> {
         let body = map([("session-id", session.into())]);
         let answer = self.ask(address, "get-session-state", body).await?;
@@ -104,7 +104,7 @@ impl Amqp {
     pub(crate) async fn set_session_state(
         &self,
         address: &str,
-        session: &str,
+        session: String,
         state: Option<Bytes>,
     ) -> Result<(), AmqpError> {
         let state = state.map_or(Value::Null, |state| {

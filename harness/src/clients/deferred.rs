@@ -17,18 +17,7 @@ impl SubQueueClient {
     /// When no deferred message has this sequence number, or it is locked; the text says which there are.
     #[track_caller]
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
-        Action::new(async move {
-            let received = self
-                .by_sequence_number(sequence_number, ReceiveMode::PeekLock, None)
-                .await;
-            match received {
-                Ok((token, message)) => {
-                    let hold = Hold::LockToken(token);
-                    Ok(LockedMessage::new(self.clone(), hold, message))
-                }
-                Err(source) => Err(self.not_received(sequence_number, source).await),
-            }
-        })
+        Action::new(self.lock_deferred(sequence_number, None))
     }
 
     /// Receives a deferred message and deletes it at once.
@@ -39,31 +28,43 @@ impl SubQueueClient {
     #[track_caller]
     pub fn receive_deferred_and_delete(&self, sequence_number: i64) -> Action<'_, ReceivedMessage> {
         Action::new(async move {
-            let received = self
-                .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete, None)
-                .await;
-            match received {
-                Ok((_token, message)) => Ok(message),
-                Err(source) => Err(self.not_received(sequence_number, source).await),
-            }
+            let mode = ReceiveMode::ReceiveAndDelete;
+            let (_token, message) = self.take_deferred(sequence_number, mode, None).await?;
+            Ok(message)
         })
     }
 
-    pub(crate) async fn by_sequence_number(
+    /// Receives a deferred message with a lock, of a session that the test holds if one is named.
+    pub(super) async fn lock_deferred(
+        &self,
+        sequence_number: i64,
+        session: Option<String>,
+    ) -> Result<LockedMessage, Error> {
+        let taken = self.take_deferred(sequence_number, ReceiveMode::PeekLock, session);
+        let (token, message) = taken.await?;
+        Ok(LockedMessage::new(
+            self.clone(),
+            Hold::LockToken(token),
+            message,
+        ))
+    }
+
+    async fn take_deferred(
         &self,
         sequence_number: i64,
         mode: ReceiveMode,
         session: Option<String>,
-    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
-        self.run(move |client| async move {
-            let amqp = &client.connections.amqp;
-            amqp.receive_deferred(client.path(), sequence_number, mode, session.as_deref())
-                .await
-        })
-        .await
+    ) -> Result<(LockToken, ReceivedMessage), Error> {
+        let taken = self.exchange(move |amqp, path| {
+            Box::pin(amqp.receive_deferred(path, sequence_number, mode, session))
+        });
+        match taken.await {
+            Ok(taken) => Ok(taken),
+            Err(source) => Err(self.not_received(sequence_number, source).await),
+        }
     }
 
-    pub(crate) async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
+    async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
         if !source.is(MESSAGE_NOT_FOUND) {
             return self.receive_error(source).await;
         }

@@ -8,7 +8,7 @@ use std::{ops::Deref, sync::Arc, time::SystemTime};
 use fe2o3_amqp::link::delivery::DeliveryInfo;
 use tokio::sync::Mutex;
 
-use super::{SubQueueClient, settlement::Settling};
+use super::SubQueueClient;
 use crate::{
     action::Action,
     amqp::{LockToken, ReceiverLink, SettleAs},
@@ -137,17 +137,18 @@ impl LockedMessage {
                 }
                 Hold::LockToken(token) => Some(*token),
             };
-            let renew = |client: SubQueueClient| async move {
-                let token = token.ok_or_else(|| {
-                    AmqpError::Protocol("the delivery tag is no lock token".to_owned())
-                })?;
-                client
-                    .connections
-                    .amqp
-                    .renew_lock(client.path(), token)
-                    .await
+            let renewed = match token {
+                Some(token) => {
+                    let client = &self.client;
+                    let renew =
+                        client.exchange(move |amqp, path| Box::pin(amqp.renew_lock(path, token)));
+                    renew.await
+                }
+                None => {
+                    let text = "the delivery tag is no lock token";
+                    Err(AmqpError::Protocol(text.to_owned()))
+                }
             };
-            let renewed = self.client.run(renew).await;
             match renewed {
                 Ok(end) => {
                     self.message.locked_until = Some(end);
@@ -190,25 +191,28 @@ impl LockedMessage {
         } = self;
         let sequence_number = message.sequence_number;
         let settle = |client: SubQueueClient| async move {
-            let settling = Settling::new(&client, sequence_number).await;
             match hold {
                 Hold::Link(receiver, delivery) => {
                     receiver.dispose(delivery, outcome).await?;
-                    if settling.may_be_delayed() {
-                        settling.done(&client).await?;
+                    // A settlement that a fault delays must arrive before its link is closed.
+                    if client.connections.script.may_fire() {
+                        client.settled(sequence_number).await?;
                     }
                     receiver.close().await?;
-                    settling.done(&client).await
+                    client.settled(sequence_number).await
                 }
                 Hold::Session(link, delivery) => {
                     let settled =
                         link.settle(&client.connections, client.path(), delivery, outcome);
                     settled.await?;
-                    settling.done(&client).await
+                    client.settled(sequence_number).await
                 }
                 Hold::LockToken(token) => {
-                    let amqp = &client.connections.amqp;
-                    amqp.settle(client.path(), token, outcome).await
+                    let settle = client
+                        .connections
+                        .amqp
+                        .settle(client.path(), token, outcome);
+                    client.unless_lost(Box::pin(settle)).await
                 }
             }
         };
@@ -227,9 +231,14 @@ impl LockedMessage {
 
 async fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &str) -> Error {
     let sentence = format!("the lock on {message} of {client} was lost before it was {before}");
-    let timeline = client.shown_timeline(message.message_id.as_deref()).await;
-    let error = client.error(ErrorKind::MessageLockLost, sentence);
-    error.with_timeline(timeline)
+    let timeline = client.try_timeline().await.ok();
+    let timeline = timeline.map(|timeline| match message.message_id.as_deref() {
+        Some(id) => timeline.of_message(id).titled(id).to_string(),
+        None => timeline.to_string(),
+    });
+    client
+        .error(ErrorKind::MessageLockLost, sentence)
+        .with_timeline(timeline)
 }
 
 fn is_lock_lost(error: &AmqpError) -> bool {

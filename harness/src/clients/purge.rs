@@ -6,7 +6,12 @@ use std::{
 };
 
 use super::{Counts, SubQueueClient};
-use crate::{action::Action, amqp::ReceiveMode, error::Error, text};
+use crate::{
+    action::Action,
+    amqp::{Amqp, ReceiveMode},
+    error::{Error, amqp::AmqpError},
+    text,
+};
 
 /// How far behind now a cut-off is to lie that leaves out nothing.
 const AHEAD: Duration = Duration::from_secs(60);
@@ -40,23 +45,9 @@ impl SubQueueClient {
     pub fn purge(&self) -> Action<'_, Purged> {
         Action::new(async move {
             let taken = self
-                .run(|client| async move {
-                    let (amqp, path) = (&client.connections.amqp, client.path());
-                    let mut removed = 0;
-                    loop {
-                        let receiver = amqp
-                            .receiver_link(path, ReceiveMode::ReceiveAndDelete)
-                            .await?;
-                        match receiver.take_ready(amqp, path, BATCH).await?.len() {
-                            0 => return Ok(removed),
-                            batch => removed += batch,
-                        }
-                    }
-                })
+                .exchange(|amqp, path| Box::pin(take_all(amqp, path)))
                 .await;
-            let removed = self.outcome(format!("receive from {self}"), taken).await?;
-            let left = self.try_counts().await?;
-            Ok(Purged { removed, left })
+            self.purged(format!("receive from {self}"), taken).await
         })
     }
 
@@ -85,15 +76,32 @@ impl SubQueueClient {
     }
 
     async fn delete_before(&self, count: u32, before: SystemTime) -> Result<Purged, Error> {
-        let deleted = self
-            .run(move |client| async move {
-                let amqp = &client.connections.amqp;
-                amqp.delete_messages(client.path(), count, before).await
-            })
-            .await;
+        let delete =
+            self.exchange(move |amqp, path| Box::pin(amqp.delete_messages(path, count, before)));
         let operation = format!("delete {count} messages of {self}");
-        let removed = self.outcome(operation, deleted).await?;
+        self.purged(operation, delete.await).await
+    }
+
+    async fn purged(
+        &self,
+        operation: String,
+        removed: Result<usize, AmqpError>,
+    ) -> Result<Purged, Error> {
+        let removed = self.outcome(operation, removed).await?;
         let left = self.try_counts().await?;
         Ok(Purged { removed, left })
+    }
+}
+
+async fn take_all(amqp: &Amqp, path: &str) -> Result<usize, AmqpError> {
+    let mut removed = 0;
+    loop {
+        let receiver = amqp
+            .receiver_link(path, ReceiveMode::ReceiveAndDelete)
+            .await?;
+        match receiver.take_ready(amqp, path, BATCH).await?.len() {
+            0 => return Ok(removed),
+            batch => removed += batch,
+        }
     }
 }

@@ -4,7 +4,6 @@
 //! with what was not settled at its old place.
 
 use std::{
-    pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,11 +14,12 @@ use tokio::sync::Mutex;
 
 use super::{
     LockedMessage, SessionInfo, SubQueueClient,
+    exchange::Exchange,
     locked_message::{Hold, SessionLink, closed},
 };
 use crate::{
     action::Action,
-    amqp::{Accepted, Amqp, ReceiveMode},
+    amqp::{Accepted, Amqp},
     background::CancelSignal,
     connections::Connections,
     error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
@@ -36,9 +36,6 @@ pub struct SessionReceiver {
     locked_until: SystemTime,
     link: Arc<SessionLink>,
 }
-
-/// An answer over AMQP that is waited for.
-type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, AmqpError>> + Send + 'a>>;
 
 impl SubQueueClient {
     /// Accepts a session by its id, whether it has messages or not.
@@ -125,12 +122,8 @@ impl SubQueueClient {
         wanted: Option<String>,
         timeout: Duration,
     ) -> Result<Accepted, AmqpError> {
-        self.run(move |client| async move {
-            let amqp = &client.connections.amqp;
-            let path = client.path();
-            amqp.accept_session(path, wanted.as_deref(), timeout).await
-        })
-        .await
+        self.exchange(move |amqp, path| Box::pin(amqp.accept_session(path, wanted, timeout)))
+            .await
     }
 
     async fn not_accepted(&self, source: AmqpError) -> Error {
@@ -218,20 +211,8 @@ impl SessionReceiver {
     /// When no deferred message of the session has this sequence number, or the session was lost.
     #[track_caller]
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
-        Action::new(async move {
-            let session = Some(self.id.clone());
-            let received = self
-                .client
-                .by_sequence_number(sequence_number, ReceiveMode::PeekLock, session)
-                .await;
-            match received {
-                Ok((token, message)) => {
-                    let hold = Hold::LockToken(token);
-                    Ok(LockedMessage::new(self.client.clone(), hold, message))
-                }
-                Err(source) => Err(self.client.not_received(sequence_number, source).await),
-            }
-        })
+        let session = Some(self.id.clone());
+        Action::new(self.client.lock_deferred(sequence_number, session))
     }
 
     /// Renews the lock by the lock duration of the queue and returns its new end, by the client's clock.
@@ -286,13 +267,13 @@ impl SessionReceiver {
     /// Asks something about the session, or orders it.
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl for<'a> FnOnce(&'a Amqp, &'a str, &'a str) -> Asked<'a, T> + Send + 'static,
+        question: impl for<'a> FnOnce(&'a Amqp, &'a str, String) -> Exchange<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
         let id = self.id.clone();
-        let asked = self.client.run(move |client| async move {
-            question(&client.connections.amqp, client.path(), &id).await
-        });
-        match asked.await {
+        let request = self
+            .client
+            .exchange(move |amqp, path| question(amqp, path, id));
+        match request.await {
             Ok(answer) => Ok(answer),
             Err(source) => Err(self.error(source).await),
         }

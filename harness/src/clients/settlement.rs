@@ -1,11 +1,12 @@
-//! What became of a settlement, as the record of the emulator tells.
+//! What became of a settlement, as the record of the emulator shows.
 //!
-//! The client library does not hand the emulator's answer to a settlement on. Where the record is missing or no longer reaches
+//! The client library does not hand on the emulator's answer to a settlement. Where the record is missing or no longer reaches
 //! back to the delivery, the settlement is taken as done.
 
 use std::time::Duration;
 
 use servicebus_assertions::{Event, EventKind, is_at};
+use servicebus_control_api::{AppliedEffect, Effect, ErrorText, Operation};
 
 use super::SubQueueClient;
 use crate::{
@@ -17,164 +18,168 @@ use crate::{
 /// Between two looks at the record.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What the record tells.
-#[derive(Debug)]
-enum Settlement {
-    Done,
-    Open,
-    Refused(AmqpError),
-}
-
-/// A settlement that is about to be sent.
-#[derive(Debug)]
-pub(super) struct Settling {
-    sequence_number: i64,
-    /// How many faults there were before, where there may be more.
-    faults: Option<usize>,
-}
-
-impl Settling {
-    pub(super) async fn new(client: &SubQueueClient, sequence_number: i64) -> Self {
-        let faults = match client.connections.script.may_fire() {
-            true => Some(client.faults_here().await.len()),
-            false => None,
-        };
-        Self {
-            sequence_number,
-            faults,
-        }
-    }
-
-    /// Whether a fault may delay it, so that its link must stay open until it is done.
-    pub(super) fn may_be_delayed(&self) -> bool {
-        self.faults.is_some()
-    }
-
-    /// Waits until the emulator has dealt with it.
-    pub(super) async fn done(&self, client: &SubQueueClient) -> Result<(), AmqpError> {
-        let within = match self.faults {
-            Some(_) => ANSWER_WITHIN,
-            None => Duration::ZERO,
-        };
+impl SubQueueClient {
+    /// Waits until the emulator has carried out the test's settlement of a message, or has refused it.
+    pub(super) async fn settled(&self, sequence_number: i64) -> Result<(), AmqpError> {
         let started = Stopwatch::start();
         loop {
-            match self.look(client).await {
-                Settlement::Done => return Ok(()),
-                Settlement::Refused(error) => return Err(error),
-                Settlement::Open if started.elapsed() < within => tokio::time::sleep(PAUSE).await,
-                Settlement::Open => return Err(AmqpError::TimedOut { within }),
+            // Of this message alone: the whole record grows with every message before.
+            let Ok(events) = self.events_of(sequence_number).await else {
+                return Ok(());
+            };
+            match outcome(&events, self.path()) {
+                Some(outcome) => return outcome,
+                None if started.elapsed() < ANSWER_WITHIN => tokio::time::sleep(PAUSE).await,
+                None => {
+                    let within = ANSWER_WITHIN;
+                    return Err(AmqpError::TimedOut { within });
+                }
             }
-        }
-    }
-
-    async fn look(&self, client: &SubQueueClient) -> Settlement {
-        // Of this message alone: the whole record grows with every message before.
-        let Ok(events) = client.events_of(self.sequence_number).await else {
-            return Settlement::Done;
-        };
-        match (of_record(&events, client.path()), self.faults) {
-            (Settlement::Open, Some(before)) => {
-                let faults = client.faults_here().await;
-                let mut since = faults.iter().skip(before);
-                since
-                    .find_map(|told| of_fault(told))
-                    .unwrap_or(Settlement::Open)
-            }
-            (settlement, _) => settlement,
         }
     }
 }
 
-impl SubQueueClient {
-    /// What went wrong here for the test as it was scripted.
-    async fn faults_here(&self) -> Vec<String> {
-        let timeline = self.try_timeline().await.unwrap_or_default();
-        let faults = timeline.events().iter().filter(|event| {
-            event.kind == EventKind::Fault
-                && event.client.as_deref() == Some(CONTAINER)
-                && is_at(event, self.owner_path())
-        });
-        faults.filter_map(|fault| fault.detail.clone()).collect()
-    }
-}
-
-/// Reads the events of the message: what the test settled it as comes behind its delivery.
-fn of_record(events: &[Event], path: &str) -> Settlement {
-    let mut mine = events.iter().filter(|event| {
+/// Reads from the events of a message, newest first, how its last settlement by the test ended; none while it is open.
+fn outcome(events: &[Event], path: &str) -> Option<Result<(), AmqpError>> {
+    let refused = |condition: &str, event: &Event| {
+        Some(Err(AmqpError::Refused(Condition {
+            condition: condition.to_owned(),
+            description: event.detail.clone().unwrap_or_default(),
+        })))
+    };
+    let mine = events.iter().rev().filter(|event| {
         let is_own = event.client.as_deref() == Some(CONTAINER);
         (is_own || event.kind == EventKind::LockExpired) && is_at(event, path)
     });
-    let Some(last) = mine.next_back() else {
-        return Settlement::Done;
-    };
-    let refused = |condition: &str| {
-        Settlement::Refused(AmqpError::Refused(Condition {
-            condition: condition.to_owned(),
-            description: last.detail.clone().unwrap_or_default(),
-        }))
-    };
-    match (&last.kind, &last.reason) {
-        (EventKind::Delivered | EventKind::LockRenewed, _) => Settlement::Open,
-        (EventKind::LockExpired, _) => refused(MESSAGE_LOCK_LOST),
-        (EventKind::Refused, Some(condition)) => refused(condition),
-        _ => Settlement::Done,
+    for event in mine {
+        match (&event.kind, &event.reason) {
+            (EventKind::Delivered | EventKind::LockRenewed, _) => return None,
+            (EventKind::LockExpired, _) => return refused(MESSAGE_LOCK_LOST, event),
+            (EventKind::Refused, Some(condition)) => return refused(condition, event),
+            (EventKind::Fault, _) => {
+                if let Some(outcome) = event.fault.as_ref().and_then(|it| of_fault(event, it)) {
+                    return Some(outcome);
+                }
+            }
+            _ => break,
+        }
     }
+    Some(Ok(()))
 }
 
-/// Reads what is told of a fault: whether the settlement was answered by it, or did not arrive. One that is late is open.
-fn of_fault(told: &str) -> Option<Settlement> {
-    let told = told.split(" (by chance").next().unwrap_or_default();
-    if told.ends_with("confirmed in vain") {
-        return Some(Settlement::Done);
+/// How a fault ended a settlement: it was answered by the fault, or did not arrive. None where it was carried out, or will be.
+fn of_fault(event: &Event, fault: &AppliedEffect) -> Option<Result<(), AmqpError>> {
+    if fault.effect == Effect::DeliverTwice {
+        return Some(Ok(()));
     }
-    if !told.contains(" was rejected with ") && !told.contains(" before the ") {
+    let settles = [
+        Operation::Settle,
+        Operation::Complete,
+        Operation::Abandon,
+        Operation::DeadLetter,
+        Operation::Defer,
+    ];
+    if !settles.contains(&fault.operation) || !fault.effect.prevents() {
         return None;
     }
-    let error = match told.split_once(" with ") {
-        Some((what, rest)) => {
-            let (condition, when) = rest.split_once(' ').unwrap_or((rest, ""));
-            AmqpError::Refused(Condition {
-                condition: condition.to_owned(),
-                description: format!("{what} {when}").trim_end().to_owned(),
-            })
+    let detail = event.detail.clone().unwrap_or_default();
+    let error = match &fault.effect {
+        Effect::Delay(_) | Effect::Postpone => return None,
+        Effect::Reject(ErrorText { condition, .. })
+        | Effect::Answer {
+            error: ErrorText { condition, .. },
+            ..
         }
-        None => AmqpError::Ended(told.to_owned()),
+        | Effect::Detach {
+            error: ErrorText { condition, .. },
+            ..
+        }
+        | Effect::Close {
+            error: ErrorText { condition, .. },
+            ..
+        } => AmqpError::Refused(Condition {
+            description: detail.replacen(&format!(" with {condition}"), "", 1),
+            condition: condition.clone(),
+        }),
+        _ => AmqpError::Ended(detail),
     };
-    Some(Settlement::Refused(error))
+    Some(Err(error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use servicebus_control_api::When;
+
     use super::*;
 
+    fn event(kind: EventKind) -> Event {
+        let mut event = Event::new(SystemTime::UNIX_EPOCH, 0.0, kind);
+        event.entity = Some("orders".to_owned());
+        event.client = Some(CONTAINER.to_owned());
+        event
+    }
+
+    fn fault(operation: Operation, effect: Effect, detail: &str) -> Event {
+        let mut event = event(EventKind::Fault);
+        event.fault = Some(AppliedEffect { operation, effect });
+        event.detail = Some(detail.to_owned());
+        event
+    }
+
+    fn after_delivery(then: impl IntoIterator<Item = Event>) -> Option<Result<(), String>> {
+        let events: Vec<_> = [event(EventKind::Delivered)]
+            .into_iter()
+            .chain(then)
+            .collect();
+        let outcome = outcome(&events, "orders")?;
+        Some(outcome.map_err(|error| error.to_string()))
+    }
+
     #[test]
-    fn only_a_fault_that_answers_or_keeps_a_settlement_from_arriving_decides() {
-        let cases = [
+    fn a_fault_that_answers_or_keeps_a_settlement_from_arriving_decides() {
+        let (when, error) = (When::Before, || ErrorText::new("amqp:internal-error"));
+        for (effect, detail, expected) in [
             (
-                "the completion was rejected with amqp:internal-error (by chance, seed 7)",
+                Effect::Reject(error()),
+                "the completion was rejected with amqp:internal-error",
                 "amqp:internal-error: the completion was rejected",
             ),
             (
-                "the link was detached with amqp:link:detach-forced before the completion",
-                "amqp:link:detach-forced: the link was detached before the completion",
+                Effect::Detach {
+                    when,
+                    error: error(),
+                },
+                "the link was detached with amqp:internal-error before the completion",
+                "amqp:internal-error: the link was detached before the completion",
             ),
             (
+                Effect::Drop { when },
                 "the connection was dropped before the completion",
                 "the connection was dropped before the completion",
             ),
-        ];
-        for (told, expected) in cases {
-            match of_fault(told) {
-                Some(Settlement::Refused(error)) => assert_eq!(error.to_string(), expected),
-                other => panic!("{told}: {other:?}"),
-            }
-        }
-        for told in [
-            "the completion was delayed by 0.3 s of real time",
-            "the connection was dropped after the completion",
-            "the reply to the completion was lost",
         ] {
-            assert!(of_fault(told).is_none(), "{told}");
+            let event = fault(Operation::Complete, effect, detail);
+            assert_eq!(after_delivery([event]), Some(Err(expected.to_owned())));
+        }
+        let twice = fault(Operation::Deliver, Effect::DeliverTwice, "");
+        assert_eq!(after_delivery([twice]), Some(Ok(())));
+    }
+
+    #[test]
+    fn other_faults_do_not_decide() {
+        let late = Effect::Drop { when: When::After };
+        for (operation, effect) in [
+            (Operation::Complete, Effect::Postpone),
+            (Operation::Complete, late),
+            (Operation::Complete, Effect::LoseReply),
+            (Operation::RenewLock, Effect::Drop { when: When::Before }),
+        ] {
+            let fault = fault(operation, effect, "");
+            assert_eq!(after_delivery([fault.clone()]), None, "{fault:?}");
+            let done = [event(EventKind::Completed), fault];
+            assert_eq!(after_delivery(done), Some(Ok(())));
         }
     }
 }

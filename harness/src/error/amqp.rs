@@ -89,6 +89,9 @@ pub(crate) enum AmqpError {
         /// How long was waited.
         within: Duration,
     },
+    /// A fault took the answer.
+    #[error("no answer: {0}")]
+    Lost(String),
     /// The connection or the link ended before there was an answer.
     #[error("{0}")]
     Ended(String),
@@ -107,6 +110,7 @@ impl AmqpError {
             Self::Rejected(None)
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
+            | Self::Lost(_)
             | Self::Ended(_)
             | Self::Protocol(_) => None,
         }

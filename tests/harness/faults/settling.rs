@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use servicebus_harness::prelude::*;
+use servicebus_harness::{EventKind, prelude::*};
 
 use super::bus;
 use crate::harness::error_of;
@@ -120,4 +120,82 @@ async fn an_exchange_ends_with_its_connection() {
     );
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(orders.peek().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_delivery_that_comes_again_is_completed_in_vain() {
+    let (servicebus, orders) = bus_with_order().await;
+    let deliveries = servicebus.faults().on(Operation::Deliver);
+    deliveries.redeliver().await;
+    orders.receive().await.complete().await;
+    orders.receive().await.complete().await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_as_scripted_says_nothing_of_the_settlement() {
+    let (servicebus, orders) = bus_with_order().await;
+    let mut received = orders.receive().await;
+    let renewals = servicebus.faults().on(Operation::RenewLock);
+    renewals.reject("amqp:internal-error").await;
+    received.renew_lock().result().await.unwrap_err();
+    received.complete().await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn an_exchange_whose_reply_is_lost_ends_at_once() {
+    let (servicebus, orders) = bus_with_order().await;
+    let started = Instant::now();
+    let faults = servicebus.faults();
+    faults.on(Operation::Send).lose_reply().await;
+    let error = orders.send("a").result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert_eq!(
+        error.to_string(),
+        "cannot send to orders: no answer: the reply to the send was lost"
+    );
+    assert_message_count!(orders, active = 2).await;
+    faults.on(Operation::Management).lose_reply().await;
+    assert_eq!(
+        error_of(orders.peek()).await,
+        "cannot peek orders: no answer: the reply to the management request was lost"
+    );
+    faults.on(Operation::Attach).lose_reply().await;
+    assert_eq!(
+        error_of(orders.receive()).await,
+        "cannot receive from orders: no answer: the reply to the attach was lost"
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn the_record_names_the_message_of_a_fault() {
+    let (servicebus, orders) = bus_with_order().await;
+    let received = orders.receive().await;
+    let faults = servicebus.faults();
+    for operation in [Operation::Complete, Operation::Send] {
+        faults.on(operation).reject("amqp:internal-error").await;
+    }
+    received.complete().result().await.unwrap_err();
+    let other = Message::from("other").message_id("o-2");
+    orders.send(other).result().await.unwrap_err();
+    let timeline = orders.timeline().await;
+    let events = timeline.events().iter();
+    let events = events.filter(|event| event.kind == EventKind::Fault);
+    let messages = events.map(|event| {
+        let operation = event.fault.as_ref().map(|fault| fault.operation);
+        (
+            operation,
+            event.message_id.as_deref(),
+            event.sequence_number,
+        )
+    });
+    assert_eq!(
+        Vec::from_iter(messages),
+        [
+            (Some(Operation::Complete), Some("o-1"), Some(1)),
+            (Some(Operation::Send), Some("o-2"), None),
+        ]
+    );
 }

@@ -93,7 +93,7 @@ impl Amqp {
         address: &str,
         number: i64,
         mode: ReceiveMode,
-        session: Option<&str>,
+        session: Option<String>,
     ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         let mode = match mode {
             ReceiveMode::ReceiveAndDelete => 0,
@@ -218,11 +218,7 @@ impl Node {
 }
 
 pub(crate) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
-    let mut map = Map::new();
-    for (key, value) in entries {
-        map.insert(key.into(), value);
-    }
-    map
+    Map::from_iter(entries.map(|(key, value)| (key.into(), value)))
 }
 
 fn numbers(number: i64) -> Value {
