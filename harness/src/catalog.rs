@@ -7,12 +7,12 @@ use servicebus_broker as broker;
 use servicebus_config::config::{Config, properties_json};
 
 /// Takes what the first namespace of a configuration declares.
-pub(crate) fn declared(config: &Config) -> Catalog {
+pub(crate) fn declared(config: &Config) -> Vec<Declared> {
     let of = |kind, name: String, description| {
         Declared::of(kind, name, &properties_json(broker_kind(kind), description))
     };
     let Some(namespace) = config.namespaces.first() else {
-        return Catalog::default();
+        return Vec::new();
     };
     let queues = namespace.queues.iter();
     let queues = queues.map(|(path, queue)| of(EntityKind::Queue, path.to_string(), queue));

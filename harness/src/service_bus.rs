@@ -25,8 +25,7 @@ use crate::{
     amqp::{Amqp, Login},
     backend::Backend,
     background::Background,
-    catalog::Catalog,
-    catalog::subscription_path,
+    catalog::{Declared, subscription_path},
     clients::{EntityClient, QueueClient, SubscriptionClient, TopicClient},
     clock::Clock,
     connections::Unchecked,
@@ -385,7 +384,7 @@ impl ServiceBus {
         background: Arc<Background>,
         started: Started,
         entrance: Entrance,
-        declared: Catalog,
+        declared: Vec<Declared>,
         options: Options,
     ) -> Result<Self, Error> {
         let namespace = started.first_namespace()?.clone();
@@ -401,6 +400,14 @@ impl ServiceBus {
                 (Arc::new(control), None)
             }
         };
+        let declared = declared.into_iter().map(|declared| Declared {
+            name: backend.entity_name(&declared.name),
+            forwards_to: declared
+                .forwards_to
+                .map(|target| backend.entity_name(&target)),
+            ..declared
+        });
+        let declared = declared.collect();
         let (address, string) = (started.endpoints.amqp, &namespace.connection_string);
         let login = Login::new(address, string, liveness, secure);
         let connections = Connections {

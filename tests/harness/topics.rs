@@ -361,3 +361,20 @@ async fn a_durable_subscription_of_jms_is_found_by_its_names_there() {
     let shared = servicebus.jms_subscription("prices", "shared", "");
     assert_message_count!(shared, active = 1).await;
 }
+
+#[tokio::test]
+async fn a_send_names_the_kind_of_an_entity_that_is_another() {
+    let servicebus = namespace_with_prices().await;
+    let topic = servicebus.topic("Orders");
+    let queue = servicebus.queue("prices");
+    let wrong_topic = "there is no topic \"Orders\"; it is a queue";
+    let wrong_queue = "there is no queue \"prices\"; it is a topic";
+    assert_eq!(error_of(topic.send("a")).await, wrong_topic);
+    assert_eq!(error_of(queue.send("a")).await, wrong_queue);
+    assert_eq!(error_of(topic.schedule("a", MINUTE)).await, wrong_topic);
+    assert_message_count!(servicebus.queue("orders"), active = 0, scheduled = 0).await;
+    servicebus.create_queue(Queue::new("made")).await;
+    servicebus.queue("made").send("a").await;
+    let error = error_of(servicebus.topic("made").send("a")).await;
+    assert_eq!(error, "there is no topic \"made\"; it is a queue");
+}

@@ -48,17 +48,30 @@ pub(crate) use sends;
 
 impl SubQueueClient {
     pub(crate) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
+        self.check_kind().await?;
+        let messages = messages.into_iter().map(to_amqp).collect();
         let sent = self
-            .run(|client| async move {
-                let messages = messages.into_iter().map(to_amqp).collect();
-                client.connections.amqp.send(client.path(), messages).await
-            })
+            .exchange(|amqp, path| Box::pin(amqp.send(path, messages)))
             .await;
         let rendered = sent
             .as_ref()
             .map_or_else(ToString::to_string, |()| "accepted".to_owned());
         observe(format!("send to {self}"), rendered);
         self.outcome(format!("send to {self}"), sent).await
+    }
+}
+
+impl SubQueueClient {
+    /// Refuses a queue where a topic is meant, and the other way round: a send to either works under the same address.
+    async fn check_kind(&self) -> Result<(), Error> {
+        let (kind, path) = (self.kind(), self.path());
+        if self.connections.declared.find(kind, path).is_some() {
+            return Ok(());
+        }
+        match self.unknown_if(true).await {
+            Some(unknown) if unknown.instead.is_some() => Err(unknown.into()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -121,18 +134,11 @@ pub(crate) use schedules;
 
 impl SubQueueClient {
     pub(crate) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
+        self.check_kind().await?;
         let expected = messages.len();
-        let scheduled = self
-            .run(|client| async move {
-                let messages = messages.into_iter().map(to_amqp).collect();
-                client
-                    .connections
-                    .amqp
-                    .schedule(client.path(), messages)
-                    .await
-            })
-            .await;
-        match scheduled {
+        let messages = messages.into_iter().map(to_amqp).collect();
+        let scheduled = self.exchange(|amqp, path| Box::pin(amqp.schedule(path, messages)));
+        match scheduled.await {
             Ok(numbers) if numbers.len() == expected => Ok(numbers),
             Ok(numbers) => {
                 let found = numbers.len();
@@ -146,13 +152,9 @@ impl SubQueueClient {
     }
 
     pub(crate) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
-        let cancelled = self
-            .run(move |client| async move {
-                let amqp = &client.connections.amqp;
-                amqp.cancel_scheduled(client.path(), sequence_number).await
-            })
-            .await;
-        let Err(source) = cancelled else {
+        let cancel =
+            self.exchange(move |amqp, path| Box::pin(amqp.cancel_scheduled(path, sequence_number)));
+        let Err(source) = cancel.await else {
             return Ok(());
         };
         if !source.is(MESSAGE_NOT_FOUND) {

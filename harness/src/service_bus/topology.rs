@@ -79,14 +79,24 @@ impl ServiceBus {
 
 async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> {
     let subscription = topic_and_name(&declared.entity);
-    let sent_to = servicebus.queue(subscription.map_or(&*declared.entity, |(topic, _)| topic));
+    let name = subscription.map_or(&*declared.entity, |(topic, _)| topic);
+    let (queue, topic) = (servicebus.queue(name), servicebus.topic(name));
+    let is_topic = servicebus
+        .connections
+        .declared
+        .find(EntityKind::Topic, topic.path())
+        .is_some();
+    let message = declared.message.clone();
+    match is_topic {
+        true => topic.send(message).result().await?,
+        false => queue.send(message).result().await?,
+    }
     let Some((reason, description)) = &declared.dead_letter else {
-        return sent_to.send(declared.message.clone()).result().await;
+        return Ok(());
     };
     let session = declared.message.session_id.as_deref();
-    sent_to.send(declared.message.clone()).result().await?;
     let locked = match subscription {
-        None => received(&sent_to, session).await?,
+        None => received(&queue, session).await?,
         Some((topic, name)) => {
             let subscription = servicebus.subscription(topic, name);
             let locked = received(&subscription, session).await?;
