@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde_amqp::{Value, descriptor::Descriptor};
 
 /// The value of an application property.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum PropertyValue {
     /// A value that is null.
     Null,
@@ -17,6 +17,9 @@ pub enum PropertyValue {
     Bool(bool),
     /// An integer of any width.
     Integer(i64),
+    /// An integer that is sent as a `ulong`, or was received and is above the largest `long`; equal to an
+    /// [`Integer`](Self::Integer) of the same value.
+    Unsigned(u64),
     /// A float of any width.
     Float(f64),
     /// A string or symbol.
@@ -48,7 +51,7 @@ impl PropertyValue {
             Value::Uint(value) => Self::Integer(value.into()),
             Value::Ulong(value) => match i64::try_from(value) {
                 Ok(value) => Self::Integer(value),
-                Err(_) => Self::Other(value.to_string()),
+                Err(_) => Self::Unsigned(value),
             },
             Value::Byte(value) => Self::Integer(value.into()),
             Value::Short(value) => Self::Integer(value.into()),
@@ -87,10 +90,33 @@ impl fmt::Display for PropertyValue {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => value.fmt(f),
             Self::Integer(value) => value.fmt(f),
+            Self::Unsigned(value) => value.fmt(f),
             Self::Float(value) => value.fmt(f),
             Self::Text(value) => write!(f, "{value:?}"),
             Self::Bytes(value) => write!(f, "{} bytes", value.len()),
             Self::Other(value) => f.write_str(value),
+        }
+    }
+}
+
+/// Integers are compared by value.
+impl PartialEq for PropertyValue {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::Integer(one), Self::Integer(other)) => one == other,
+            (Self::Unsigned(one), Self::Unsigned(other)) => one == other,
+            (Self::Integer(signed), Self::Unsigned(unsigned))
+            | (Self::Unsigned(unsigned), Self::Integer(signed)) => {
+                u64::try_from(*signed) == Ok(*unsigned)
+            }
+            (Self::Float(one), Self::Float(other)) => one == other,
+            (Self::Text(one), Self::Text(other)) | (Self::Other(one), Self::Other(other)) => {
+                one == other
+            }
+            (Self::Bytes(one), Self::Bytes(other)) => one == other,
+            _ => false,
         }
     }
 }
@@ -113,4 +139,30 @@ macro_rules! from {
 }
 
 from!(&str => Text, String => Text, bool => Bool, i32 => Integer, i64 => Integer, f64 => Float);
+from!(u64 => Unsigned);
 from!(u8 => Integer, i8 => Integer, u16 => Integer, i16 => Integer, u32 => Integer, f32 => Float);
+
+/// As a `u64`: AMQP has no integers of the machine's width.
+impl From<usize> for PropertyValue {
+    fn from(value: usize) -> Self {
+        Self::Unsigned(value as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_equal_by_value_however_they_are_written() {
+        assert_eq!(PropertyValue::from(7_u64), PropertyValue::from(7));
+        assert_eq!(
+            PropertyValue::from(7_usize),
+            PropertyValue::of_amqp(Value::Ulong(7))
+        );
+        assert_ne!(PropertyValue::from(u64::MAX), PropertyValue::from(-1));
+        let largest = PropertyValue::of_amqp(Value::Ulong(u64::MAX));
+        assert_eq!(largest, PropertyValue::from(u64::MAX));
+        assert_eq!(largest.to_string(), "18446744073709551615");
+    }
+}

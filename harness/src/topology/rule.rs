@@ -123,6 +123,7 @@ impl Correlation {
             PropertyValue::Null => Value::Null,
             PropertyValue::Bool(flag) => json!(flag),
             PropertyValue::Integer(number) => json!(number),
+            PropertyValue::Unsigned(number) => json!(number),
             PropertyValue::Float(number) => json!(number),
             PropertyValue::Text(text) | PropertyValue::Other(text) => json!(text),
             // The emulator refuses it, with the place.
