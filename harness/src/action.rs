@@ -43,6 +43,7 @@ impl<'a, T> Action<'a, T> {
 impl<T> Future for Action<'_, T> {
     type Output = T;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match ready!(self.operation.as_mut().poll(context)) {
             Ok(value) => Poll::Ready(value),

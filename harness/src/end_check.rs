@@ -12,11 +12,15 @@ use servicebus_control_api::{Failure, Faults};
 use crate::{
     assertion::left_behind, background::Stopwatch, catalog::EntityKind, clients::SubQueueClient,
     connections::Connections, error::Error, error::control::ControlError, fault_script::Set,
-    running::OwnEmulator,
+    fixture::take_returned_error, running::OwnEmulator,
 };
 
 /// What to do about faults that never fired.
-const HINT: &str = "hint: have the test do what the fault is on, or take the fault out with `remove()`; a test that ended early by `?` loses its error to this one: unwrap there to see it";
+const HINT: &str =
+    "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+/// The test may have returned an error, which only `#[servicebus_harness::test]` knows.
+const LOST_ERROR: &str =
+    "; a test that ended early by `?` loses its error to this one: unwrap there to see it";
 /// Between two looks at what is left.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -105,9 +109,20 @@ impl Drop for EndCheck {
         if let Some(Some(failure)) = answer {
             match thread::panicking() {
                 true => eprintln!("{failure}"),
-                false => panic!("{failure}"),
+                false => panic!("{}", beside_returned_error(failure)),
             }
         }
+    }
+}
+
+/// The failure behind the error that the test returned, which the test runner does not get to show.
+fn beside_returned_error(failure: String) -> String {
+    match take_returned_error() {
+        Some(error) => format!(
+            "the test returned the error {error}\n\n{}",
+            failure.replace(LOST_ERROR, "")
+        ),
+        None => failure,
     }
 }
 
@@ -136,7 +151,7 @@ async fn missed(connections: &Connections) -> Option<String> {
     let sets = connections.script.take();
     let met = connections.backend.faults().await;
     let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
-    (!failures.is_empty()).then(|| format!("{}\n{HINT}", failures.join("\n")))
+    (!failures.is_empty()).then(|| format!("{}\n{HINT}{LOST_ERROR}", failures.join("\n")))
 }
 
 fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {

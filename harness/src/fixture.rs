@@ -4,7 +4,14 @@
 //! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
 //! Whose tests use it brings it along, in a version of their choice.
 
-use crate::service_bus::{Builder, ServiceBus};
+use std::cell::RefCell;
+#[cfg(feature = "macros")]
+use std::fmt;
+
+use crate::{
+    action::Action,
+    service_bus::{Builder, ServiceBus},
+};
 
 /// Starts a namespace for one test, as an `rstest` fixture.
 ///
@@ -35,37 +42,64 @@ use crate::service_bus::{Builder, ServiceBus};
 ///     servicebus.queue("queue.1").receive_within(std::time::Duration::ZERO).result().await.unwrap_err();
 /// }
 /// ```
-pub async fn servicebus(builder: impl Into<Builder>) -> ServiceBus {
-    builder.into().start().await
+#[track_caller]
+pub fn servicebus(builder: impl Into<Builder>) -> Action<'static, ServiceBus> {
+    builder.into().start()
 }
 
 #[doc(hidden)]
 pub mod servicebus {
-    use crate::service_bus::{Builder, ServiceBus};
+    use crate::{
+        action::Action,
+        service_bus::{Builder, ServiceBus},
+    };
 
     /// What an argument named `servicebus` is given.
-    pub async fn default() -> ServiceBus {
-        super::servicebus(Builder::default()).await
+    #[track_caller]
+    pub fn default() -> Action<'static, ServiceBus> {
+        super::servicebus(Builder::default())
     }
 
     /// What it is given with `#[with(topology)]` or `#[with(builder)]`.
-    pub async fn partial_1(builder: impl Into<Builder>) -> ServiceBus {
-        super::servicebus(builder).await
+    #[track_caller]
+    pub fn partial_1(builder: impl Into<Builder>) -> Action<'static, ServiceBus> {
+        super::servicebus(builder)
     }
 }
 
 /// What `#[servicebus_harness::test]` writes into a test: runs it on a runtime of its own, with a namespace of its own.
 #[cfg(feature = "macros")]
 #[doc(hidden)]
+#[track_caller]
 pub fn run_test<T, F: Future<Output = T>>(
     builder: Builder,
     test: impl FnOnce(ServiceBus) -> F,
 ) -> T {
+    // That of the test before, where one thread runs several.
+    take_returned_error();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("cannot make a runtime: {error}"));
-    runtime.block_on(async {
-        let servicebus = builder.start().await;
-        test(servicebus).await
-    })
+    let starting = builder.start();
+    runtime.block_on(async { test(starting.await).await })
+}
+
+thread_local! {
+    static RETURNED_ERROR: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// What `#[servicebus_harness::test]` calls when a test has returned, while its namespace is still there: a check that fails at the
+/// end of that takes the place of the error.
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub fn returned<T, E: fmt::Debug>(returned: Result<T, E>) -> Result<T, E> {
+    if let Err(error) = &returned {
+        RETURNED_ERROR.set(Some(format!("{error:?}")));
+    }
+    returned
+}
+
+/// Takes the error that the test of this thread has returned, if it has and that is known.
+pub(crate) fn take_returned_error() -> Option<String> {
+    RETURNED_ERROR.take()
 }

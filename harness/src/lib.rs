@@ -69,9 +69,10 @@ pub use endpoints::Endpoints;
 pub use error::{Error, ErrorKind, amqp::Condition};
 pub use explain::{Explanation, NamedValue, Reason, RuleExplanation, RuleOutcome};
 pub use faults::{Effect, Fault, FaultBuilder, Faults, Operation, RandomFaults};
-#[cfg(feature = "macros")]
-pub use fixture::run_test;
 pub use fixture::servicebus;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub use fixture::{returned, run_test};
 pub use message::{Message, PropertyValue};
 pub use mode::Mode;
 pub use observer::observe;

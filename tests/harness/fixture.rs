@@ -1,5 +1,7 @@
 //! The `rstest` fixture and `#[servicebus_harness::test]`, as the documentation shows them.
 
+use std::panic::catch_unwind;
+
 use rstest::rstest;
 use servicebus_harness::prelude::*;
 
@@ -75,4 +77,52 @@ async fn it_takes_a_builder_and_a_test_may_return_an_error(
 #[should_panic(expected = "MaxDeliveryCount")]
 async fn a_topology_with_a_mistake_fails_the_test(servicebus: ServiceBus) {
     drop(servicebus);
+}
+
+/// How a test of the attribute fails that starts with this and does that.
+fn failure<F: Future<Output = Result<(), String>>>(
+    builder: servicebus_harness::Builder,
+    test: impl FnOnce(ServiceBus) -> F + std::panic::UnwindSafe,
+) -> String {
+    let builder = std::panic::AssertUnwindSafe(builder);
+    let failed = catch_unwind(|| servicebus_harness::run_test({ builder }.0, test));
+    *failed
+        .unwrap_err()
+        .downcast::<String>()
+        .expect("it fails with a text")
+}
+
+#[test]
+fn an_error_that_a_test_returns_is_shown_with_the_fault_that_never_fired() {
+    let text = failure(ServiceBus::builder(), async |servicebus: ServiceBus| {
+        let returned: Result<(), String> = async {
+            servicebus.faults().on(Operation::Send).lose_reply().await;
+            Err("no database".to_owned())
+        }
+        .await;
+        servicebus_harness::returned(returned)
+    });
+    let begins = "the test returned the error \"no database\"\n\na fault never fired: on(Operation::Send).nth(1).lose_reply()\n  no send came\n  scripted at tests/harness/fixture.rs:";
+    assert!(text.starts_with(begins), "{text}");
+    assert!(
+        text.ends_with("take the fault out with `remove()`"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_start_that_fails_names_the_line_of_the_test() {
+    let wrong = || Topology::new().queue(Queue::new("orders").max_delivery_count(0));
+    let line = line!() + 1;
+    let error = servicebus(wrong()).result().await.unwrap_err();
+    let place = format!("\n  at tests/harness/fixture.rs:{line}:");
+    assert!(format!("{error:?}").contains(&place), "{error:?}");
+}
+
+#[test]
+fn a_start_that_fails_under_the_attribute_names_a_line_of_the_test() {
+    let wrong = Topology::new().queue(Queue::new("orders").max_delivery_count(0));
+    let builder = ServiceBus::builder().topology(wrong);
+    let text = failure(builder, async |_| Ok(()));
+    assert!(text.contains("\n  at tests/harness/fixture.rs:"), "{text}");
 }

@@ -5,7 +5,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, Ident, ItemFn, Token, parse2};
+use syn::{Block, Error, Expr, Ident, ItemFn, ReturnType, Token, Type, parse2};
 
 /// Makes a test of an `async fn` whose one argument is a namespace; see `servicebus_harness::test`.
 #[proc_macro_attribute]
@@ -28,7 +28,7 @@ fn expand(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
         ));
     }
     let (attributes, name, output) = (&test.attrs, &signature.ident, &signature.output);
-    let block = &test.block;
+    let block = body(output, &test.block);
     Ok(quote! {
         #(#attributes)*
         #[::core::prelude::v1::test]
@@ -37,6 +37,27 @@ fn expand(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
             ::servicebus_harness::run_test(#builder, #name)
         }
     })
+}
+
+/// The body of the test. Where that returns a `Result`, its error is known before the namespace ends, whose checks may fail too.
+fn body(output: &ReturnType, block: &Block) -> TokenStream {
+    match output {
+        ReturnType::Type(_, returned) if is_result(returned) => quote!({
+            let returned: #returned = async #block.await;
+            ::servicebus_harness::returned(returned)
+        }),
+        ReturnType::Type(..) | ReturnType::Default => quote!(#block),
+    }
+}
+
+fn is_result(returned: &Type) -> bool {
+    let Type::Path(path) = returned else {
+        return false;
+    };
+    path.path
+        .segments
+        .last()
+        .is_some_and(|last| last.ident == "Result")
 }
 
 /// The builder of the namespace that the arguments ask for.
@@ -104,7 +125,8 @@ mod tests {
             #[::core::prelude::v1::test]
             fn orders() -> Result<(), E> {
                 async fn orders(servicebus: ServiceBus) -> Result<(), E> {
-                    Ok(())
+                    let returned: Result<(), E> = async { Ok(()) }.await;
+                    ::servicebus_harness::returned(returned)
                 }
                 ::servicebus_harness::run_test(
                     ::servicebus_harness::ServiceBus::builder().topology(shop()),
