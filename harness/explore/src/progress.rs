@@ -445,3 +445,6 @@ impl Progress {
         self.seconds[class].push(plan);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -157,33 +157,6 @@ fn a_worker_that_knows_what_it_has_charged_passes() {
 }
 
 #[test]
-fn a_failure_that_was_not_repeated_is_told_so() {
-    let bus = Bus::with_queues(&["other"]);
-    let mut request = asked();
-    request["within"] = json!(5);
-    let exploration = begin(&bus, &request);
-    let begun = Instant::now();
-    while let Some(run) = next(&bus, &exploration) {
-        work(&bus, &run, false);
-        let passed = run["token"].is_null();
-        if !passed {
-            let left = Duration::from_millis(5100).saturating_sub(begun.elapsed());
-            std::thread::sleep(left);
-        }
-        let result = json!({"passed": passed, "message": (!passed).then_some("boom")});
-        assert_eq!(end(&bus, &exploration, &run, &result).status, 204);
-    }
-    let report = bus.http.get(&exploration).ok();
-    let text = report["text"].as_str().expect("a text");
-    assert!(text.contains("not repeated: the time was over"), "{text}");
-    let finding = &report["report"]["findings"][0];
-    assert_eq!(
-        (&finding["again"], &finding["repetitions"]),
-        (&json!(0), &json!(0))
-    );
-}
-
-#[test]
 fn two_faults_come_together_and_the_budget_cuts() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();

@@ -1,0 +1,78 @@
+//! An exploration whose runs take no time but what a test says.
+
+use serde_json::json;
+
+use super::*;
+use crate::Effect;
+
+const WITHIN: Duration = Duration::from_secs(5);
+
+fn settings() -> Settings {
+    Settings {
+        name: "orders".to_owned(),
+        runs: 10,
+        within: WITHIN,
+        faults: 1,
+        options: Options {
+            effects: vec![Effect::LoseLock],
+            ..Options::default()
+        },
+        token: None,
+        always: Vec::new(),
+        expected: Vec::new(),
+        shuffled: 0,
+        is_strict: false,
+        operations: 10,
+        is_statistical: false,
+    }
+}
+
+/// A run of a worker that completes a message; the run fails where the completion has a fault.
+fn outcome(plan: &Plan) -> Outcome {
+    let completion = json!({
+        "number": 1, "at": "2026-01-01T00:00:00Z", "offset": 1.0, "operation": "complete", "party": "key-1",
+        "entity": "orders", "message_id": "o-1", "messages": 1, "locked": true, "repeatable": true,
+    });
+    let failure = (!plan.faults.is_empty()).then(|| Failure {
+        message: "charged twice".to_owned(),
+        location: None,
+    });
+    Outcome {
+        failure,
+        operations: vec![serde_json::from_value(completion).unwrap()],
+        parties: BTreeMap::from([("key-1".to_owned(), "worker".to_owned())]),
+        is_reached: true,
+        ..Outcome::default()
+    }
+}
+
+/// The report of an exploration whose first failing run takes so long.
+fn report(failing_run: Duration) -> serde_json::Value {
+    let mut progress = Progress::new(settings());
+    let mut now = Instant::now();
+    while let Next::Run(coming) = progress.next(now) {
+        let outcome = outcome(&coming.plan);
+        if outcome.failure.is_some() {
+            now += failing_run;
+        }
+        progress.take(coming, outcome);
+    }
+    let told = progress.told(now);
+    let is_cut = told.text.contains("not repeated: the time was over");
+    assert_eq!(is_cut, failing_run >= WITHIN, "{}", told.text);
+    told.json
+}
+
+#[test]
+fn a_failure_that_was_not_repeated_in_time_is_reported_as_such() {
+    let finding = &report(WITHIN)["findings"][0];
+    assert_eq!(
+        (&finding["again"], &finding["repetitions"]),
+        (&json!(0), &json!(0))
+    );
+    let finding = &report(Duration::ZERO)["findings"][0];
+    assert_eq!(
+        (&finding["again"], &finding["repetitions"]),
+        (&json!(2), &json!(2))
+    );
+}
