@@ -58,6 +58,8 @@ fn build() {
         "--profile",
         if is_release { "release" } else { "test" },
     ]);
+    // Where these tests were built, also by `--target-dir`.
+    build.arg("--target-dir").arg(directory().parent().unwrap());
     // Build scripts watch what cargo tells of the package whose tests run; left there, it had their crates and all that
     // depends on them built once for the tests and once for us, each time.
     for (name, _) in env::vars_os() {
