@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// What must have fired when the namespace ends.
 #[derive(Debug, Default)]
@@ -24,49 +24,41 @@ pub(crate) struct Set {
 
 impl Script {
     pub(crate) fn add(&self, set: Set) {
-        self.sets().push(set);
+        self.sets.lock().push(set);
     }
 
     pub(crate) fn forget(&self, id: u64) {
-        self.sets().retain(|set| set.id != id);
+        self.sets.lock().retain(|set| set.id != id);
     }
 
     pub(crate) fn has_faults(&self) -> bool {
-        !self.sets().is_empty()
+        !self.sets.lock().is_empty()
     }
 
     /// Returns whether anything was scripted or left to chance.
     pub(crate) fn may_fire(&self) -> bool {
-        self.has_faults() || !self.seeds().is_empty()
+        self.has_faults() || !self.seeds.lock().is_empty()
     }
 
     /// Returns everything and keeps nothing, so that it is judged once.
     pub(crate) fn take(&self) -> Vec<Set> {
-        std::mem::take(&mut *self.sets())
+        std::mem::take(&mut *self.sets.lock())
     }
 
     /// Records that random faults fire from now on.
     pub(crate) fn play_by_chance(&self, seed: u64) {
-        self.seeds().push(seed);
+        self.seeds.lock().push(seed);
     }
 
     /// Returns how to repeat what chance has done, for a test that fails; empty when nothing was left to chance.
     pub(crate) fn by_chance(&self) -> String {
-        let seeds = self.seeds();
+        let seeds = self.seeds.lock();
         let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));
         let calls = Vec::from_iter(calls);
         match calls.is_empty() {
             true => String::new(),
             false => format!("faults fired by chance: {}", calls.join(", ")),
         }
-    }
-
-    fn seeds(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.seeds.lock()
-    }
-
-    fn sets(&self) -> MutexGuard<'_, Vec<Set>> {
-        self.sets.lock()
     }
 }
 

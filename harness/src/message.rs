@@ -144,44 +144,28 @@ impl Message {
     }
 }
 
-impl From<&str> for Message {
-    fn from(body: &str) -> Self {
-        Self::new(body.to_owned())
-    }
+/// Lets bodies become messages.
+macro_rules! from {
+    ($($body:ident: $type:ty => $message:expr;)+) => {$(
+        impl From<$type> for Message {
+            fn from($body: $type) -> Self {
+                $message
+            }
+        }
+    )+};
 }
 
-impl From<String> for Message {
-    fn from(body: String) -> Self {
-        Self::new(body)
-    }
-}
-
-impl From<&[u8]> for Message {
-    fn from(body: &[u8]) -> Self {
-        Self::new(body.to_vec())
-    }
+from! {
+    body: &str => Self::new(body.to_owned());
+    body: String => Self::new(body);
+    body: &[u8] => Self::new(body.to_vec());
+    body: Vec<u8> => Self::new(body);
+    body: Bytes => Self::new(body);
+    body: serde_json::Value => Self::json(body);
 }
 
 impl<const N: usize> From<&[u8; N]> for Message {
     fn from(body: &[u8; N]) -> Self {
         Self::new(body.to_vec())
-    }
-}
-
-impl From<Vec<u8>> for Message {
-    fn from(body: Vec<u8>) -> Self {
-        Self::new(body)
-    }
-}
-
-impl From<Bytes> for Message {
-    fn from(body: Bytes) -> Self {
-        Self::new(body)
-    }
-}
-
-impl From<serde_json::Value> for Message {
-    fn from(body: serde_json::Value) -> Self {
-        Self::json(body)
     }
 }

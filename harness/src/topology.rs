@@ -136,54 +136,6 @@ impl Topology {
         self
     }
 
-    /// Sets when expired messages leave.
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.settings.set("Expiry", |all| all.expiry = expiry);
-        self
-    }
-
-    /// Sets what happens to locks whose link goes away.
-    pub fn locks_on_detach(mut self, locks: LocksOnDetach) -> Self {
-        self.settings
-            .set("LocksOnDetach", |all| all.locks_on_detach = locks);
-        self
-    }
-
-    /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
-    pub fn failed_forwards(mut self, failed: FailedForwards) -> Self {
-        self.settings
-            .set("FailedForwards", |all| all.failed_forwards = failed);
-        self
-    }
-
-    /// Sets whether disabled entities take what is forwarded to them; they do not unless set.
-    pub fn forward_to_disabled(mut self, forwarding: ForwardToDisabled) -> Self {
-        self.settings.set("ForwardToDisabled", |all| {
-            all.forward_to_disabled = forwarding
-        });
-        self
-    }
-
-    /// Sets what bounds a batch; its bytes unless set.
-    pub fn batch_limit(mut self, limit: BatchLimit) -> Self {
-        self.settings
-            .set("BatchLimit", |all| all.batch_limit = limit);
-        self
-    }
-
-    /// Sets what becomes of links and connections that are not used; they stay unless set.
-    pub fn idle_timeouts(mut self, idle: IdleTimeouts) -> Self {
-        self.settings
-            .set("IdleTimeouts", |all| all.idle_timeouts = idle);
-        self
-    }
-
-    /// Sets what the namespace was bought as; standard unless set.
-    pub fn tier(mut self, tier: Tier) -> Self {
-        self.settings.set("Tier", |all| all.tier = tier);
-        self
-    }
-
     /// Declares a message in a queue, or one that is published to a topic. One that says when it becomes active is
     /// scheduled.
     ///
@@ -275,6 +227,38 @@ impl Topology {
     fn is_extended(&self) -> bool {
         !self.queues.is_empty() || !self.topics.is_empty() || !self.settings.document().is_empty()
     }
+}
+
+/// Lets a topology set what holds for the whole namespace: `method(Type) => "Name"`.
+macro_rules! settings {
+    ($($(#[$about:meta])+ $setting:ident($type:ty) => $name:literal;)+) => {
+        impl Topology {
+            $(
+                $(#[$about])+
+                pub fn $setting(mut self, $setting: $type) -> Self {
+                    self.settings.set($name, |all| all.$setting = $setting);
+                    self
+                }
+            )+
+        }
+    };
+}
+
+settings! {
+    /// Sets when expired messages leave.
+    expiry(Expiry) => "Expiry";
+    /// Sets what happens to locks whose link goes away.
+    locks_on_detach(LocksOnDetach) => "LocksOnDetach";
+    /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
+    failed_forwards(FailedForwards) => "FailedForwards";
+    /// Sets whether disabled entities take what is forwarded to them; they do not unless set.
+    forward_to_disabled(ForwardToDisabled) => "ForwardToDisabled";
+    /// Sets what bounds a batch; its bytes unless set.
+    batch_limit(BatchLimit) => "BatchLimit";
+    /// Sets what becomes of links and connections that are not used; they stay unless set.
+    idle_timeouts(IdleTimeouts) => "IdleTimeouts";
+    /// Sets what the namespace was bought as; standard unless set.
+    tier(Tier) => "Tier";
 }
 
 /// Makes a configuration of a template.

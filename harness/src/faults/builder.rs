@@ -39,24 +39,18 @@ impl FaultBuilder {
 
     /// Narrows it to operations that concern this address: a queue, topic or subscription, `orders/$DeadLetterQueue`, or
     /// what a token or an HTTP request is for.
-    pub fn entity(mut self, path: impl Into<String>) -> Self {
-        let path = path.into();
-        self.filter.entity = Some(path.clone());
-        self.saying("entity", &format!("{path:?}"))
+    pub fn entity(self, path: impl Into<String>) -> Self {
+        self.text("entity", path.into(), |filter| &mut filter.entity)
     }
 
     /// Narrows it to clients that call themselves so: the container id of their connection, as in timelines.
-    pub fn client(mut self, name: impl Into<String>) -> Self {
-        let name = name.into();
-        self.filter.client = Some(name.clone());
-        self.saying("client", &format!("{name:?}"))
+    pub fn client(self, name: impl Into<String>) -> Self {
+        self.text("client", name.into(), |filter| &mut filter.client)
     }
 
     /// Narrows it to clients that use the key of this name (`SharedAccessKeyName`).
-    pub fn party(mut self, key_name: impl Into<String>) -> Self {
-        let key_name = key_name.into();
-        self.filter.party = Some(key_name.clone());
-        self.saying("party", &format!("{key_name:?}"))
+    pub fn party(self, key_name: impl Into<String>) -> Self {
+        self.text("party", key_name.into(), |filter| &mut filter.party)
     }
 
     /// Narrows it to operations on the message with this sequence number: not to sends, which have none yet.
@@ -72,17 +66,13 @@ impl FaultBuilder {
     }
 
     /// Narrows it to operations on a message with this id.
-    pub fn message_id(mut self, id: impl Into<String>) -> Self {
-        let id = id.into();
-        self.filter.message_id = Some(id.clone());
-        self.saying("message_id", &format!("{id:?}"))
+    pub fn message_id(self, id: impl Into<String>) -> Self {
+        self.text("message_id", id.into(), |filter| &mut filter.message_id)
     }
 
     /// Narrows it to operations on a message of this session, or on the session.
-    pub fn session_id(mut self, id: impl Into<String>) -> Self {
-        let id = id.into();
-        self.filter.session_id = Some(id.clone());
-        self.saying("session_id", &format!("{id:?}"))
+    pub fn session_id(self, id: impl Into<String>) -> Self {
+        self.text("session_id", id.into(), |filter| &mut filter.session_id)
     }
 
     /// Narrows it to operations on a message with this application property: a text, a number or a boolean.
@@ -98,10 +88,8 @@ impl FaultBuilder {
     }
 
     /// Narrows it to one operation of `$management`, such as `com.microsoft:peek-message`, or one method of HTTP.
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        let name = name.into();
-        self.filter.name = Some(name.clone());
-        self.saying("named", &format!("{name:?}"))
+    pub fn named(self, name: impl Into<String>) -> Self {
+        self.text("named", name.into(), |filter| &mut filter.name)
     }
 
     /// Picks another than the first of them, counted from 1.
@@ -123,124 +111,6 @@ impl FaultBuilder {
         self.saying("times", &times.to_string())
     }
 
-    /// Lets it happen, and the client gets no reply.
-    ///
-    /// # Panics
-    ///
-    /// When the emulator refuses the fault; so do all that follow.
-    #[track_caller]
-    pub fn lose_reply(self) -> Action<'static, Fault> {
-        self.apply(Effect::lose_reply())
-    }
-
-    /// Refuses it with an AMQP condition.
-    #[track_caller]
-    pub fn reject(self, condition: impl Into<String>) -> Action<'static, Fault> {
-        self.apply(Effect::reject(condition))
-    }
-
-    /// Refuses it as the service does when it has too much to do.
-    #[track_caller]
-    pub fn server_busy(self) -> Action<'static, Fault> {
-        self.apply(Effect::server_busy())
-    }
-
-    /// Answers a request with a status, and does nothing.
-    #[track_caller]
-    pub fn answer(self, status: u16) -> Action<'static, Fault> {
-        self.apply(Effect::answer(status))
-    }
-
-    /// Closes the link instead.
-    #[track_caller]
-    pub fn detach(self, condition: impl Into<String>) -> Action<'static, Fault> {
-        self.apply(Effect::detach(condition))
-    }
-
-    /// Closes the connection instead.
-    #[track_caller]
-    pub fn close(self, condition: impl Into<String>) -> Action<'static, Fault> {
-        self.apply(Effect::close(condition))
-    }
-
-    /// Ends the connection instead, without a close frame.
-    #[track_caller]
-    pub fn drop_connection(self) -> Action<'static, Fault> {
-        self.apply(Effect::drop_connection())
-    }
-
-    /// Ends all connections of the client instead, without a close frame, as when its process crashes.
-    #[track_caller]
-    pub fn crash(self) -> Action<'static, Fault> {
-        self.apply(Effect::crash())
-    }
-
-    /// Updates the service instead: all locks are lost and all links are detached.
-    #[track_caller]
-    pub fn failover(self) -> Action<'static, Fault> {
-        self.apply(Effect::failover())
-    }
-
-    /// Lets it wait until nothing else can happen.
-    #[track_caller]
-    pub fn postpone(self) -> Action<'static, Fault> {
-        self.apply(Effect::postpone())
-    }
-
-    /// Gives a delivery to another receiver.
-    #[track_caller]
-    pub fn elsewhere(self) -> Action<'static, Fault> {
-        self.apply(Effect::elsewhere())
-    }
-
-    /// Lets it wait until the clock of the namespace has advanced by so much.
-    #[track_caller]
-    pub fn delay(self, by: Duration) -> Action<'static, Fault> {
-        self.apply(Effect::delay(by))
-    }
-
-    /// Lets it wait for so long in real time.
-    #[track_caller]
-    pub fn delay_real(self, by: Duration) -> Action<'static, Fault> {
-        self.apply(Effect::delay_real(by))
-    }
-
-    /// Sends the outcome of a send only after the next outcome of its link.
-    #[track_caller]
-    pub fn reorder_outcome(self) -> Action<'static, Fault> {
-        self.apply(Effect::reorder_outcome())
-    }
-
-    /// Ends the lock of the message.
-    #[track_caller]
-    pub fn lose_lock(self) -> Action<'static, Fault> {
-        self.apply(Effect::lose_lock())
-    }
-
-    /// Ends the lock of the session.
-    #[track_caller]
-    pub fn lose_session_lock(self) -> Action<'static, Fault> {
-        self.apply(Effect::lose_session_lock())
-    }
-
-    /// Delivers a message again although it was completed.
-    #[track_caller]
-    pub fn redeliver(self) -> Action<'static, Fault> {
-        self.apply(Effect::redeliver())
-    }
-
-    /// Ends what the tokens of the connection give.
-    #[track_caller]
-    pub fn expire_token(self) -> Action<'static, Fault> {
-        self.apply(Effect::expire_token())
-    }
-
-    /// Reads nothing more from the connection for so long in real time.
-    #[track_caller]
-    pub fn stop_reading(self, length: Duration) -> Action<'static, Fault> {
-        self.apply(Effect::stop_reading(length))
-    }
-
     /// Does this to it.
     ///
     /// # Panics
@@ -250,6 +120,17 @@ impl FaultBuilder {
     pub fn apply(self, effect: Effect) -> Action<'static, Fault> {
         let at = Location::caller();
         Action::new(self.set(effect, at))
+    }
+
+    fn text(
+        mut self,
+        method: &str,
+        text: String,
+        of: fn(&mut Filter) -> &mut Option<String>,
+    ) -> Self {
+        let written = format!("{text:?}");
+        *of(&mut self.filter) = Some(text);
+        self.saying(method, &written)
     }
 
     fn saying(mut self, method: &str, argument: &str) -> Self {
@@ -282,6 +163,66 @@ impl FaultBuilder {
         });
         Ok(Fault { connections, id })
     }
+}
+
+/// Lets a builder apply the effects that have the same names and arguments as values.
+macro_rules! effects {
+    ($($(#[$about:meta])+ $effect:ident($($argument:ident: $type:ty)?);)+) => {
+        impl FaultBuilder {
+            $(
+                $(#[$about])+
+                #[track_caller]
+                pub fn $effect(self $(, $argument: $type)?) -> Action<'static, Fault> {
+                    self.apply(Effect::$effect($($argument)?))
+                }
+            )+
+        }
+    };
+}
+
+effects! {
+    /// Lets it happen, and the client gets no reply.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator refuses the fault; so do all that follow.
+    lose_reply();
+    /// Refuses it with an AMQP condition.
+    reject(condition: impl Into<String>);
+    /// Refuses it as the service does when it has too much to do.
+    server_busy();
+    /// Answers a request with a status, and does nothing.
+    answer(status: u16);
+    /// Closes the link instead.
+    detach(condition: impl Into<String>);
+    /// Closes the connection instead.
+    close(condition: impl Into<String>);
+    /// Ends the connection instead, without a close frame.
+    drop_connection();
+    /// Ends all connections of the client instead, without a close frame, as when its process crashes.
+    crash();
+    /// Updates the service instead: all locks are lost and all links are detached.
+    failover();
+    /// Lets it wait until nothing else can happen.
+    postpone();
+    /// Gives a delivery to another receiver.
+    elsewhere();
+    /// Lets it wait until the clock of the namespace has advanced by so much.
+    delay(by: Duration);
+    /// Lets it wait for so long in real time.
+    delay_real(by: Duration);
+    /// Sends the outcome of a send only after the next outcome of its link.
+    reorder_outcome();
+    /// Ends the lock of the message.
+    lose_lock();
+    /// Ends the lock of the session.
+    lose_session_lock();
+    /// Delivers a message again although it was completed.
+    redeliver();
+    /// Ends what the tokens of the connection give.
+    expire_token();
+    /// Reads nothing more from the connection for so long in real time.
+    stop_reading(length: Duration);
 }
 
 /// Scripts a fault, and returns its id.
