@@ -39,6 +39,16 @@ pub(crate) struct ContainerOptions {
     pub(crate) data: Option<Data>,
 }
 
+impl ContainerOptions {
+    /// The arguments that set the seed.
+    fn seed(&self) -> Vec<String> {
+        let seed = self
+            .seed
+            .map(|seed| ["--seed".to_owned(), seed.to_string()]);
+        seed.into_iter().flatten().collect()
+    }
+}
+
 /// A namespace in a container; dropping it removes the namespace, cuts its connections and lets the container go.
 #[derive(Debug)]
 struct ContainerBus {
@@ -70,6 +80,7 @@ pub(crate) async fn start(
         namespaces: vec![reached_at(endpoints, namespace.info())],
         // The authority is within the container; `ca_certificate_pem` fetches it.
         ca_file: None,
+        file_lock: None,
         running: Box::new(ContainerBus {
             namespace,
             _forwards: forwards,
@@ -85,11 +96,8 @@ async fn reach(
     let within = options.ready_within;
     let shared = match options.is_alone {
         true => {
-            let seed = options
-                .seed
-                .map(|seed| ["--seed".to_owned(), seed.to_string()]);
-            let arguments = Vec::from_iter(seed.into_iter().flatten());
-            Shared::alone(&arguments, background, within).await?
+            let (id, seed) = (shared::alone(), options.seed());
+            Arc::new(Shared::start(&id, &seed, None, background, within).await?)
         }
         false => Shared::of_the_run(background, within).await?,
     };

@@ -131,6 +131,7 @@ fn started(emulator: Emulator, options: Options) -> Started {
         endpoints,
         namespaces: namespaces.collect(),
         ca_file: emulator.ca_certificate().map(Path::to_owned),
+        file_lock: None,
         running: Box::new(InProcess {
             emulator: Arc::new(Mutex::new(Some(emulator))),
             options,

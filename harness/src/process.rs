@@ -124,9 +124,7 @@ impl Launch {
         let within = self.options.ready_within;
         match child.ready_line(within).await {
             Ok(line) => Ok((child, line)),
-            Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => {
-                Err(NotReady::Taken(child.last_output()))
-            }
+            Err(_) if has_not_listened(&child) => Err(NotReady::Taken(child.view().last_output())),
             Err(early) => {
                 let error = not_ready(&self.binary, &child, early, within);
                 Err(NotReady::Failed(error))
@@ -208,6 +206,7 @@ fn started(launch: Launch, child: ChildProcess, line: &str) -> Result<Started, E
         endpoints: endpoints(&ready),
         namespaces: ready.namespaces.into_iter().map(Namespace::from).collect(),
         ca_file: ready.ca_certificate,
+        file_lock: None,
         running: Box::new(ProcessEmulator {
             child: Arc::new(child),
             launch,
@@ -215,15 +214,22 @@ fn started(launch: Launch, child: ChildProcess, line: &str) -> Result<Started, E
     })
 }
 
+fn has_not_listened(child: &ChildProcess) -> bool {
+    let status = child.view().status();
+    status.and_then(|status| status.code()) == Some(CANNOT_LISTEN)
+}
+
 fn not_ready(binary: &Path, child: &ChildProcess, early: ExitedEarly, within: Duration) -> Error {
-    let (binary, output) = (binary.display(), described(&child.last_output()));
+    let (binary, output) = (binary.display(), described(&child.view().last_output()));
     Error::start(match early {
         ExitedEarly::Deadline => {
             let within = text::seconds(within);
             format!("{binary} did not become ready within {within}; {output}")
         }
         ExitedEarly::Ended => {
-            let status = child.status_text();
+            let status = child.view().status();
+            let status =
+                status.map_or_else(|| "no exit status yet".to_owned(), |it| it.to_string());
             format!("{binary} ended before it was ready ({status}); {output}")
         }
     })

@@ -15,6 +15,7 @@ mod plan;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use servicebus_config::config::Config;
 
 use crate::{
@@ -69,14 +70,19 @@ pub(crate) async fn start(
     };
     let (endpoints, secure) = reached.await?;
     let admin = Admin::new(&remote_config, endpoints.http, secure.clone());
-    let remote = Arc::new(RemoteNamespace::new(admin, max_real_wait, prefix));
+    let remote = Arc::new(RemoteNamespace {
+        admin,
+        max_real_wait,
+        prefix,
+        made: Mutex::default(),
+    });
     // From here on everything that was made is removed, also when the rest fails.
-    let running = RemoteRun::new(
-        Arc::clone(&remote),
-        Arc::clone(background),
+    let running = RemoteRun {
+        remote: Arc::clone(&remote),
+        background: Arc::clone(background),
         secure,
-        file_lock,
-    );
+        _file_lock: file_lock,
+    };
     let config = options.config;
     let name = background.spawn(async move { plan::carry_out(&remote, &config).await });
     let namespace = Namespace {
@@ -88,6 +94,7 @@ pub(crate) async fn start(
         endpoints,
         namespaces: vec![namespace],
         ca_file: env::var_os(AUTHORITIES_VARIABLE).map(PathBuf::from),
+        file_lock: None,
         running: Box::new(running),
     })
 }

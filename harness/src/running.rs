@@ -28,6 +28,8 @@ pub(crate) struct Started {
     pub(crate) namespaces: Vec<Namespace>,
     /// The certificate that clients over TLS must trust.
     pub(crate) ca_file: Option<PathBuf>,
+    /// Of the only address, until the emulator has ended.
+    pub(crate) file_lock: Option<FileLock>,
 }
 
 impl Started {
@@ -35,17 +37,6 @@ impl Started {
     pub(crate) fn first_namespace(&self) -> Result<&Namespace, Error> {
         let first = self.namespaces.first();
         first.ok_or_else(|| Error::start("the emulator serves no namespace"))
-    }
-
-    /// Keeps a file lock until the emulator has ended.
-    pub(crate) fn with_file_lock(mut self, file_lock: Option<FileLock>) -> Self {
-        if let Some(file_lock) = file_lock {
-            self.running = Box::new(WithFileLock {
-                emulator: self.running,
-                _file_lock: file_lock,
-            });
-        }
-        self
     }
 }
 
@@ -115,30 +106,4 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
 
     /// Ends the emulator in good order and waits until it has ended.
     fn stop(self: Box<Self>) -> Stopped;
-}
-
-/// An emulator at the only address. One that goes on there would be in the way of all others, so its process is not told.
-#[derive(Debug)]
-struct WithFileLock {
-    emulator: Box<dyn Running>,
-    /// Released when the emulator has been told to end.
-    _file_lock: FileLock,
-}
-
-impl Running for WithFileLock {
-    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
-        self.emulator.own()
-    }
-
-    fn liveness(&self) -> Liveness {
-        self.emulator.liveness()
-    }
-
-    fn restart(&self, ending: Ending) -> Restarted {
-        self.emulator.restart(ending)
-    }
-
-    fn stop(self: Box<Self>) -> Stopped {
-        Box::pin(async move { self.emulator.stop().await })
-    }
 }

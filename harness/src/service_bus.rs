@@ -37,6 +37,7 @@ use crate::{
     error::Error,
     fault_script::Script,
     faults::Faults,
+    file_lock::FileLock,
     keep::KeepOnFailure,
     keys::{Keys, secured},
     mode::Mode,
@@ -69,6 +70,8 @@ pub struct ServiceBus {
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
     running: Box<dyn Running>,
+    /// Released when the emulator has been told to end.
+    _file_lock: Option<FileLock>,
     /// Behind the emulator, which writes there.
     data: Option<Data>,
 }
@@ -223,11 +226,11 @@ impl ServiceBus {
     /// Returns what clients show where they ask for a token: the control token where there is one, else any text.
     pub(crate) fn identity_header(&self) -> String {
         let token = self.running.control_token();
-        let shown = token.map(|token| token.authorization());
-        let shown = shown
+        let header = token.map(|token| token.authorization());
+        let header = header
             .as_deref()
-            .and_then(|shown| shown.strip_prefix("Bearer "));
-        shown.unwrap_or("servicebus-emulator").to_owned()
+            .and_then(|header| header.strip_prefix("Bearer "));
+        header.unwrap_or("servicebus-emulator").to_owned()
     }
 
     pub(crate) fn uses_tls(&self) -> bool {
@@ -444,6 +447,7 @@ impl ServiceBus {
                 .map(|question| EndCheck::new(question, &connections, own.clone())),
             connections,
             running: started.running,
+            _file_lock: started.file_lock,
             data: options.data,
         })
     }

@@ -18,7 +18,7 @@ use crate::{
     address::{self, Place},
     background::Background,
     control::Control,
-    endpoints::{Endpoints, HttpPorts, Namespace},
+    endpoints::{HttpPorts, Namespace},
     error::Error,
     file_lock::PAUSE,
     liveness::Liveness,
@@ -26,7 +26,7 @@ use crate::{
     running::{Running, Started, Stopped},
 };
 
-static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec::new());
+static SHARED: Mutex<Vec<(Terms, Weak<Started>)>> = Mutex::const_new(Vec::new());
 
 /// What an emulator must be like to be shared.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,21 +37,12 @@ pub(crate) struct Terms {
     pub(crate) place: Place,
 }
 
-/// An emulator that ends with its last user.
-#[derive(Debug)]
-pub(crate) struct SharedEmulator {
-    endpoints: Endpoints,
-    running: Box<dyn Running>,
-    liveness: Liveness,
-    ca_file: Option<PathBuf>,
-}
-
 /// A `ServiceBus`'s part of a shared emulator.
 #[derive(Debug)]
 pub(crate) struct Share {
     /// Dropped first: the emulator must be there to remove it.
     namespace: VirtualNamespace,
-    emulator: Arc<SharedEmulator>,
+    emulator: Arc<Started>,
 }
 
 /// Takes a part of the emulator of these terms, which `start` starts if none is in use.
@@ -63,13 +54,14 @@ pub(crate) async fn join(
 ) -> Result<Started, Error> {
     let emulator = find_or_start(background, terms, start).await?;
     let endpoints = emulator.endpoints;
-    let liveness = emulator.liveness.clone();
+    let liveness = emulator.running.liveness();
     let created = create_namespace(background, endpoints.http, liveness, None, topology);
     let namespace = created.await?;
     Ok(Started {
         endpoints,
         namespaces: vec![namespace.info().clone()],
         ca_file: emulator.ca_file.clone(),
+        file_lock: None,
         running: Box::new(Share {
             namespace,
             emulator,
@@ -81,7 +73,7 @@ async fn find_or_start(
     background: &Background,
     terms: Terms,
     start: impl AsyncFnOnce() -> Result<Started, Error>,
-) -> Result<Arc<SharedEmulator>, Error> {
+) -> Result<Arc<Started>, Error> {
     let mut waiting = terms.place.waiting();
     loop {
         // Held while one starts, so that a start meanwhile uses that one. Not held while one waits: the test that holds
@@ -97,8 +89,11 @@ async fn find_or_start(
             None => None,
         };
         if file_lock.is_some() || waiting.is_none() {
-            let started = start().await?.with_file_lock(file_lock);
-            let emulator = Arc::new(SharedEmulator::new(started));
+            let started = start().await?;
+            let emulator = Arc::new(Started {
+                file_lock,
+                ..started
+            });
             shared.push((terms, Arc::downgrade(&emulator)));
             return Ok(emulator);
         }
@@ -108,20 +103,9 @@ async fn find_or_start(
     }
 }
 
-impl SharedEmulator {
-    fn new(started: Started) -> Self {
-        Self {
-            endpoints: started.endpoints,
-            liveness: started.running.liveness(),
-            running: started.running,
-            ca_file: started.ca_file,
-        }
-    }
-}
-
 impl Running for Share {
     fn liveness(&self) -> Liveness {
-        self.emulator.liveness.clone()
+        self.emulator.running.liveness()
     }
 
     /// Removes the namespace and waits until that is done, and until the emulator has ended where no other namespace uses it.

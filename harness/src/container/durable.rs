@@ -65,6 +65,7 @@ pub(super) async fn start(
         endpoints,
         namespaces: vec![reached_at(endpoints, &first.into())],
         ca_file: None,
+        file_lock: None,
         running: Box::new(DurableContainer {
             token: shared.token.clone(),
             mapped: Arc::clone(&shared.mapped),
@@ -88,13 +89,10 @@ impl Launch {
         // The engine would make it as its own.
         fs::create_dir_all(directory).map_err(unusable)?;
         let directory = fs::canonicalize(directory).map_err(unusable)?;
-        let seed = options
-            .seed
-            .map(|seed| ["--seed".to_owned(), seed.to_string()]);
         let data = ["--data", DATA, "--sync", "process"].map(str::to_owned);
         Ok(Self {
             id: alone(),
-            arguments: seed.into_iter().flatten().chain(data).collect(),
+            arguments: options.seed().into_iter().chain(data).collect(),
             volume: Volume {
                 owner: owner(&directory),
                 directory: directory.display().to_string(),

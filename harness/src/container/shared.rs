@@ -70,17 +70,6 @@ impl Shared {
         Ok(found)
     }
 
-    /// Starts a container that no other process finds, with further arguments.
-    pub(crate) async fn alone(
-        arguments: &[String],
-        background: &Background,
-        within: Duration,
-    ) -> Result<Arc<Self>, Error> {
-        let id = alone();
-        let own = Self::start(&id, arguments, None, background, within);
-        Ok(Arc::new(own.await?))
-    }
-
     /// Returns the container of an id, held. To be awaited on the background runtime.
     pub(crate) async fn start(
         id: &str,

@@ -101,21 +101,6 @@ impl ChildProcess {
         }
     }
 
-    pub(crate) fn exit_code(&self) -> Option<i32> {
-        self.view().status()?.code()
-    }
-
-    pub(crate) fn status_text(&self) -> String {
-        self.view().status().map_or_else(
-            || "no exit status yet".to_owned(),
-            |status| status.to_string(),
-        )
-    }
-
-    pub(crate) fn last_output(&self) -> String {
-        self.view().last_output()
-    }
-
     pub(crate) fn id(&self) -> u32 {
         self.child.lock().id()
     }
@@ -143,7 +128,7 @@ impl ChildProcess {
         self.output.follow(&other.output);
     }
 
-    fn view(&self) -> ChildView {
+    pub(crate) fn view(&self) -> ChildView {
         ChildView::new(&self.child, &self.output)
     }
 }

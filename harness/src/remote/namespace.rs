@@ -26,7 +26,7 @@ pub(crate) struct RemoteNamespace {
     /// How long an advance of the clock may really wait.
     pub(crate) max_real_wait: Duration,
     pub(crate) prefix: Prefix,
-    made: Mutex<Vec<(EntityKind, String)>>,
+    pub(crate) made: Mutex<Vec<(EntityKind, String)>>,
 }
 
 /// What is put before the names of entities where several `ServiceBus` work in a namespace at a time; nothing elsewhere.
@@ -64,15 +64,6 @@ impl Prefix {
 }
 
 impl RemoteNamespace {
-    pub(crate) fn new(admin: Admin, max_real_wait: Duration, prefix: Prefix) -> Self {
-        Self {
-            admin,
-            max_real_wait,
-            prefix,
-            made: Mutex::default(),
-        }
-    }
-
     /// Remembers what is to be removed; before it is made, or a request that is cancelled would be forgotten.
     pub(crate) fn remember(&self, kind: EntityKind, name: &str) {
         let mut made = self.made.lock();
@@ -115,28 +106,11 @@ impl RemoteNamespace {
 /// Keeps the namespace for one `ServiceBus`; dropping it removes what that made.
 #[derive(Debug)]
 pub(crate) struct RemoteRun {
-    remote: Arc<RemoteNamespace>,
-    background: Arc<Background>,
-    secure: Secure,
+    pub(crate) remote: Arc<RemoteNamespace>,
+    pub(crate) background: Arc<Background>,
+    pub(crate) secure: Secure,
     /// Dropped last, so that the next `ServiceBus` finds nothing.
-    #[expect(dead_code, reason = "its drop is what counts")]
-    file_lock: Option<FileLock>,
-}
-
-impl RemoteRun {
-    pub(crate) fn new(
-        remote: Arc<RemoteNamespace>,
-        background: Arc<Background>,
-        secure: Secure,
-        file_lock: Option<FileLock>,
-    ) -> Self {
-        Self {
-            remote,
-            background,
-            secure,
-            file_lock,
-        }
-    }
+    pub(crate) _file_lock: Option<FileLock>,
 }
 
 impl Running for RemoteRun {

@@ -217,7 +217,10 @@ impl Builder {
                     None => None,
                 };
                 let starting = self.start_in(&background, mode, place, Some(config), is_shared);
-                starting.await?.with_file_lock(file_lock)
+                Started {
+                    file_lock,
+                    ..starting.await?
+                }
             }
         };
         let options = Options {
