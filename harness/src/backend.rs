@@ -7,22 +7,16 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
+use servicebus_assertions::Place;
 use servicebus_control_api::{
     Clock, Counts, Explanation, Failure, Fault, Faults, LoseSessionLock, Receiver, ScriptedFault,
     Session, Timeline,
 };
 
-use crate::{catalog::Catalog, catalog::EntityKind, error::control::ControlError, running::Ending};
+use crate::{catalog::Catalog, error::control::ControlError, running::Ending};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send + 'a>>;
-
-/// Where an entity is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) kind: EntityKind,
-    pub(crate) name: &'a str,
-}
 
 /// Which part of a timeline is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -63,10 +57,10 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn catalog(&self) -> Answer<'_, Catalog>;
 
     /// Makes an entity, or changes one and leaves what is not said.
-    fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()>;
+    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()>;
 
     /// Removes an entity.
-    fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()>;
+    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()>;
 
     /// Stops the clock.
     fn freeze(&self) -> Answer<'_, ()> {

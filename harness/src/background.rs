@@ -94,9 +94,7 @@ impl Background {
             aborts: true,
         }
     }
-}
 
-impl Background {
     /// Runs a future there and blocks until it is done, or for so long: for what a drop waits for. None where it took longer,
     /// and it goes on.
     pub(crate) fn wait_for<T: Send + 'static>(

@@ -90,8 +90,8 @@ impl Connections {
         self: &Arc<Self>,
         question: impl for<'a> FnOnce(&'a dyn Backend) -> Answer<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
-        let asked = self.run(|connections| async move { question(&*connections.backend).await });
-        Ok(asked.await?)
+        let request = self.run(|connections| async move { question(&*connections.backend).await });
+        Ok(request.await?)
     }
 
     /// Runs an operation on the background runtime; dropping the future cancels it.
@@ -113,7 +113,13 @@ impl Connections {
     ) -> T {
         self.cancelled.over().await;
         let (task, over) = self.spawn(operation);
-        Operation::new(task, over, self).await
+        let over = Some(over);
+        Operation {
+            task,
+            over,
+            connections: self,
+        }
+        .await
     }
 
     /// Runs an operation that is notified when it is cancelled, and then ends in its own way.
@@ -129,7 +135,12 @@ impl Connections {
         let (_awaited, cancel) = oneshot::channel();
         let operation = Box::pin(operation(Arc::clone(self), CancelSignal(cancel)));
         let (task, over) = self.spawn(operation);
-        Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
+        Operation {
+            task: task.ending_by_itself(),
+            over: Some(over),
+            connections: Arc::clone(self),
+        }
+        .await
     }
 
     fn spawn<T: Send + 'static>(
@@ -167,17 +178,6 @@ struct Operation<T> {
     task: Task<T>,
     over: Option<oneshot::Receiver<()>>,
     connections: Arc<Connections>,
-}
-
-impl<T> Operation<T> {
-    fn new(task: Task<T>, over: oneshot::Receiver<()>, connections: Arc<Connections>) -> Self {
-        let over = Some(over);
-        Self {
-            task,
-            over,
-            connections,
-        }
-    }
 }
 
 impl<T> Future for Operation<T> {

@@ -12,9 +12,10 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use servicebus_assertions::Place;
 use servicebus_config::ControlToken;
 use servicebus_control_api::{
     Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock, Messages,
@@ -24,25 +25,19 @@ use servicebus_control_api::{
 use tokio::net::TcpStream;
 
 use crate::{
-    backend::{Answer, Backend, Place, TimelineQuery},
+    backend::{Answer, Backend, TimelineQuery},
     catalog::{Catalog, EntityKind},
     earlier::{BELOW, Earlier, Numbered, Record},
     error::control::{ControlError, Refusal},
     liveness::Liveness,
     running::Ending,
-    stream::{self, exchange},
+    stream::{self, UNRESERVED, exchange},
 };
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long it may take to say whether it is healthy.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
-/// What a segment of a path may hold as it is.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// A client of one namespace's control API.
 #[derive(Debug)]
@@ -89,17 +84,18 @@ impl Control {
 
     /// Removes the namespace of this client with everything in it.
     pub(crate) fn remove_namespace(&self) -> Answer<'_, ()> {
-        self.order(Method::DELETE, self.path(""), Bytes::new(), Duration::ZERO)
+        self.order(Method::DELETE, self.path(""), Bytes::new())
     }
 
     /// Where something of the namespace is, such as `/clock`.
     fn path(&self, path: &str) -> String {
-        let namespace = utf8_percent_encode(&self.namespace, KEPT);
+        let namespace = utf8_percent_encode(&self.namespace, UNRESERVED);
         format!("/$emulator/v1/namespaces/{namespace}{path}")
     }
 
-    fn place(&self, Place { kind, name }: Place<'_>) -> String {
-        self.path(&format!("/{kind}s/{}", utf8_percent_encode(name, KEPT)))
+    fn place(&self, place: &Place) -> String {
+        let name = utf8_percent_encode(place.owner_path(), UNRESERVED);
+        self.path(&format!("/{}s/{name}", place.kind()))
     }
 
     /// Asks a question of the namespace.
@@ -125,17 +121,16 @@ impl Control {
         })
     }
 
-    /// Orders something that answers by its status alone, and may take `within` by itself.
-    fn order(&self, method: Method, path: String, body: Bytes, within: Duration) -> Answer<'_, ()> {
+    /// Orders something that answers by its status alone.
+    fn order(&self, method: Method, path: String, body: Bytes) -> Answer<'_, ()> {
         Box::pin(async move {
-            let done = self.send(method, &path, body, ANSWER_WITHIN + within);
+            let done = self.send(method, &path, body, ANSWER_WITHIN);
             done.await.map(drop)
         })
     }
 
-    /// The same at once.
     fn post(&self, path: &str, body: Bytes) -> Answer<'_, ()> {
-        self.order(Method::POST, self.path(path), body, Duration::ZERO)
+        self.order(Method::POST, self.path(path), body)
     }
 
     /// The queues, topics and subscriptions with the sub-queues that each has.
@@ -265,14 +260,14 @@ impl Backend for Control {
         })
     }
 
-    fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()> {
+    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()> {
         let path = self.place(place);
-        self.order(Method::PUT, path, json(properties), Duration::ZERO)
+        self.order(Method::PUT, path, json(properties))
     }
 
-    fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()> {
         let path = self.place(place);
-        self.order(Method::DELETE, path, Bytes::new(), Duration::ZERO)
+        self.order(Method::DELETE, path, Bytes::new())
     }
 
     fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
@@ -280,7 +275,11 @@ impl Backend for Control {
             within: Some(within.as_secs_f64()),
             entity: None,
         };
-        self.order(Method::POST, self.path("/settled"), json(&settle), within)
+        Box::pin(async move {
+            let (path, within) = (self.path("/settled"), ANSWER_WITHIN + within);
+            let idle = self.send(Method::POST, &path, json(&settle), within);
+            idle.await.map(drop)
+        })
     }
 
     fn reset(&self) -> Answer<'_, ()> {
@@ -296,8 +295,8 @@ impl Backend for Control {
         let mut pairs = vec![("entity", query.entity)];
         pairs.extend(number.as_deref().map(|number| ("sequence_number", number)));
         pairs.extend(query.messages.then_some(("messages", "true")));
-        let asked = self.get("/timeline", &pairs);
-        Box::pin(async move { Ok(self.earlier.before(query, asked.await?)) })
+        let request = self.get("/timeline", &pairs);
+        Box::pin(async move { Ok(self.earlier.before(query, request.await?)) })
     }
 
     fn remember(&self) -> Answer<'_, ()> {
@@ -367,7 +366,7 @@ impl Backend for Control {
 
     fn remove_fault(&self, id: u64) -> Answer<'_, ()> {
         let path = self.path(&format!("/faults/{id}"));
-        self.order(Method::DELETE, path, Bytes::new(), Duration::ZERO)
+        self.order(Method::DELETE, path, Bytes::new())
     }
 
     fn update_service(&self) -> Answer<'_, ()> {
@@ -381,8 +380,8 @@ impl Backend for Control {
     fn failures(&self) -> Answer<'_, Vec<Failure>> {
         Box::pin(async {
             let path = "/health";
-            let asked = self.ask(Method::GET, path, Bytes::new(), HEALTH_WITHIN);
-            let (_status, answer) = asked.await?;
+            let request = self.ask(Method::GET, path, Bytes::new(), HEALTH_WITHIN);
+            let (_status, answer) = request.await?;
             let Health::Unhealthy { mut failures, .. } = decode(path, &answer)? else {
                 return Ok(Vec::new());
             };
@@ -397,8 +396,8 @@ impl Backend for Control {
     fn ca_certificate(&self) -> Answer<'_, String> {
         Box::pin(async {
             let path = "/$emulator/v1/ca.pem";
-            let asked = self.send(Method::GET, path, Bytes::new(), ANSWER_WITHIN);
-            Ok(String::from_utf8_lossy(&asked.await?).into_owned())
+            let request = self.send(Method::GET, path, Bytes::new(), ANSWER_WITHIN);
+            Ok(String::from_utf8_lossy(&request.await?).into_owned())
         })
     }
 }

@@ -5,7 +5,6 @@
 
 use crate::{
     action::Action,
-    backend::Place,
     catalog::{EntityKind, UnknownEntity},
     clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
     error::control::ControlError,
@@ -179,20 +178,17 @@ impl SubQueueClient {
 
     async fn delete_now(&self) -> Result<(), Error> {
         let operation = format!("delete the {} \"{}\"", self.kind(), self.owner_path());
-        self.ask(operation, |client| client.backend().delete(client.place()))
-            .await
-    }
-
-    fn place(&self) -> Place<'_> {
-        Place {
-            kind: self.kind(),
-            name: self.owner_path(),
-        }
+        self.ask(operation, |client| {
+            client.backend().delete(client.sub_queue())
+        })
+        .await
     }
 
     /// Puts what an entity is to be; one that exists keeps what is not said.
     async fn put(&self, properties: serde_json::Value) -> Result<(), ControlError> {
-        self.run(|client| async move { client.backend().put(client.place(), &properties).await })
-            .await
+        self.run(
+            |client| async move { client.backend().put(client.sub_queue(), &properties).await },
+        )
+        .await
     }
 }

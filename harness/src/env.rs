@@ -57,12 +57,12 @@ impl ServiceBus {
         ));
         if let Some(settings) = self.client_settings() {
             let url = format!("http://{}/msi/token", self.endpoints().http);
-            let [endpoint, shown] = IDENTITY;
+            let [endpoint, header] = IDENTITY;
             env.extend([
                 (HOST, settings.host),
                 (TLS_ENDPOINT, format!("https://{}", settings.amqps)),
                 (endpoint, url),
-                (shown, self.identity_header()),
+                (header, self.identity_header()),
             ]);
         }
         env.extend(self.custom_endpoint().map(|url| (CUSTOM_ENDPOINT, url)));

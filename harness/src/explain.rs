@@ -118,7 +118,7 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
     let operation = format!("explain the rules of {path}");
     let encoded = encode(to_amqp(message));
     let encoded = encoded.map_err(|source| Error::of(operation.clone(), &path, source))?;
-    let asked = subscription
+    let explained = subscription
         .run(|client| async move {
             client
                 .backend()
@@ -127,14 +127,14 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
         })
         .await;
     // One without rules may exist or not: the emulator answers both alike.
-    let may_be_unknown = match &asked {
+    let may_be_unknown = match &explained {
         Ok(answer) => answer.rules.is_empty(),
         Err(source) => source.status() == Some(404),
     };
     if let Some(unknown) = subscription.unknown_if(may_be_unknown).await {
         return Err(unknown.into());
     }
-    match asked {
+    match explained {
         Ok(answer) => Ok(Explanation {
             subscription: path,
             rules: answer

@@ -91,8 +91,8 @@ impl Fault {
     pub fn hits(&self) -> Action<'_, u64> {
         Action::new(async move {
             let id = self.id;
-            let asked = self.connections.ask(move |backend| backend.fault(id));
-            Ok(asked.await?.hits)
+            let request = self.connections.ask(move |backend| backend.fault(id));
+            Ok(request.await?.hits)
         })
     }
 

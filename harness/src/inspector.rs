@@ -1,14 +1,10 @@
 //! Places in the inspector, the page on which an emulator shows what it holds.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use servicebus_assertions::Evidence;
 
-/// What stands in an address as it is.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+use crate::stream::UNRESERVED;
+
 /// The ends of the addresses of dead-letter queues, longest first, and how the page names these.
 const PARTS: [(&str, &str); 2] = [
     ("/$Transfer/$DeadLetterQueue", "/transfer-dead-letter"),
@@ -54,7 +50,7 @@ pub(crate) fn segments(path: &str) -> String {
 }
 
 fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, KEPT).to_string()
+    utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
 #[cfg(test)]

@@ -88,10 +88,14 @@ pub(crate) struct Recording {
 
 /// Returns how clients come to a namespace: by the recorder if there is one, else directly.
 pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
-    let namespace = started.first_namespace()?;
-    let (endpoints, namespace) = (started.endpoints, namespace.clone());
+    let mut entrance = Entrance {
+        endpoints: started.endpoints,
+        namespace: started.first_namespace()?.clone(),
+        recording: None,
+    };
+    let endpoints = started.endpoints;
     let question = json!({
-        "host": host(&namespace),
+        "host": host(&entrance.namespace),
         "amqp": endpoints.amqp,
         "amqps": endpoints.amqps,
         "http": endpoints.http,
@@ -99,33 +103,21 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
         "secure": started.running.remote().is_some(),
     });
     let Some((connection, answer)) = ask(&question).map_err(not_recorded)? else {
-        return Ok(Entrance {
-            endpoints,
-            namespace,
-            recording: None,
-        });
+        return Ok(entrance);
     };
     let address = answer["address"].as_str().unwrap_or_default().parse();
     let address: IpAddr = address.map_err(not_recorded)?;
     // Tokens are signed for the name of a host, so that connection strings cannot have another.
     let custom_endpoint = answer["custom_endpoint"].as_str().map(str::to_owned);
-    let is_named = custom_endpoint.is_none();
-    let recording = Some(Recording {
+    if custom_endpoint.is_none() {
+        entrance.endpoints = moved(endpoints, address);
+        entrance.namespace = renamed(entrance.namespace, address);
+    }
+    entrance.recording = Some(Recording {
         connection,
         custom_endpoint,
     });
-    Ok(match is_named {
-        true => Entrance {
-            endpoints: moved(endpoints, address),
-            namespace: renamed(namespace, address),
-            recording,
-        },
-        false => Entrance {
-            endpoints,
-            namespace,
-            recording,
-        },
-    })
+    Ok(entrance)
 }
 
 /// Nothing can be put between the namespace that a comparison observes and its clients.

@@ -57,8 +57,10 @@ impl ReportOnFailure {
         let (test_name, namespace) = (test.to_owned(), self.namespace.clone());
         let gathering = async move {
             let backend = &*connections.backend;
-            let told = record::gather(backend, &namespace, evidence.as_ref()).await?;
-            Ok(document::with(&told.of_test(&test_name, failure)))
+            let mut report = record::gather(backend, &namespace, evidence.as_ref()).await?;
+            report["test"] = test_name.into();
+            report["failure"] = failure.into();
+            Ok(document::with(&report))
         };
         let gathered = self.connections.background.wait_for(WITHIN, gathering);
         let text: Result<String, String> =

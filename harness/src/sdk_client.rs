@@ -1,5 +1,7 @@
 //! Ready clients of the Rust Service Bus SDK.
 
+use std::fmt::Display;
+
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPolicy};
 
 use crate::{
@@ -8,6 +10,22 @@ use crate::{
     mode::Mode,
     service_bus::ServiceBus,
 };
+
+/// Connects without TLS, with a connection string whose key is the client's.
+pub(crate) async fn connect(
+    connection_string: &str,
+    options: ServiceBusClientOptions,
+) -> Result<ServiceBusClient<BasicRetryPolicy>, Error> {
+    let connecting =
+        ServiceBusClient::unsecured().new_from_connection_string(connection_string, options);
+    // Boxed: the SDK's future has the size of a page of memory, several times over.
+    Box::pin(connecting).await.map_err(not_connected)
+}
+
+fn not_connected(error: impl Display) -> Error {
+    let sentence = format!("the Service Bus client did not connect: {error}");
+    Error::new(ErrorKind::Connect, None, sentence)
+}
 
 impl ServiceBus {
     /// Connects an `azservicebus` client (feature `azservicebus`), which belongs to the test and runs on its runtime. It comes without TLS,
@@ -26,22 +44,11 @@ impl ServiceBus {
                 ..ServiceBusClientOptions::default()
             };
             let string = self.plain_connection_string();
-            // Boxed: the SDK's future has the size of a page of memory, several times over.
-            let client = match self.mode() {
-                Mode::Namespace => {
-                    let connecting = ServiceBusClient::new_from_connection_string(string, options);
-                    Box::pin(connecting).await
-                }
-                Mode::InProcess | Mode::Process | Mode::Container => {
-                    let connecting =
-                        ServiceBusClient::unsecured().new_from_connection_string(string, options);
-                    Box::pin(connecting).await
-                }
-            };
-            client.map_err(|error| {
-                let sentence = format!("the Service Bus client did not connect: {error}");
-                Error::new(ErrorKind::Connect, None, sentence)
-            })
+            if self.mode() != Mode::Namespace {
+                return connect(string, options).await;
+            }
+            let connecting = ServiceBusClient::new_from_connection_string(string, options);
+            Box::pin(connecting).await.map_err(not_connected)
         })
     }
 }

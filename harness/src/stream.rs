@@ -15,6 +15,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{Request, StatusCode, client::conn::http1::handshake};
 use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -23,6 +24,13 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use crate::{error::Error, text, variables::CONNECTION_STRING_VARIABLE};
+
+/// What a URI may hold as it is in any of its parts (RFC 3986 §2.3).
+pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// What bytes can be read from and written to.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}

@@ -79,8 +79,8 @@ impl Namespace for Looking {
 
     fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline> {
         Box::pin(async move {
-            let asked = self.at(path).ask_for_timeline(with_messages).await;
-            let (timeline, messages) = asked.map_err(unchecked)?;
+            let answer = self.at(path).ask_for_timeline(with_messages).await;
+            let (timeline, messages) = answer.map_err(unchecked)?;
             let seen = |messages: Vec<_>| {
                 let seen = messages.into_iter().map(|message| self.seen(message));
                 seen.collect()

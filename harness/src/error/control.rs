@@ -61,8 +61,6 @@ impl ControlError {
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// What kind of problem it is, for programs.
-    pub(crate) code: String,
     /// What the problem is, for people.
     pub(crate) message: String,
     /// Its parts, each with the place it is at.
@@ -73,16 +71,15 @@ impl Refusal {
     pub(crate) fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
         let ErrorAnswer { error } = serde_json::from_slice(answer).unwrap_or_default();
         let ErrorDetails {
-            code,
             mut message,
             problems,
+            ..
         } = error;
         if message.is_empty() {
             message = format!("{path} answered {}", String::from_utf8_lossy(answer));
         }
         Self {
             status: status.as_u16(),
-            code,
             message,
             problems: problems.iter().map(Problem::to_string).collect(),
         }
@@ -113,7 +110,6 @@ mod tests {
             refusal.to_string(),
             "not at rest (status 408)\n  orders: 1 locked"
         );
-        assert_eq!(refusal.code, "not-settled");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Panics on the threads of runs: they are collected, and not printed each time.
 
 use std::{
-    any::Any,
     cell::RefCell,
     panic::{self, PanicHookInfo},
     sync::Once,
@@ -39,15 +38,12 @@ fn put(info: &PanicHookInfo<'_>) -> bool {
             return false;
         };
         collected.push(Failure {
-            message: text(info.payload()),
+            message: info
+                .payload_as_str()
+                .unwrap_or("a panic without a text")
+                .to_owned(),
             location: info.location().map(ToString::to_string),
         });
         true
     })
-}
-
-fn text(payload: &dyn Any) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a panic without a text".to_owned())
 }

@@ -301,13 +301,7 @@ impl Party {
         &self,
     ) -> Result<azservicebus::ServiceBusClient<azservicebus::core::BasicRetryPolicy>, crate::Error>
     {
-        let options = azservicebus::ServiceBusClientOptions::default();
-        let connecting = azservicebus::ServiceBusClient::unsecured()
-            .new_from_connection_string(self.connection_string.as_str(), options);
-        Box::pin(connecting).await.map_err(|error| {
-            let sentence = format!("the Service Bus client did not connect: {error}");
-            crate::Error::new(crate::ErrorKind::Connect, None, sentence)
-        })
+        crate::sdk_client::connect(&self.connection_string, Default::default()).await
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use servicebus_broker::filter::Rule;
 use servicebus_config::{
     auth::{Key, sas},
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     catalog::{EntityKind, broker_kind},
     error::control::{ControlError, Refusal},
-    stream::{self, exchange},
+    stream::{self, UNRESERVED, exchange},
 };
 
 /// How long the namespace may take to answer.
@@ -43,12 +43,7 @@ const MAX_PAGES: usize = 100;
 /// Longest answer, in bytes.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// What a path may hold as it is.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
+const KEPT: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// A client of one namespace.
 #[derive(Debug)]
@@ -66,11 +61,11 @@ pub(crate) struct Found {
     pub(crate) description: Element,
 }
 
-struct Call<'a> {
+struct Call {
     method: Method,
     path: String,
     query: String,
-    headers: &'a [&'static str],
+    headers: Vec<&'static str>,
     body: String,
 }
 
@@ -103,7 +98,8 @@ impl Admin {
         path: &str,
         description: &Description,
     ) -> Result<(), ControlError> {
-        self.write(path, description, &[]).await
+        let body = description.document();
+        self.put(path, supplements(description), body).await
     }
 
     /// Replaces what an entity is.
@@ -112,19 +108,13 @@ impl Admin {
         path: &str,
         description: &Description,
     ) -> Result<(), ControlError> {
-        self.write(path, description, &["if-match"]).await
+        let headers = supplements(description).chain(["if-match"]);
+        self.put(path, headers, description.document()).await
     }
 
     /// Makes a rule.
     pub(crate) async fn make_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
-        let call = Call {
-            method: Method::PUT,
-            path: encoded(path),
-            query: String::new(),
-            headers: &[],
-            body: rule_document(rule),
-        };
-        self.call(call).await.map(|_entry| ())
+        self.put(path, [], rule_document(rule)).await
     }
 
     /// Removes an entity.
@@ -170,28 +160,20 @@ impl Admin {
         Ok(found)
     }
 
-    async fn write(
+    async fn put(
         &self,
         path: &str,
-        description: &Description,
-        headers: &[&'static str],
+        headers: impl IntoIterator<Item = &'static str>,
+        body: String,
     ) -> Result<(), ControlError> {
-        let [forwards, dead_letters] = description.forwards();
-        let supplements = [
-            (forwards, "servicebussupplementaryauthorization"),
-            (dead_letters, "servicebusdlqsupplementaryauthorization"),
-        ];
-        let supplements = supplements.iter().filter(|(is_needed, _)| *is_needed);
-        let mut headers = headers.to_vec();
-        headers.extend(supplements.map(|(_, name)| *name));
         let call = Call {
             method: Method::PUT,
             path: encoded(path),
             query: String::new(),
-            headers: &headers,
-            body: description.document(),
+            headers: headers.into_iter().collect(),
+            body,
         };
-        self.call(call).await.map(|_entry| ())
+        self.call(call).await.map(drop)
     }
 
     async fn ask(&self, method: Method, path: &str, query: &str) -> Result<Element, ControlError> {
@@ -199,14 +181,14 @@ impl Admin {
             method,
             path: path.to_owned(),
             query: query.to_owned(),
-            headers: &[],
+            headers: Vec::new(),
             body: String::new(),
         };
         self.call(call).await
     }
 
     /// Makes a request, and reads the answer where it has a body.
-    async fn call(&self, call: Call<'_>) -> Result<Element, ControlError> {
+    async fn call(&self, call: Call) -> Result<Element, ControlError> {
         let path = call.path.clone();
         let request = self.request(call);
         let exchanged = stream::within(ANSWER_WITHIN, self.exchange(request)).await;
@@ -222,7 +204,7 @@ impl Admin {
         }
     }
 
-    fn request(&self, call: Call<'_>) -> Request<Full<Bytes>> {
+    fn request(&self, call: Call) -> Request<Full<Bytes>> {
         let uri = format!("/{}?api-version={VERSION}{}", call.path, call.query);
         let mut request = Request::builder()
             .method(call.method)
@@ -235,11 +217,11 @@ impl Admin {
             request = request.header(header::CONTENT_TYPE, atom);
         }
         for name in call.headers {
-            let value = match *name {
+            let value = match name {
                 "if-match" => "*".to_owned(),
                 _ => self.token(),
             };
-            request = request.header(*name, value);
+            request = request.header(name, value);
         }
         request
             .body(Full::new(call.body.into()))
@@ -266,6 +248,17 @@ impl Admin {
     }
 }
 
+/// The headers of the tokens for the entities to which an entity forwards.
+fn supplements(description: &Description) -> impl Iterator<Item = &'static str> {
+    let [forwards, dead_letters] = description.forwards();
+    let supplements = [
+        (forwards, "servicebussupplementaryauthorization"),
+        (dead_letters, "servicebusdlqsupplementaryauthorization"),
+    ];
+    let needed = supplements.into_iter().filter(|(is_needed, _)| *is_needed);
+    needed.map(|(_, name)| name)
+}
+
 fn encoded(path: &str) -> String {
     utf8_percent_encode(path, KEPT).to_string()
 }
@@ -290,7 +283,6 @@ fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
     };
     Refusal {
         status: status.as_u16(),
-        code: String::new(),
         message,
         problems: Vec::new(),
     }

@@ -5,6 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use servicebus_assertions::Place;
 use servicebus_config::xml::Element;
 use servicebus_control_api::{Clock, Counts};
 
@@ -14,7 +15,7 @@ use super::{
     description::{Description, target},
 };
 use crate::{
-    backend::{Answer, Backend, Place},
+    backend::{Answer, Backend},
     catalog::{Catalog, Declared},
     catalog::{EntityKind, subscription_path},
     error::control::{ControlError, Refusal},
@@ -75,7 +76,7 @@ impl Backend for RemoteNamespace {
         Box::pin(self.listed())
     }
 
-    fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()> {
+    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()> {
         Box::pin(async move {
             let mut properties = properties.clone();
             self.prefix.before_targets(&mut properties);
@@ -83,8 +84,8 @@ impl Backend for RemoteNamespace {
         })
     }
 
-    fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()> {
-        Box::pin(self.admin.delete(place.name))
+    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()> {
+        Box::pin(self.admin.delete(place.owner_path()))
     }
 }
 
@@ -161,18 +162,14 @@ impl RemoteNamespace {
         }
         Err(ControlError::Refused(Refusal {
             status: 404,
-            code: "unknown-entity".to_owned(),
             message: format!("the namespace has no entity \"{path}\""),
             problems: Vec::new(),
         }))
     }
 
     /// Makes an entity, or changes one and leaves what is not said.
-    async fn make_or_change(
-        &self,
-        Place { kind, name }: Place<'_>,
-        properties: &Value,
-    ) -> Result<(), ControlError> {
+    async fn make_or_change(&self, place: &Place, properties: &Value) -> Result<(), ControlError> {
+        let (kind, name) = (place.kind(), place.owner_path());
         let authority = self.admin.authority();
         match self.admin.find(kind, name).await? {
             Some(found) => {

@@ -29,9 +29,9 @@ pub(crate) struct RemoteConfig {
 
 impl RemoteConfig {
     /// Reads what the builder said, else the environment.
-    pub(crate) fn read(said: Option<String>) -> Result<Self, Error> {
-        let said = said.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
-        let text = said.filter(|text| !text.trim().is_empty());
+    pub(crate) fn read(given: Option<String>) -> Result<Self, Error> {
+        let given = given.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
+        let text = given.filter(|text| !text.trim().is_empty());
         let text = text.ok_or_else(|| {
             Error::namespace(format!(
                 "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
@@ -112,9 +112,9 @@ impl RemoteConfig {
 }
 
 /// How long an advance may wait: what the builder said, else the environment, else not at all.
-pub(crate) fn max_real_wait(said: Option<Duration>) -> Result<Duration, Error> {
-    match (said, env::var(MAX_REAL_WAIT_VARIABLE)) {
-        (Some(said), _) => Ok(said),
+pub(crate) fn max_real_wait(given: Option<Duration>) -> Result<Duration, Error> {
+    match (given, env::var(MAX_REAL_WAIT_VARIABLE)) {
+        (Some(given), _) => Ok(given),
         (None, Err(_)) => Ok(Duration::ZERO),
         (None, Ok(text)) => match text.trim().parse() {
             Ok(seconds) => Ok(Duration::from_secs(seconds)),

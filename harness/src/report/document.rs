@@ -3,17 +3,17 @@
 //! The page's modules import each other by relative paths; here an import map leads from names to their texts. Nothing runs
 //! but what was written here: the policy names a nonce that the recorded data cannot know.
 
-use std::hash::{BuildHasher as _, RandomState};
-
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
+
+use crate::address::random_number;
 
 /// Where the page's own modules are in the import map.
 const PAGE: &str = "page/";
 
 /// Returns the file. `recorded` is what `Recorded` in `page/source.js` reads.
 pub(super) fn with(recorded: &Value) -> String {
-    let nonce = format!("{:016x}{:016x}", random(), random());
+    let nonce = format!("{:016x}{:016x}", random_number(), random_number());
     let style = source("style.css");
     let imports = json!({ "imports": imports() });
     let policy = format!(
@@ -47,10 +47,6 @@ pub(super) fn with(recorded: &Value) -> String {
 /// JSON in which nothing ends or begins an element.
 fn inert(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
-}
-
-fn random() -> u64 {
-    RandomState::new().hash_one(0)
 }
 
 fn source(path: &str) -> &'static str {

@@ -1,4 +1,4 @@
-//! What a report tells: the answers of the control API that the page would ask for.
+//! What a report holds: the answers of the control API that the page would ask for.
 //!
 //! Bounded, because a namespace may hold anything: what is left out is told by the totals of the lists.
 
@@ -25,25 +25,12 @@ const SUB_QUEUES: [(&str, &[&str]); 3] = [
     ("/$Transfer/$DeadLetterQueue", &["transfer_dead_letter"]),
 ];
 
-/// What a namespace told.
-pub(super) struct Told(Map<String, Value>);
-
-impl Told {
-    /// The whole of a report.
-    pub(super) fn of_test(self, test: &str, failure: Option<String>) -> Value {
-        let mut told = self.0;
-        told.insert("test".to_owned(), test.into());
-        told.insert("failure".to_owned(), failure.into());
-        told.into()
-    }
-}
-
 /// Asks the namespace. What cannot be had is left out, but for the list of entities.
 pub(super) async fn gather(
     backend: &dyn Backend,
     namespace: &str,
     evidence: Option<&Evidence>,
-) -> Result<Told, String> {
+) -> Result<Value, String> {
     let mut gathering = Gathering {
         backend,
         answers: Map::new(),
@@ -65,15 +52,11 @@ pub(super) async fn gather(
     }
     let mut answers = gathering.answers;
     answers.insert("/entities".to_owned(), entities);
-    let told = json!({
+    Ok(json!({
         "namespace": namespace,
         "place": inspector::place(namespace, evidence),
         "answers": answers,
-    });
-    match told {
-        Value::Object(told) => Ok(Told(told)),
-        _ => Err("a report is an object".to_owned()),
-    }
+    }))
 }
 
 struct Gathering<'a> {
