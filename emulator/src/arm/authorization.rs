@@ -26,6 +26,7 @@ impl Call<'_> {
         entity: Option<&SharedEntity>,
         rest: &[&str],
     ) -> Result<Answer, Refusal> {
+        let _alone = namespace.administer();
         let rules = all(namespace, entity);
         let method = self.head.method.as_str();
         if rest.is_empty() {
@@ -60,6 +61,7 @@ impl Call<'_> {
             }
             ("POST", [_, "listkeys"]) => Ok(Answer::ok(self.keys(namespace, entity, existing()?))),
             ("POST", [_, "regeneratekeys"]) => {
+                self.shared.resources.check(&self.id(), false)?;
                 let rule = self.regenerated(existing()?)?;
                 check_declared(namespace, entity, &rule.key_name)?;
                 replace(namespace, entity, rule.clone());
@@ -132,8 +134,8 @@ impl Call<'_> {
     }
 
     fn regenerated(&self, rule: &AuthorizationRule) -> Result<AuthorizationRule, Refusal> {
-        let key = member(&self.body, "key").and_then(Value::as_str);
-        let key = key.map_or_else(new_key, |key| Ok(key.to_owned()))?;
+        let given = member(&self.body, "key").filter(|key| !key.is_null());
+        let key = given.map_or_else(new_key, checked_key)?;
         let mut rule = rule.clone();
         let kind = member(&self.body, "keyType")
             .and_then(Value::as_str)
@@ -247,7 +249,16 @@ fn check_declared(
     )))
 }
 
-/// 44 characters.
+/// A key of a client's own. The value is a secret, and is not repeated.
+fn checked_key(given: &Value) -> Result<String, Refusal> {
+    let characters = AuthorizationRule::KEY_CHARACTERS;
+    let key = given
+        .as_str()
+        .filter(|key| key.chars().count() == characters);
+    key.map(str::to_owned)
+        .ok_or_else(|| bad_request(&format!("'key' must be a text of {characters} characters.")))
+}
+
 fn new_key() -> Result<String, Refusal> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -1,5 +1,6 @@
 //! Requests for resources: who may, which namespace they are about, and pages of lists.
 
+use std::fmt;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::identity::parameter;
 use super::route::segments;
-use super::{Answer, Refusal, is_local, object};
+use super::{Answer, Refusal, is_local, member, object};
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
 use crate::namespace::Namespace;
@@ -203,12 +204,18 @@ impl Call<'_> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&bytes).map_err(|error| {
+        let invalid = |reason: &dyn fmt::Display| {
             let text = format!(
-                "The request content was invalid and could not be deserialized: '{error}'."
+                "The request content was invalid and could not be deserialized: '{reason}'."
             );
             Refusal::bad_request("InvalidRequestContent", text)
-        })
+        };
+        let body: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error))?;
+        let properties = member(&body, "properties").unwrap_or(&Value::Null);
+        match body.is_object() && (properties.is_object() || properties.is_null()) {
+            true => Ok(body),
+            false => Err(invalid(&"it and its 'properties' must be JSON objects")),
+        }
     }
 
     /// The id of the resource that the path names.
@@ -226,7 +233,8 @@ impl Call<'_> {
                 _ => part,
             };
             id.push('/');
-            id.push_str(usual);
+            // As names of entities have their slashes, also where a client encoded them.
+            id.push_str(&usual.replace('/', "~"));
         }
         id
     }

@@ -7,7 +7,7 @@ use servicebus_broker::Tier;
 use super::call::{Call, NAMESPACE};
 use super::{Answer, Refusal, member, object};
 use crate::admin::Frame;
-use crate::config::{NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
+use crate::config::{Arm, NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
 use crate::namespace::Namespace;
 use crate::namespaces::RemoveError;
 
@@ -18,6 +18,7 @@ impl Call<'_> {
         let served: Vec<_> = names
             .iter()
             .filter_map(|name| namespaces.named(name))
+            .filter(|namespace| namespace.config.arm == Arm::On)
             .collect();
         let group = match self.lower.get(2).map(String::as_str) {
             Some("resourcegroups") => &self.path[3],
@@ -57,6 +58,9 @@ impl Call<'_> {
             }
             "DELETE" => {
                 self.shared.resources.check(&self.id(), true)?;
+                if self.shared.namespaces.named(name).is_some() {
+                    self.namespace()?;
+                }
                 match self.shared.namespaces.remove(name) {
                     Ok(listening) => {
                         if let Some(listening) = listening {
@@ -67,6 +71,7 @@ impl Call<'_> {
                             .described
                             .lock()
                             .remove(&name.to_ascii_lowercase());
+                        self.shared.resources.keep();
                         Ok(Answer::empty(StatusCode::OK))
                     }
                     Err(RemoveError::Unknown) => Ok(Answer::empty(StatusCode::NO_CONTENT)),

@@ -1,6 +1,6 @@
 //! The table of resources: which path and method is answered by what.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::call::{Call, NAMESPACE};
@@ -34,7 +34,7 @@ impl Call<'_> {
         let lower: Vec<&str> = self.lower.iter().map(String::as_str).collect();
         let locks = ["providers", "microsoft.authorization", "locks"];
         if let Some(at) = lower.windows(3).rposition(|parts| parts == locks) {
-            return self.locks(at);
+            return self.locks(at).await;
         }
         match &lower[..] {
             [
@@ -159,7 +159,7 @@ impl Call<'_> {
     }
 
     /// Management locks of a scope, which the parts before `at` name.
-    fn locks(&self, at: usize) -> Result<Answer, Refusal> {
+    async fn locks(&self, at: usize) -> Result<Answer, Refusal> {
         let (scope, state) = (self.id_of(at), &self.shared.resources);
         let method = self.head.method.as_str();
         match (method, &self.path[at + 3..]) {
@@ -171,10 +171,27 @@ impl Call<'_> {
                 };
                 state.lock(&scope, name).map(Answer::ok).ok_or_else(missing)
             }
-            ("PUT", [name]) => state.put_lock(&scope, name, &self.body).map(Answer::ok),
+            ("PUT", [name]) => {
+                Box::pin(self.check_scope_exists(at)).await?;
+                state.put_lock(&scope, name, &self.body).map(Answer::ok)
+            }
             ("DELETE", [name]) => Ok(Answer::deleted(state.delete_lock(&scope, name))),
             _ => Err(self.unsupported()),
         }
+    }
+
+    /// Refused where what the parts before `at` name cannot be read.
+    async fn check_scope_exists(&self, at: usize) -> Result<(), Refusal> {
+        let mut head = self.head.clone();
+        head.method = Method::GET;
+        let scope = Call {
+            shared: self.shared,
+            head: &head,
+            path: self.path[..at].to_vec(),
+            lower: self.lower[..at].to_vec(),
+            body: Value::Null,
+        };
+        scope.answer().await.map(drop)
     }
 }
 

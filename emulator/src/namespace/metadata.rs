@@ -109,6 +109,9 @@ impl EntityMetadata {
 }
 
 impl AuthorizationRule {
+    /// Length of a key: that of 32 bytes in base64 (observed 31).
+    pub(crate) const KEY_CHARACTERS: usize = 44;
+
     /// Both of its keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         [&self.primary_key, &self.secondary_key]

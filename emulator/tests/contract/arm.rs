@@ -370,6 +370,67 @@ fn a_lock_refuses_deletions_here_and_nowhere_else() {
 }
 
 #[test]
+fn a_lock_is_put_on_what_is_there_alone() {
+    let manager = Manager::with_queues(&["q"]);
+    manager.put("/topics/t", json!({}));
+    manager.put("/topics/t/subscriptions/s", json!({}));
+    let locked = |scope: &str| {
+        let path =
+            format!("{scope}/providers/Microsoft.Authorization/locks/l?api-version=2016-09-01");
+        let body = json!({"properties": {"level": "CanNotDelete"}});
+        refused(manager.at("PUT", &path, Some(body)))
+    };
+    let namespace = format!("{GROUP}/{NAMESPACE}");
+    for below in [
+        "/queues/q",
+        "/topics/t/subscriptions/s/rules/$Default",
+        "/authorizationRules/RootManageSharedAccessKey",
+        "",
+    ] {
+        assert_eq!(locked(&format!("{namespace}{below}")).0, 200, "{below}");
+    }
+    assert_eq!((locked(GROUP).0, locked(SUBSCRIPTION).0), (200, 200));
+    let missing = "MessagingGatewayNotFoundStatusCode";
+    for (scope, code) in [
+        (format!("{namespace}/queues/other"), missing),
+        (format!("{namespace}/topics/q"), missing),
+        (
+            format!("{namespace}/topics/t/subscriptions/s/rules/r"),
+            missing,
+        ),
+        (format!("{namespace}/authorizationRules/other"), missing),
+        (format!("{namespace}-2"), "ResourceNotFound"),
+        (
+            format!("{GROUP}/providers/Microsoft.Web/sites/x"),
+            "InvalidResourceNamespace",
+        ),
+    ] {
+        assert_eq!(locked(&scope), (404, code.to_owned()), "{scope}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_object_changes_nothing() {
+    let manager = Manager::with_queues(&["q"]);
+    manager.put("/queues/q", json!({"maxDeliveryCount": 3}));
+    for body in [json!([]), json!("q"), json!({"properties": [5]})] {
+        let answer = manager.ask("PUT", "/queues/q", Some(body));
+        assert_eq!(refused(answer), (400, "InvalidRequestContent".to_owned()));
+    }
+    let shown = manager.get("/queues/q");
+    assert_eq!(shown["properties"]["maxDeliveryCount"], 3);
+}
+
+#[test]
+fn the_id_of_an_entity_is_a_path_to_it() {
+    let manager = Manager::with_queues(&["a/b"]);
+    let id = format!("{GROUP}/{NAMESPACE}/queues/a~b");
+    for below in ["/queues/a%2Fb", "/queues/a~b"] {
+        assert_eq!(manager.get(below)["id"], id, "{below}");
+    }
+}
+
+#[test]
 fn sizes_and_windows_are_those_that_the_service_takes() {
     let manager = Manager::with_queues(&["q"]);
     for (below, properties, said) in [

@@ -14,7 +14,7 @@ const MAX_RULES: usize = 12;
 /// Longest name of a rule, in characters.
 const MAX_KEY_NAME: usize = 256;
 /// Length of a key, in characters.
-const KEY_CHARACTERS: usize = 44;
+const KEY_CHARACTERS: usize = AuthorizationRule::KEY_CHARACTERS;
 /// Length of a key that is made here, in bytes before they are base64.
 const KEY_LENGTH: usize = 32;
 const RULE: &str = "AuthorizationRule";
@@ -89,9 +89,13 @@ fn read_rule(
             Err(ServiceError::parameter(message, name, given))
         }
     };
-    let key = |name, before: Option<&String>| match text(name) {
-        "" => Ok(before.cloned().unwrap_or_else(|| keys.key())),
-        key => checked_key(name, key),
+    // White space is a part of a key, and none of an element that has nothing else.
+    let key = |name, before: Option<&String>| {
+        let given = element.part(name).map_or("", |part| part.text.as_str());
+        match given.chars().count() == KEY_CHARACTERS || !given.trim().is_empty() {
+            true => checked_key(name, given),
+            false => Ok(before.cloned().unwrap_or_else(|| keys.key())),
+        }
     };
     Ok(AuthorizationRule {
         claims: read_rights(element, key_name)?,

@@ -72,6 +72,37 @@ fn keys_are_made_shown_and_made_anew() {
 }
 
 #[test]
+fn a_key_of_ones_own_has_its_length_and_heeds_locks() {
+    let manager = Manager::with_queues(&["q"]);
+    manager.put("/authorizationRules/sender", json!({"rights": ["Send"]}));
+    let regenerate = |key: Value| {
+        let body = json!({"keyType": "PrimaryKey", "key": key});
+        manager.ask(
+            "POST",
+            "/authorizationRules/sender/regenerateKeys",
+            Some(body),
+        )
+    };
+    let own = " not base64, but forty-four characters long ";
+    assert_eq!(regenerate(json!(own)).1["primaryKey"], own);
+    for wrong in [json!(""), json!("short"), json!(5)] {
+        let answer = regenerate(wrong);
+        assert!(!answer.1.to_string().contains("short"), "a secret");
+        assert_eq!(
+            refused(answer),
+            (400, "MessagingGatewayBadRequest".to_owned())
+        );
+    }
+    assert_eq!(regenerate(Value::Null).0, 200);
+    let lock = "/authorizationRules/sender/providers/Microsoft.Authorization/locks/l";
+    manager.put(lock, json!({"level": "ReadOnly"}));
+    assert_eq!(
+        refused(regenerate(Value::Null)),
+        (409, "ScopeLocked".to_owned())
+    );
+}
+
+#[test]
 fn a_key_that_was_added_signs_in_with_sasl_plain() {
     let manager = Manager::with_queues(&["q"]);
     let rights = json!({"rights": ["Send"]});
@@ -160,6 +191,21 @@ fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
                 200
             );
         }
+    }
+}
+
+#[test]
+fn a_namespace_that_is_kept_from_it_is_neither_listed_nor_deleted() {
+    let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns"},
+        {"Name":"apart","Emulator":{"Arm":"off"}}]}}"#;
+    let manager = Manager(Bus::configured(config));
+    let namespaces = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces");
+    let (_, list) = manager.at("GET", &format!("{namespaces}?{VERSION}"), None);
+    assert_eq!(list["value"].as_array().map(Vec::len), Some(1), "{list}");
+    let apart = format!("{namespaces}/apart?{VERSION}");
+    for method in ["DELETE", "GET"] {
+        let answer = refused(manager.at(method, &apart, None));
+        assert_eq!(answer, (403, "AuthorizationFailed".to_owned()), "{method}");
     }
 }
 
