@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
 use servicebus_config::descriptions::write_rule;
@@ -238,7 +239,15 @@ impl Call<'_> {
         let has_more = !page.is_empty() && page.len() < rest.len();
         let next = has_more.then(|| {
             let and = if self.query.kept.is_empty() { '?' } else { '&' };
-            format!("{url}{and}$skip={}&$top={top}", skip + page.len())
+            let filter = self
+                .query
+                .filter
+                .as_ref()
+                .map_or_else(String::new, |filter| {
+                    format!("&$filter={}", utf8_percent_encode(filter, NON_ALPHANUMERIC))
+                });
+            let skip = skip + page.len();
+            format!("{url}{and}$skip={skip}&$top={top}{filter}")
         });
         let now = self.namespace.clock.now();
         let about = Feed {

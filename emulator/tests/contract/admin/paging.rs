@@ -97,6 +97,18 @@ fn a_page_may_be_anywhere_and_empty() {
 }
 
 #[test]
+fn a_list_that_is_selected_goes_on_with_its_filter() {
+    let (_bus, admin) = Bus::with_queues(&["a1", "b", "a2"]).with_admin();
+    let query = "?$filter=startswith(path,+'a')+eq+true&$top=1&api-version=2021-05";
+    let first = admin.get(&format!("/$Resources/queues{query}")).expect(200);
+    assert_eq!(titles(&first), ["a1"]);
+    let next = links(&first).remove(1);
+    let next = next.split(HOST).nth(1).expect("our host");
+    let second = admin.get(next).expect(200);
+    assert_eq!((titles(&second), links(&second).len()), (vec!["a2"], 1));
+}
+
+#[test]
 fn lists_are_of_one_kind_and_in_the_order_of_names() {
     let (_bus, admin) = Bus::with_queues(&["b", "A", "c"]).with_admin();
     for name in ["t2", "T1"] {
