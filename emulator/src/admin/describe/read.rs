@@ -49,7 +49,7 @@ pub(crate) fn read_entity(
         match fields.value(property)? {
             Some(PropertyValue::Flag(true)) if property.name == IS_CLIENT_AFFINE => {
                 let client = fields.client(before, tier)?;
-                entity.client = Some(client.ok_or_else(|| unsupported(property.name))?);
+                entity.client = Some(client.ok_or_else(|| no_client(property.name))?);
             }
             Some(PropertyValue::Flag(true)) if property.audience == Audience::Unsupported => {
                 return Err(unsupported(property.name));
@@ -89,6 +89,13 @@ pub(crate) fn read_entity(
 /// What the emulator does not do must not seem to be done.
 fn unsupported(name: &str) -> ServiceError {
     let text = format!("The property '{name}' is not supported by the emulator; allowed: false.");
+    ServiceError::parameter(text, name, "true")
+}
+
+fn no_client(name: &str) -> ServiceError {
+    let text = format!(
+        "The property '{name}' needs '{CLIENT_AFFINE_PROPERTIES}' and a namespace of the 'Premium' tier; allowed: false."
+    );
     ServiceError::parameter(text, name, "true")
 }
 

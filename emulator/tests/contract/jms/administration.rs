@@ -48,7 +48,7 @@ fn one_may_be_made_for_a_client_that_only_listens() {
         "/t/Subscriptions/other",
         &subscription("<IsClientAffine>true</IsClientAffine>"),
     );
-    assert_contains(refusal.refusal(400), "IsClientAffine");
+    assert_contains(refusal.refusal(400), "needs 'ClientAffineProperties'");
 }
 
 #[test]
