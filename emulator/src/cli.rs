@@ -151,7 +151,8 @@ fn command() -> clap::Command {
     without_empty(Cli::command()).mut_subcommands(without_empty)
 }
 
-const ABOUT: &str = "An emulator of Azure Service Bus for tests: queues that real Service Bus SDKs can use, in memory";
+const ABOUT: &str =
+    "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
 
 const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a namespace with one queue, queue.1:
   Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;
@@ -178,9 +179,10 @@ Examples:
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
 Environment: an option on the command line is stronger than its variable; a variable without text is not set.
-  SERVICEBUS_EMULATOR_LOG   what to log, for example debug or servicebus_emulator=trace
+  SERVICEBUS_EMULATOR_LOG       what to log, for example debug or servicebus_emulator=trace
+  OTEL_EXPORTER_OTLP_ENDPOINT   a collector of OpenTelemetry, which is sent spans of messages; none when not set
 
-Exit codes: 0 stopped when asked, 1 bad configuration, 2 bad arguments, 3 cannot listen."#;
+Exit codes: 0 stopped when asked, 1 bad configuration or data directory, 2 bad arguments, 3 cannot listen."#;
 
 #[derive(Debug, Parser)]
 #[command(
