@@ -186,7 +186,8 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     let servicebus = bus().await;
     let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
     let refused = error_of(zeroth.apply(Effect::lose_reply())).await;
-    assert!(refused.contains("nth"), "{refused}");
+    let written = "cannot set the fault on(Operation::Discharge).nth(0).lose_reply(): ";
+    assert!(refused.starts_with(written), "{refused}");
     assert!(refused.contains("a whole number from 1"), "{refused}");
     let senseless = servicebus.faults().on(Operation::Connect);
     let refused = error_of(senseless.apply(Effect::lose_lock())).await;

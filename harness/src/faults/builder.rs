@@ -153,12 +153,16 @@ impl FaultBuilder {
             filter,
             pick: Pick::counted(nth, every, times, effect.checked()?),
         };
-        let id = add(&connections, fault).await?;
         let is_counted = nth.or(every).or(times).is_some();
         let count = if is_counted { "" } else { ".nth(1)" };
+        let source_text = format!("{source_text}{count}.{}", effect.to_text());
+        let added = add(&connections, fault).await;
+        // The emulator's answer has the names of the control API.
+        let id =
+            added.map_err(|error| Error::during(format!("set the fault {source_text}"), error))?;
         connections.script.add(Set {
             id,
-            source_text: format!("{source_text}{count}.{}", effect.to_text()),
+            source_text,
             at,
         });
         Ok(Fault { connections, id })
