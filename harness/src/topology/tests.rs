@@ -359,7 +359,7 @@ fn mistakes_have_the_words_of_a_file() {
         found,
         [
             format!(
-                r#"{at}[0].Properties.ForwardTo: "biling" is not allowed; allowed: another queue or topic of the namespace; the nearest name is "billing""#
+                r#"{at}[0].Properties.ForwardTo: "biling" is not allowed; allowed: a queue or topic of the namespace; the nearest name is "billing""#
             ),
             format!(
                 "{at}[0].Properties.MaxMessageSizeInKilobytes: 2048 is not allowed; allowed: none: only the premium tier has large messages"

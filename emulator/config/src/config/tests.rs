@@ -260,9 +260,8 @@ fn a_queue_that_is_alone_has_no_nearest_name() {
     let found = problems(&text);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].ends_with(
-            r#""orders" is not allowed; allowed: another queue or topic of the namespace"#
-        ),
+        found[0]
+            .ends_with(r#""orders" is not allowed; allowed: a queue or topic of the namespace"#),
         "{found:?}"
     );
 }

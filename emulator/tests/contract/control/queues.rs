@@ -154,7 +154,7 @@ fn targets_must_be_there() {
     let bus = Bus::with_queues(&["orders", "q"]);
     for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         let answer = put(&bus, "q", &json!({ property: "order" }));
-        let allowed = "another queue or topic of the namespace; the nearest name is \"orders\"";
+        let allowed = "a queue or topic of the namespace; the nearest name is \"orders\"";
         assert_eq!(
             problems(&answer),
             [(property.to_owned(), allowed.to_owned())]

@@ -248,8 +248,8 @@ fn allowed(
     };
     match nearest {
         Some(name) => {
-            format!("another queue or topic of the namespace; the nearest name is {name:?}")
+            format!("a queue or topic of the namespace; the nearest name is {name:?}")
         }
-        None => "another queue or topic of the namespace".to_owned(),
+        None => "a queue or topic of the namespace".to_owned(),
     }
 }

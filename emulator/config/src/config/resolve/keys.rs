@@ -183,7 +183,7 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
 
 /// The text of a regular file; of anything else opening may block, or reading never end.
 fn read(file: &Path) -> Result<String, String> {
-    let said = |error: io::Error| error.kind().to_string();
+    let said = |error: io::Error| error.to_string();
     let kind = fs::metadata(file).map_err(said)?.file_type();
     if kind.is_dir() {
         return Err("it is a directory".to_owned());

@@ -135,7 +135,7 @@ fn a_missing_target_is_told_with_the_nearest_name() {
     assert_eq!(
         found,
         [
-            r#"ForwardTo: biling is not allowed; allowed: another queue or topic of the namespace; the nearest name is "billing""#
+            r#"ForwardTo: biling is not allowed; allowed: a queue or topic of the namespace; the nearest name is "billing""#
         ]
     );
 }

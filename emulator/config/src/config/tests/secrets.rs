@@ -98,6 +98,10 @@ fn what_is_no_regular_file_is_refused_without_opening_it() {
         ),
         (directory.as_path(), ": it is a directory"),
         (large.as_path(), ": it is larger than 1 MiB"),
+        (
+            Path::new("/missing.json"),
+            ": No such file or directory (os error 2)",
+        ),
     ] {
         let reason = reason(file);
         assert!(reason.ends_with(expected), "{reason}");
