@@ -214,7 +214,10 @@ impl Rejection {
 
     /// A token that gives no access. `sub_code` and `name` are those that the service documents for the reason.
     pub(crate) fn unauthorized(sub_code: u32, name: &str, text: &str) -> Self {
-        let text = format!("SubCode={sub_code}. {name}: {text}.");
+        let text = format!(
+            "SubCode={sub_code}. {name}: {}.",
+            text.trim_end_matches('.')
+        );
         ServiceError::new(Condition::Unauthorized, text).into()
     }
 

@@ -40,6 +40,7 @@ fn each_operation_needs_its_right() {
             words.contains(&format!("'{claim}' claim(s) are required")),
             "{words}"
         );
+        assert!(!words.contains(".."), "{words}");
     };
     needs(&listener.send("q", &[], "x"), "Send");
     assert_eq!(sender.send("q", &[], "x").status, 201);
