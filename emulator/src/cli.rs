@@ -159,7 +159,7 @@ const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a 
 
 Every port takes AMQP, HTTP and AMQP over WebSocket, each with or without TLS.
 
-Once everything serves, one line of JSON on standard output tells the addresses and the connection strings.
+Once everything serves, one line of JSON on standard output has the addresses and the connection strings.
 Nothing else is written there; logs go to standard error.
 
 Examples:
@@ -174,7 +174,7 @@ Examples:
   servicebus-emulator import template.json --set prefix=shop > config.json
       Make a configuration file of an ARM template.
   servicebus-emulator data ./data check
-      Read what --data ./data has kept, and tell what is damaged.
+      Read what --data ./data has kept, and list what is damaged.
 
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
@@ -211,7 +211,7 @@ enum Verb {
         file: PathBuf,
     },
     /// Print a configuration that declares what an ARM template does: exported by the portal, compiled by Bicep, or written
-    /// by hand. What a configuration cannot say is told on standard error
+    /// by hand. What a configuration cannot have is listed on standard error
     Import {
         /// A template in JSON
         file: PathBuf,
@@ -379,7 +379,7 @@ struct RunArguments {
     )]
     exit_when_idle: Option<u64>,
 
-    /// Tell outcomes once to clients on fe2o3-amqp 0.14 (the Rust azservicebus), which lose those that come too
+    /// Send each outcome once to clients on fe2o3-amqp 0.14 (the Rust azservicebus), which lose those that come too
     /// fast, instead of repeating them
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,

@@ -27,7 +27,7 @@ pub struct DataVerb {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 enum Verb {
-    /// Read all of it, tell what it holds, and exit 1 where something is damaged, telling what
+    /// Read all of it, print what it holds, and list what is damaged, with exit code 1
     Check,
     /// Print what it holds as JSON: of each namespace the topology, and the messages as the control API shows them
     Export,
