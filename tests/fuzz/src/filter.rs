@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use servicebus_broker::Message;
 use servicebus_broker::filter::{
-    Action, Encoded, MAX_LENGTH, Parameters, Properties, SqlFilter, System,
+    Action, Encoded, MAX_LENGTH, Parameters, Properties, SqlFilter, SyntaxError, System,
 };
 use servicebus_codec::Writer;
 
@@ -23,21 +23,22 @@ pub fn check(input: &[u8]) {
     let view = message
         .as_ref()
         .and_then(|message| message.filter_view(&System::default()).ok());
-    if let Ok(filter) = SqlFilter::parse(&text, parameters.clone()) {
-        filter_again(&filter, &parameters, view.as_ref());
+    match SqlFilter::parse(&text, parameters.clone()) {
+        Ok(filter) => filter_again(&filter, &parameters, view.as_ref()),
+        Err(error) => assert_shows_its_place(&text, &error),
     }
     match Action::parse(&text, parameters.clone()) {
         Ok(action) => action_again(&action, &parameters, message.clone(), view.as_ref()),
-        Err(error) => {
-            let (line, column) = error.position();
-            assert!(
-                line > 0 && column > 0 && error.offset() <= text.len(),
-                "{error}"
-            );
-            assert!(error.to_string().len() < 4 * MAX_LENGTH + 1024);
-            let _ = error.excerpt();
-        }
+        Err(error) => assert_shows_its_place(&text, &error),
     }
+}
+
+fn assert_shows_its_place(text: &str, error: &SyntaxError) {
+    let (line, column) = error.position();
+    assert!(line > 0 && column > 0, "{error}");
+    assert!(text.is_char_boundary(error.offset()), "{error}");
+    assert!(!error.excerpt().is_empty(), "{error}");
+    assert!(error.to_string().len() < 4 * MAX_LENGTH + 1024);
 }
 
 fn filter_again(filter: &SqlFilter, parameters: &Parameters, view: Option<&Properties<'_>>) {

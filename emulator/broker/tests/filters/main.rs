@@ -1,8 +1,8 @@
-//! The filter language from outside: tables, bounds, look-ups, explanations, fuzzing.
+//! The filter language from outside: tables, bounds, look-ups, explanations.
 
 mod actions;
 mod explain;
-mod fuzz;
+mod limits;
 mod message;
 mod table;
 mod whole;

@@ -33,7 +33,7 @@ pub(crate) fn lines(name: &str, columns: usize) -> Vec<(usize, Vec<String>)> {
     .collect()
 }
 
-pub(crate) const CONDITIONS: [&str; 11] = [
+const CONDITIONS: [&str; 11] = [
     "arithmetic.txt",
     "comparisons.txt",
     "documented.txt",
