@@ -21,7 +21,7 @@ pub(crate) use admin::{
 pub(crate) use bus::{
     Bus, client_now, in_an_hour, now, parse, properties, queues, rules, sql, topic,
 };
-pub(crate) use http::{Answer, Http};
+pub(crate) use http::{Answer, Http, members};
 pub(crate) use jms::symbols;
 pub(crate) use link::{Attach, Link};
 pub(crate) use node::{

@@ -35,6 +35,14 @@ impl Http {
         self.request("POST", path, Some(&body.to_string()))
     }
 
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
+        self.request("PUT", path, Some(&body.to_string()))
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        self.request("DELETE", path, None)
+    }
+
     /// A tilde at the beginning of a path stands for the default namespace.
     pub(crate) fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
         let path = match path.strip_prefix('~') {
@@ -148,6 +156,11 @@ impl Http {
             .expect("events are an array")
             .clone()
     }
+}
+
+/// These members of an object, as an array.
+pub(crate) fn members<const N: usize>(object: &Value, names: [&str; N]) -> Value {
+    Value::Array(names.map(|name| object[name].clone()).into())
 }
 
 impl Answer {

@@ -272,16 +272,39 @@ pub(crate) fn assert_lock_lost(reply: &Reply) {
 impl Peer {
     /// Everything that peeking at a node shows.
     pub(crate) fn peek_all(&mut self, node: &Node) -> Vec<Received> {
-        let reply = self.call(node, "peek-message", peek_from(0, Value::Int(1000)));
+        let reply = self.peek(node, 0, 1000);
         match reply.status() {
             204 => Vec::new(),
             _ => peeked(&reply),
         }
     }
 
+    pub(crate) fn peek(&mut self, node: &Node, from: i64, count: i32) -> Reply {
+        self.call(node, "peek-message", peek_from(from, Value::Int(count)))
+    }
+
+    pub(crate) fn schedule(&mut self, node: &Node, messages: &[Message]) -> Reply {
+        self.call(node, "schedule-message", schedule(messages))
+    }
+
+    pub(crate) fn cancel_scheduled(&mut self, node: &Node, scheduled: &[i64]) -> Reply {
+        let body = map([numbers(scheduled)]);
+        self.call(node, "cancel-scheduled-message", body)
+    }
+
+    pub(crate) fn update_disposition(
+        &mut self,
+        node: &Node,
+        status: &str,
+        lock_tokens: &[Uuid],
+    ) -> Reply {
+        let body = disposition(status, lock_tokens);
+        self.call(node, "update-disposition", body)
+    }
+
     /// Settles by token what must be settled.
     pub(crate) fn settle_by_token(&mut self, node: &Node, status: &str, token: Uuid) {
-        let reply = self.call(node, "update-disposition", disposition(status, &[token]));
+        let reply = self.update_disposition(node, status, &[token]);
         assert_eq!((reply.status(), &reply.body), (200, &Value::Null));
     }
 }

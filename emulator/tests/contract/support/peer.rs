@@ -230,6 +230,13 @@ impl Peer {
         self.inbox.drain(..).collect()
     }
 
+    /// Asserts that no such frame comes, once everything sent before is dealt with.
+    #[track_caller]
+    pub(crate) fn assert_no_frame(&mut self, is_unwanted: impl Fn(&Frame) -> bool) {
+        let frames = self.settle_down();
+        assert!(!frames.iter().any(is_unwanted), "{frames:?}");
+    }
+
     /// The error of the emulator's close, after which the stream must end.
     pub(crate) fn closed(&mut self) -> ServiceError {
         let close = self.expect(CLOSE);

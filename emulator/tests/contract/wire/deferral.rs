@@ -32,22 +32,6 @@ fn fetch(peer: &mut Peer, node: &Node, wanted: &[i64], mode: u32) -> Reply {
 }
 
 #[test]
-fn a_deferred_message_is_passed_over_and_can_be_seen() {
-    let (bus, mut peer, node) = deferring(&["a", "b"]);
-    assert_eq!(bus.http.numbers("q", ["deferred", "active"]), [1, 2]);
-    let receiver = peer.receiver("q");
-    let got: Vec<String> = peer.drain(&receiver, 10).iter().map(Delivery::id).collect();
-    assert_eq!(got, ["b"]);
-    let later = Message::new("c").scheduled_at(client_now() + 3_600_000);
-    peer.call(&node, "schedule-message", schedule(&[later]));
-    let seen = peer.peek_all(&node);
-    let state = |message: &Received| message.annotation("x-opt-message-state");
-    let states: Vec<Value> = seen.iter().map(state).collect();
-    assert_eq!(states, [1, 0, 2].map(Value::Int));
-    assert_eq!(ids(&seen), ["a", "b", "c"]);
-}
-
-#[test]
 fn it_is_fetched_by_its_number_under_a_lock() {
     let (bus, mut peer, node) = deferring(&["a", "b"]);
     let fetched = received(&fetch(&mut peer, &node, &[1], 1));
@@ -95,29 +79,6 @@ fn it_can_be_received_and_deleted() {
     assert_eq!(bus.http.held("q"), (0, 0));
     let body = disposition("completed", &[fetched[0].0]);
     assert_lock_lost(&peer.call(&node, "update-disposition", body));
-}
-
-#[test]
-fn what_was_fetched_is_settled_by_its_token() {
-    for (status, deferred, dead) in [
-        ("completed", 0, 0),
-        ("abandoned", 1, 0),
-        ("defered", 1, 0),
-        ("suspended", 0, 1),
-    ] {
-        let (bus, mut peer, node) = deferring(&["a"]);
-        let fetched = received(&fetch(&mut peer, &node, &[1], 1));
-        peer.settle_by_token(&node, status, fetched[0].0);
-        let counts = bus.http.counts("q");
-        assert_eq!(counts["deferred"], deferred, "{status}");
-        assert_eq!(counts["dead_letter"], dead, "{status}");
-        let body = disposition(status, &[fetched[0].0]);
-        assert_lock_lost(&peer.call(&node, "update-disposition", body));
-        if deferred == 1 {
-            let again = received(&fetch(&mut peer, &node, &[1], 1));
-            assert_eq!(again[0].1.header(4), uint(2), "{status}");
-        }
-    }
 }
 
 #[test]

@@ -100,20 +100,6 @@ fn a_settlement_that_crosses_the_detach_hears_why() {
 }
 
 #[test]
-fn a_lock_ends_while_its_queue_is_disabled() {
-    let mut all = attached("");
-    all.bus.http.set_status("q", "Disabled");
-    all.bus.http.advance(61.0);
-    assert_eq!(all.bus.http.counts("q")["locked"], 0);
-    refused_with(&all.settle("completed"), 400, DISABLED);
-    all.bus.http.set_status("q", "Active");
-    assert_lock_lost(&all.settle("completed"));
-    let receiver = all.peer.attached(&Attach::receiver("q").named("again"));
-    let again = all.peer.receive_one(&receiver);
-    assert_eq!(again.message.header(4), uint(1));
-}
-
-#[test]
 fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
     for (status, refuses) in [
         ("SendDisabled", true),
@@ -134,19 +120,6 @@ fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
         all.bus.http.set_status("q", "Active");
         all.peer.send(&all.sender, &Message::new("o"));
     }
-}
-
-#[test]
-fn waiting_credit_is_not_served_while_a_queue_is_disabled() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver_with_credit("q", 5);
-    peer.settle_down();
-    bus.http.set_status("q", "ReceiveDisabled");
-    let mut other = bus.client();
-    other.send_to("q", &Message::new("m"));
-    peer.detached(&receiver);
-    assert_eq!(bus.http.counts("q")["locked"], 0);
-    assert_eq!(bus.http.held("q"), (1, 0));
 }
 
 #[test]

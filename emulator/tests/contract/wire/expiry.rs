@@ -10,26 +10,6 @@ use serde_amqp::primitives::Array;
 
 use crate::support::*;
 
-/// A queue that dead-letters what expires, with a message that has.
-fn expired(expiry: &str) -> (Bus, Peer) {
-    let setting = format!(r#""Expiry":"{expiry}""#);
-    let properties = r#""DeadLetteringOnMessageExpiration":true"#;
-    let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", properties)])).with_client();
-    peer.send_to("q", &Message::new("m").ttl(1000));
-    bus.http.advance(5.0);
-    (bus, peer)
-}
-
-#[test]
-fn by_default_it_leaves_at_its_instant() {
-    let (bus, mut peer) = expired("eager");
-    assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receive_from("q/$DeadLetterQueue").message;
-    assert_eq!(dead.dead_letter_reason(), text("TTLExpiredException"));
-    let description = text("The message expired and was dead lettered.");
-    assert_eq!(dead.dead_letter_description(), description);
-}
-
 #[test]
 fn what_expires_before_all_else_leaves_at_its_instant() {
     let properties = r#""DeadLetteringOnMessageExpiration":true"#;
@@ -45,36 +25,6 @@ fn what_expires_before_all_else_leaves_at_its_instant() {
     // No request looks at the queue before it is dead-lettered.
     bus.http.advance(10.0);
     assert_eq!(peer.receive(&receiver).message.id(), "sooner");
-}
-
-#[test]
-fn as_documented_it_waits_for_somebody_who_would_receive_it() {
-    let (bus, mut peer) = expired("on-receive");
-    assert_eq!(bus.http.held("q"), (1, 0));
-    let node = peer.node("q/$management");
-    let body = peek_from(1, Value::Int(1));
-    assert_eq!(
-        peer.call(&node, "peek-message", body).status(),
-        200,
-        "it can be peeked"
-    );
-    let receiver = peer.receiver("q");
-    peer.settle_down();
-    assert_eq!(
-        bus.http.held("q"),
-        (1, 0),
-        "a link without credit wants nothing"
-    );
-    let path = "~/settled";
-    let rest = bus.http.post(path, &serde_json::json!({"within": 30}));
-    assert_eq!(rest.status, 200, "what waits is at rest: {rest:?}");
-    peer.credit(&receiver, 1);
-    let left = peer
-        .settle_down()
-        .into_iter()
-        .filter(|frame| frame.code == TRANSFER);
-    assert_eq!(left.count(), 0, "no receiver gets it");
-    assert_eq!(bus.http.held("q"), (0, 1));
 }
 
 /// Real time that may pass while a test talks, in milliseconds.
@@ -174,40 +124,6 @@ fn a_duplicate_is_accepted_and_dropped() {
     };
     assert_eq!(named("duplicate-dropped"), ["a", "b", "a"]);
     assert_eq!(named("refused"), ["none"]);
-}
-
-#[test]
-fn an_id_is_remembered_for_its_window_even_when_its_message_has_gone() {
-    let window = r#","DuplicateDetectionHistoryTimeWindow":"PT1M""#;
-    let (bus, mut peer, sender) = detecting(window);
-    bus.http.freeze();
-    peer.send(&sender, &Message::new("a"));
-    let delivery = peer.receive_from("q");
-    peer.complete(&delivery);
-    bus.http.advance(58.0);
-    peer.send(&sender, &Message::new("a"));
-    assert_eq!(bus.http.held("q"), (0, 0));
-    bus.http.advance(3.0);
-    peer.send(&sender, &Message::new("a"));
-    assert_eq!(bus.http.held("q"), (1, 0));
-}
-
-#[test]
-fn what_is_scheduled_takes_part() {
-    let (bus, mut peer, sender) = detecting("");
-    let node = peer.node("q/$management");
-    let later = |id| Message::new(id).scheduled_at(client_now() + 3_600_000);
-    peer.send(&sender, &Message::new("a"));
-    let reply = peer.call(
-        &node,
-        "schedule-message",
-        schedule(&[later("a"), later("b")]),
-    );
-    assert_eq!(scheduled(&reply).len(), 2);
-    peer.send(&sender, &Message::new("b"));
-    assert_eq!(bus.http.numbers("q", ["active", "scheduled"]), [1, 1]);
-    bus.http.advance(3601.0);
-    assert_eq!(ids(&peer.peek_all(&node)), ["a", "b"]);
 }
 
 /// It keeps the instant that was fixed when it was enqueued (decision D7).

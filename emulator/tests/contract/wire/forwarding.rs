@@ -32,37 +32,6 @@ fn dead_letter(bus: &Bus, queue: &str, id: &str) {
 }
 
 #[test]
-fn a_message_goes_to_the_end_of_the_chain() {
-    let (bus, mut peer) = chain("", &["a", "b", "c"]).with_client();
-    let receiver = peer.receiver_with_credit("c", 10);
-    send(&bus, "b", &Message::new("1"));
-    send(
-        &bus,
-        "a",
-        &Message::new("2").application("colour", text("red")),
-    );
-    assert_eq!(peer.receive(&receiver).id(), "1");
-    let message = peer.receive(&receiver).message;
-    assert_eq!(message.id(), "2");
-    assert_eq!(message.application("colour"), text("red"));
-    assert_eq!(message.header(4), uint(0));
-    assert_eq!(message.annotation("x-opt-sequence-number"), long(2));
-    assert_eq!(message.annotation("x-opt-enqueue-sequence-number"), long(1));
-    assert_eq!(
-        message.annotation("x-opt-deadletter-source"),
-        serde_amqp::Value::Null
-    );
-    for queue in ["a", "b"] {
-        let counts = bus.http.counts(queue);
-        assert_eq!(
-            (&counts["active"], &counts["transfer"]),
-            (&0.into(), &0.into())
-        );
-        assert_eq!(counts["size_bytes"], 0);
-    }
-}
-
-#[test]
 fn nobody_receives_from_a_queue_that_forwards() {
     let (bus, mut peer) = chain("", &["a", "b"]).with_client();
     let refusal = peer.refused(&Attach::receiver("a"));
@@ -123,29 +92,6 @@ fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
 }
 
 #[test]
-fn failed_forwards_say_why_and_where_the_setting_wants_them() {
-    for (setting, place) in [
-        ("transfer-dead-letter", TRANSFER_DEAD),
-        ("dead-letter", "/$DeadLetterQueue"),
-    ] {
-        let bus = chain(&format!(r#""FailedForwards":"{setting}""#), &["a", "b"]);
-        bus.http.set_status("b", "SendDisabled");
-        send(&bus, "a", &Message::new("disabled"));
-        bus.http.queue("DELETE", "b", None).ok();
-        send(&bus, "a", &Message::new("deleted"));
-        let mut peer = bus.client();
-        let receiver = peer.receiver(&format!("a{place}"));
-        for reason in [
-            "MessagingEntityDisabledException",
-            "MessagingEntityNotFoundException",
-        ] {
-            let message = peer.receive_one(&receiver).message;
-            assert_eq!(message.dead_letter_reason(), text(reason), "{setting}");
-        }
-    }
-}
-
-#[test]
 fn a_full_target_fails_with_the_words_of_a_full_queue() {
     let properties = [
         ("a", r#""ForwardTo":"b""#),
@@ -167,21 +113,6 @@ fn a_full_target_fails_with_the_words_of_a_full_queue() {
     assert!(
         words.starts_with("The maximum entity size has been reached or exceeded for Queue: 'b'.")
     );
-}
-
-#[test]
-fn forwarded_dead_letters_name_their_source() {
-    let to = r#""ForwardDeadLetteredMessagesTo":"graves""#;
-    let bus = Bus::configured(&queues("", &[("q", to), ("graves", "")]));
-    dead_letter(&bus, "q", "m");
-    assert_eq!(
-        (bus.http.held("q"), bus.http.held("graves")),
-        ((0, 0), (1, 0))
-    );
-    let mut peer = bus.client();
-    let message = peer.receive_from("graves").message;
-    assert_eq!(message.annotation("x-opt-deadletter-source"), text("q"));
-    assert_eq!(message.dead_letter_reason(), text("why"));
 }
 
 #[test]

@@ -33,17 +33,6 @@ fn entry(code: u8, name: &str, value: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     })
 }
 
-/// Properties with a message id and a session id.
-fn properties(id: &str, session: &str) -> Vec<u8> {
-    section(0x73, |out| {
-        let mark = out.begin_list();
-        out.string(id);
-        (1..10).for_each(|_| out.null());
-        out.string(session);
-        out.end(mark, 11);
-    })
-}
-
 /// Four application properties that have this many bytes together.
 fn four_properties(bytes: usize) -> Vec<u8> {
     section(0x74, |out| {
@@ -68,12 +57,10 @@ fn empty_list(out: &mut Writer<'_>) {
 #[test]
 fn what_is_within_the_limits_is_accepted() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
-    let ids = "i".repeat(128);
     let fitting = [
         large(0x72, 32 * KIB),
         large(0x74, 32 * KIB),
         four_properties(63 * KIB),
-        properties(&ids, &ids),
         entry(0x74, "none", |out| out.null()),
     ];
     for payload in &fitting {
@@ -101,17 +88,10 @@ fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
 }
 
 #[test]
-fn ids_and_types_that_the_service_does_not_take_are_named() {
+fn types_that_the_service_does_not_take_are_named() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
-    let long = "i".repeat(129);
     let schedule = "x-opt-scheduled-enqueue-time";
     let payloads = [
-        (properties(&long, "s"), "the message id has 129 characters"),
-        (properties("m", &long), "the session id has 129 characters"),
-        (
-            entry(0x72, "x-opt-partition-key", |out| out.string(&long)),
-            "the partition key has 129 characters",
-        ),
         (
             entry(0x74, "order", empty_list),
             "the application property 'order' is not of a primitive type",
@@ -207,39 +187,6 @@ fn otherwise_the_tier_decides_and_there_is_one_limit() {
         Some(&json!({"MaxMessageSizeInKilobytes": 2048}).to_string()),
     );
     assert_eq!(answer.error(400).0, "invalid-argument");
-}
-
-#[test]
-fn headers_have_limits_of_their_own() {
-    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
-    let property = |name: &str, size: usize| (name.to_owned(), text(&"x".repeat(size)));
-    let with = |properties: &[(String, Value)]| {
-        let message = Message::new("m");
-        properties.iter().fold(message, |message, (name, value)| {
-            message.application(name, value.clone())
-        })
-    };
-    peer.send(&sender, &with(&[property("a", 32 * 1024)]));
-    peer.send(
-        &sender,
-        &with(&[property("a", 30_000), property("b", 30_000)]),
-    );
-    let annotated = Message::new("m").annotation("x-mine", text(&"x".repeat(33_000)));
-    for message in [
-        with(&[property("a", 32 * 1024 + 1)]),
-        with(&[
-            property("a", 30_000),
-            property("b", 30_000),
-            property("c", 6_000),
-        ]),
-        annotated,
-    ] {
-        let refusal = peer.send_in_vain(&sender, &message.encode());
-        assert_eq!(refusal.condition, "amqp:internal-error");
-        let words = "The service was unable to process the request; please retry the operation.";
-        assert!(refusal.words().starts_with(words), "{}", refusal.text);
-    }
-    assert_eq!(bus.http.held("q"), (2, 0));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn expirations(reply: &Reply) -> Vec<i64> {
 fn peeking_shows_without_taking() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
     let locked = peer.receive_from("q");
-    let seen = peeked(&peer.call(&node, "peek-message", peek_from(1, Value::Int(10))));
+    let seen = peeked(&peer.peek(&node, 1, 10));
     assert_eq!(ids(&seen), ["a", "b", "c"]);
     for (message, number) in seen.iter().zip(1..) {
         assert_eq!(message.annotation("x-opt-sequence-number"), long(number));
@@ -54,7 +54,7 @@ fn peeking_shows_without_taking() {
             ["b"]
         );
     }
-    let reply = peer.call(&node, "peek-message", peek_from(4, Value::Int(1)));
+    let reply = peer.peek(&node, 4, 1);
     assert_eq!((reply.status(), &reply.body), (204, &Value::Null));
     peer.complete(&locked);
     assert_eq!(bus.http.held("q"), (2, 0));
@@ -76,25 +76,6 @@ fn o7_a_peek_may_leave_out_the_body() {
 }
 
 #[test]
-fn dead_letters_have_a_node_of_their_own() {
-    let (_bus, mut peer, node) = bus_with(&["a", "b"]);
-    let delivery = peer.receive_from("q");
-    peer.settle(&delivery, dead_lettered("why", "because"));
-    let dead = peer.node("q/$DeadLetterQueue/$management");
-    let seen = peeked(&peer.call(&dead, "peek-message", peek_from(0, Value::Int(9))));
-    assert_eq!(ids(&seen), ["a"]);
-    assert_eq!(seen[0].application("DeadLetterReason"), text("why"));
-    assert_eq!(
-        ids(&peeked(&peer.call(
-            &node,
-            "peek-message",
-            peek_from(0, Value::Int(9))
-        ))),
-        ["b"]
-    );
-}
-
-#[test]
 fn a_reply_has_no_more_than_a_megabyte_and_comes_in_several_frames() {
     let (_bus, mut peer, node) = bus_with(&[]);
     let sender = peer.sender("q");
@@ -102,10 +83,10 @@ fn a_reply_has_no_more_than_a_megabyte_and_comes_in_several_frames() {
         let message = Message::new(&number.to_string()).body(vec![b'x'; 200_000]);
         peer.send(&sender, &message);
     }
-    let reply = peer.call(&node, "peek-message", peek_from(1, Value::Int(100)));
+    let reply = peer.peek(&node, 1, 100);
     assert_eq!(ids(&peeked(&reply)), ["0", "1", "2", "3", "4"]);
     assert!(reply.delivery.frame_size <= 65_536);
-    let reply = peer.call(&node, "peek-message", peek_from(6, Value::Int(100)));
+    let reply = peer.peek(&node, 6, 100);
     assert_eq!(ids(&peeked(&reply)), ["5", "6"]);
 }
 
@@ -127,29 +108,6 @@ fn the_correlation_id_has_the_type_of_the_message_id() {
             assert_eq!(reply.correlation_id, id);
         }
     }
-}
-
-#[test]
-fn renewing_starts_the_lock_again() {
-    let (bus, mut peer, node) = bus_with(&["a", "b"]);
-    bus.http.freeze();
-    let receiver = peer.receiver("q");
-    let held = [peer.receive_one(&receiver), peer.receive_one(&receiver)];
-    bus.http.advance(40.0);
-    let [first, second] = [held[0].token(), held[1].token()];
-    let reply = peer.call(&node, "renew-lock", map([tokens(&[first])]));
-    // In the client's time the lock was taken forty seconds ago.
-    let until = held[0].message.instant("x-opt-locked-until");
-    let renewed = expirations(&reply);
-    assert_eq!(renewed.len(), 1);
-    assert!(
-        (renewed[0] - until).abs() < 5_000,
-        "{renewed:?} is not about {until}"
-    );
-    bus.http.advance(30.0);
-    peer.complete(&held[0]);
-    let reply = peer.call(&node, "renew-lock", map([tokens(&[second])]));
-    assert_lock_lost(&reply);
 }
 
 #[test]
@@ -179,11 +137,7 @@ fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
     let receiver = peer.receiver("q");
     let held = [1, 2, 3].map(|_| peer.receive_one(&receiver));
-    let reply = peer.call(
-        &node,
-        "update-disposition",
-        disposition("completed", &[held[0].token()]),
-    );
+    let reply = peer.update_disposition(&node, "completed", &[held[0].token()]);
     assert_eq!((reply.status(), &reply.body), (200, &Value::Null));
     let changes = map([(text("tries"), Value::Int(1))]);
     let abandon = map([
@@ -224,21 +178,13 @@ fn a_second_settlement_of_a_token_finds_no_lock() {
     let held = peer.receive_one(&receiver);
     peer.complete(&held);
     for status in ["completed", "abandoned", "defered", "suspended"] {
-        let reply = peer.call(
-            &node,
-            "update-disposition",
-            disposition(status, &[held.token()]),
-        );
+        let reply = peer.update_disposition(&node, status, &[held.token()]);
         assert_lock_lost(&reply);
     }
     // A token is good at its own entity only.
     let held = peer.receive_one(&receiver);
     let other = peer.node("other/$management");
-    let reply = peer.call(
-        &other,
-        "update-disposition",
-        disposition("completed", &[held.token()]),
-    );
+    let reply = peer.update_disposition(&other, "completed", &[held.token()]);
     assert_lock_lost(&reply);
     assert_eq!(bus.http.held("q"), (1, 0));
 }
@@ -255,17 +201,13 @@ fn several_tokens_are_settled_all_or_none() {
         [held[0], held[1], held[0]],
     ] {
         for status in ["completed", "abandoned", "defered", "suspended"] {
-            let reply = peer.call(
-                &node,
-                "update-disposition",
-                disposition(status, &lock_tokens),
-            );
+            let reply = peer.update_disposition(&node, status, &lock_tokens);
             assert_lock_lost(&reply);
             assert_eq!(bus.http.held("q"), (3, 0), "{status} {lock_tokens:?}");
             assert_eq!(bus.http.counts("q")["locked"], 3);
         }
     }
-    let reply = peer.call(&node, "update-disposition", disposition("completed", &held));
+    let reply = peer.update_disposition(&node, "completed", &held);
     assert_eq!(reply.status(), 200);
     assert_eq!(bus.http.held("q"), (0, 0));
 }
@@ -277,11 +219,7 @@ fn a_lock_outlives_its_link() {
     let held = worker.receive_one(&receiver);
     worker.detach(&receiver);
     drop(worker);
-    let reply = peer.call(
-        &node,
-        "update-disposition",
-        disposition("completed", &[held.token()]),
-    );
+    let reply = peer.update_disposition(&node, "completed", &[held.token()]);
     assert_eq!(reply.status(), 200);
     assert_eq!(bus.http.held("q"), (0, 0));
 }
@@ -331,7 +269,7 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
     let reply = peer.ask(&node, &nameless);
     refused_with(&reply, 400, argument);
     // What was done has no condition at all.
-    let reply = peer.call(&node, "peek-message", peek_from(1, Value::Int(1)));
+    let reply = peer.peek(&node, 1, 1);
     assert_eq!(
         (reply.condition(), reply.text()),
         (String::new(), "OK".into())
@@ -344,11 +282,7 @@ fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
     let refusal = peer.send_in_vain(&node.requests, b"\x00\x53\x77\xd1\xff");
     assert_eq!(refusal.condition, "amqp:decode-error");
     refusal.tracking_id();
-    assert_eq!(
-        peer.call(&node, "peek-message", peek_from(1, Value::Int(1)))
-            .status(),
-        200
-    );
+    assert_eq!(peer.peek(&node, 1, 1).status(), 200);
 }
 
 /// Clients wait for a reply, and would wait on if only the transfer was refused.

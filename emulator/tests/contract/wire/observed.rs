@@ -177,10 +177,7 @@ fn o14_the_empty_session_id_is_a_session() {
     let later = Message::new("later")
         .session("")
         .scheduled_at(client_now() + MINUTE);
-    assert_eq!(
-        scheduled(&peer.call(&node, "schedule-message", schedule(&[later]))),
-        [2]
-    );
+    assert_eq!(scheduled(&peer.schedule(&node, &[later])), [2]);
     let link = peer.accept("q", "");
     assert_eq!(peer.receive_one(&link).id(), "now");
     let state = in_session("", [(text("session-state"), binary(b"s"))]);
@@ -244,7 +241,7 @@ fn o61_what_is_scheduled_by_way_of_another_entity_goes_on_when_it_is_due() {
         let later = Message::new(id).scheduled_at(client_now() + MINUTE);
         later.annotation("x-opt-via-partition-key", text("key"))
     });
-    let reply = peer.call(&node, "schedule-message", schedule(&later));
+    let reply = peer.schedule(&node, &later);
     assert_eq!(scheduled(&reply), [1, 2]);
     assert_eq!(bus.http.counts("q")["scheduled"], 2);
     let cancel = map([numbers(&[2])]);

@@ -57,11 +57,7 @@ fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
             "{reply_to:?} on {channel}"
         );
     }
-    let left = peer
-        .settle_down()
-        .into_iter()
-        .filter(|frame| frame.code == TRANSFER);
-    assert_eq!(left.count(), 0);
+    peer.assert_no_frame(|frame| frame.code == TRANSFER);
 }
 
 #[test]
@@ -146,11 +142,7 @@ fn replies_wait_for_credit_and_keep_their_order() {
             &request(text("java")).property(0, id.clone()),
         );
     }
-    let early = peer
-        .settle_down()
-        .into_iter()
-        .filter(|frame| frame.code == TRANSFER);
-    assert_eq!(early.count(), 0);
+    peer.assert_no_frame(|frame| frame.code == TRANSFER);
     for id in &ids {
         let reply = Reply::new(peer.receive_one(&node.replies));
         assert_eq!(&reply.correlation_id, id);

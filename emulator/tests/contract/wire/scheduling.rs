@@ -19,39 +19,7 @@ fn later(id: &str) -> Message {
 }
 
 fn cancel(peer: &mut Peer, node: &Node, wanted: &[i64]) -> Reply {
-    peer.call(node, "cancel-scheduled-message", map([numbers(wanted)]))
-}
-
-#[test]
-fn numbers_come_back_in_order_and_messages_at_their_time() {
-    let (bus, mut peer, node) = bus_with("");
-    let first = peer.call(&node, "schedule-message", schedule(&[later("a")]));
-    assert_eq!(scheduled(&first), [1]);
-    let soon = Message::new("c").scheduled_at(client_now() + 30 * MINUTE);
-    let more = [later("b"), soon, later("d")];
-    let more = peer.call(&node, "schedule-message", schedule(&more));
-    assert_eq!(scheduled(&more), [2, 3, 4]);
-    assert_eq!(bus.http.counts("q")["scheduled"], 4);
-    let receiver = peer.receiver("q");
-    assert!(peer.drain(&receiver, 10).is_empty());
-
-    bus.http.advance(31.0 * 60.0);
-    let soon = peer.drain(&receiver, 10);
-    assert_eq!(soon.iter().map(Delivery::id).collect::<Vec<_>>(), ["c"]);
-    peer.complete(&soon[0]);
-    let number = |message: &Received| message.annotation("x-opt-sequence-number");
-    assert_eq!(number(&soon[0].message), long(5), "a new number");
-    bus.http.advance(31.0 * 60.0);
-    let rest = peer.drain(&receiver, 10);
-    assert_eq!(
-        rest.iter().map(Delivery::id).collect::<Vec<_>>(),
-        ["a", "b", "d"]
-    );
-    for delivery in rest {
-        let enqueued = delivery.message.instant("x-opt-enqueued-time");
-        let at = delivery.message.instant("x-opt-scheduled-enqueue-time");
-        assert_eq!(enqueued, at, "its time to live begins when it is active");
-    }
+    peer.cancel_scheduled(node, wanted)
 }
 
 #[test]
@@ -79,7 +47,7 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
     bus.http.advance(10.0 * 3600.0);
     let at = client_now() + MINUTE;
     let over_management = Message::new("a").scheduled_at(at);
-    let reply = peer.call(&node, "schedule-message", schedule(&[over_management]));
+    let reply = peer.schedule(&node, &[over_management]);
     assert_eq!(scheduled(&reply), [1]);
     peer.send_to("q", &Message::new("b").scheduled_at(at));
     assert_eq!(bus.http.counts("q")["scheduled"], 2);
@@ -96,11 +64,7 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
 fn an_instant_that_has_passed_is_now() {
     let (bus, mut peer, node) = bus_with("");
     let past = Message::new("a").scheduled_at(client_now() - MINUTE);
-    let reply = peer.call(
-        &node,
-        "schedule-message",
-        schedule(std::slice::from_ref(&past)),
-    );
+    let reply = peer.schedule(&node, std::slice::from_ref(&past));
     assert_eq!(scheduled(&reply), [1]);
     let sender = peer.sender("q");
     peer.send(&sender, &past.property(0, text("b")));
@@ -136,7 +100,7 @@ fn a_link_schedules_too_alone_and_in_batches() {
 fn what_is_scheduled_can_be_cancelled_all_or_none() {
     let (bus, mut peer, node) = bus_with("");
     let messages = ["a", "b", "c"].map(later);
-    let reply = peer.call(&node, "schedule-message", schedule(&messages));
+    let reply = peer.schedule(&node, &messages);
     assert_eq!(scheduled(&reply), [1, 2, 3]);
     for (wanted, missing) in [
         (vec![1, 99, 2, 98], "99,98"),
@@ -195,7 +159,7 @@ fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled
     let large = later("large").body(vec![0; 262_144]);
     let half = || later("half").body(vec![0; 140_000]);
     for large in [vec![large], vec![half(), half()]] {
-        let reply = peer.call(&node, "schedule-message", schedule(&large));
+        let reply = peer.schedule(&node, &large);
         refused_with(&reply, 403, "amqp:link:message-size-exceeded");
     }
     let request = schedule(&[later("larger").body(vec![0; 400_000])]);
@@ -211,7 +175,7 @@ fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled
 #[test]
 fn nothing_is_scheduled_where_nothing_can_be_sent() {
     let (bus, mut peer, node) = bus_with(r#""Status":"SendDisabled""#);
-    let reply = peer.call(&node, "schedule-message", schedule(&[later("a")]));
+    let reply = peer.schedule(&node, &[later("a")]);
     let words = refused_with(&reply, 400, "com.microsoft:entity-disabled");
     assert_starts_with(
         &words,
@@ -219,7 +183,7 @@ fn nothing_is_scheduled_where_nothing_can_be_sent() {
     );
     for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
         let node = peer.node(&format!("{path}/$management"));
-        let reply = peer.call(&node, "schedule-message", schedule(&[later("a")]));
+        let reply = peer.schedule(&node, &[later("a")]);
         let words = refused_with(&reply, 400, "amqp:not-allowed");
         assert!(words.contains(&format!("'{path}'")), "{words}");
         refused_with(&cancel(&mut peer, &node, &[1]), 400, "amqp:not-allowed");

@@ -57,38 +57,6 @@ fn the_flags_of_modified_differ_from_sdk_to_sdk_and_mean_the_same() {
     }
 }
 
-#[test]
-fn properties_are_changed_on_the_way_back() {
-    let (_bus, mut peer, receiver) = receiving(&["a"]);
-    let delivery = peer.receive_one(&receiver);
-    let changes = map([
-        (symbol("tries"), Value::Int(1)),
-        (symbol("why"), text("busy")),
-    ]);
-    peer.settle(
-        &delivery,
-        composite(0x27, [Value::Null, Value::Null, changes]),
-    );
-    let delivery = peer.receive_one(&receiver);
-    assert_eq!(delivery.message.application("tries"), Value::Int(1));
-    let info = map([
-        (symbol("DeadLetterReason"), text("enough")),
-        (symbol("DeadLetterErrorDescription"), Value::Null),
-        (symbol("tries"), Value::Int(2)),
-    ]);
-    let error = composite(
-        0x1d,
-        [symbol("com.microsoft:dead-letter"), Value::Null, info],
-    );
-    peer.settle(&delivery, composite(0x25, [error]));
-    let dead = peer.receive_from("q/$DeadLetterQueue").message;
-    assert_eq!(dead.application("tries"), Value::Int(2));
-    assert_eq!(dead.application("why"), text("busy"));
-    assert_eq!(dead.dead_letter_reason(), text("enough"));
-    assert_eq!(dead.dead_letter_description(), Value::Null);
-    assert_eq!(dead.header(4), uint(1), "the count is kept");
-}
-
 /// Go sends both empty where it was given none.
 #[test]
 fn an_empty_reason_is_none() {
@@ -141,11 +109,7 @@ fn a_settlement_that_waits_for_no_answer_gets_none() {
     let (bus, mut peer, receiver) = receiving(&["a", "b"]);
     let delivery = peer.receive_one(&receiver);
     peer.dispose(0, delivery.id, delivery.id, true, accepted());
-    let answers = peer
-        .settle_down()
-        .into_iter()
-        .filter(|frame| frame.code == DISPOSITION);
-    assert_eq!(answers.count(), 0);
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     assert_eq!(bus.http.held("q"), (1, 0));
 }
 
@@ -166,11 +130,7 @@ fn what_is_not_held_is_a_lost_lock() {
     );
     peer.dispose(0, unknown.id, unknown.id, true, accepted());
     peer.dispose(0, 0, u32::MAX - 1, true, accepted());
-    let answers = peer
-        .settle_down()
-        .into_iter()
-        .filter(|frame| frame.code == DISPOSITION);
-    assert_eq!(answers.count(), 0);
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     assert_eq!(bus.http.held("q"), (0, 0));
 }
 
@@ -193,42 +153,4 @@ fn a_lock_that_has_ended_is_lost_and_its_message_comes_again() {
     );
     assert_ne!(second.token(), first.token());
     peer.complete(&second);
-}
-
-#[test]
-fn a_poison_message_is_moved_in_the_step_of_its_last_abandon() {
-    let (bus, mut peer) =
-        Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":3"#)])).with_client();
-    peer.send_to("q", &Message::new("poison"));
-    let receiver = peer.receiver("q");
-    for count in 0..3 {
-        let delivery = peer.receive_one(&receiver);
-        assert_eq!(delivery.message.header(4), uint(count));
-        peer.settle(&delivery, abandoned());
-    }
-    assert_eq!(bus.http.held("q"), (0, 1));
-    let dead = peer.receive_from("q/$DeadLetterQueue").message;
-    assert_eq!(dead.dead_letter_reason(), text("MaxDeliveryCountExceeded"));
-    let description = "Message could not be consumed after 3 delivery attempts.";
-    assert_eq!(dead.dead_letter_description(), text(description));
-}
-
-#[test]
-fn a_link_that_goes_leaves_its_locks_or_frees_them() {
-    for (setting, locked, count) in [("keep", 1, 1), ("release", 0, 0)] {
-        let setting = format!(r#""LocksOnDetach":"{setting}""#);
-        let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();
-        peer.send_to("q", &Message::new("a"));
-        let receiver = peer.receiver("q");
-        peer.receive_one(&receiver);
-        peer.detach(&receiver);
-        assert_eq!(bus.http.counts("q")["locked"], locked, "{setting}");
-        bus.http.advance(61.0);
-        let receiver = peer.receiver("q");
-        assert_eq!(
-            peer.receive_one(&receiver).message.header(4),
-            uint(count),
-            "{setting}"
-        );
-    }
 }

@@ -7,7 +7,6 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::support::*;
 
 const PATH: &str = "t/Subscriptions/s";
-const NAMESPACE: &str = "~";
 
 fn subscribed(settings: &serde_json::Value) -> Bus {
     Bus::configured(&topic(&json!({}), &[("s", properties(settings))]))
@@ -19,60 +18,8 @@ fn send(bus: &Bus, address: &str, id: &str) {
 }
 
 fn change(bus: &Bus, path: &str, settings: &serde_json::Value) {
-    let path = format!("{NAMESPACE}/{path}");
-    let answer = bus.http.request("PUT", &path, Some(&settings.to_string()));
+    let answer = bus.http.put(path, settings);
     assert_eq!(answer.status, 200, "{answer:?}");
-}
-
-#[test]
-fn a_queue_forwards_to_a_topic_and_its_subscription_to_a_queue() {
-    let bus = subscribed(&json!({"ForwardTo": "q"}));
-    bus.http.put_queue("first", &json!({"ForwardTo": "t"}));
-    send(&bus, "first", "m");
-    for entity in ["first", "t", PATH] {
-        assert_eq!(bus.http.held(entity), (0, 0), "{entity}");
-    }
-    let mut peer = bus.client();
-    let message = peer.receive_from("q").message;
-    assert_eq!(message.id(), "m");
-    assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
-}
-
-#[test]
-fn a_circle_through_a_topic_ends_at_the_fifth_hop() {
-    let bus = subscribed(&json!({"ForwardTo": "q"}));
-    bus.http.put_queue("q", &json!({"ForwardTo": "t"}));
-    send(&bus, "t", "m");
-    let dead = |entity: &str| bus.http.counts(entity)["transfer_dead_letter"].clone();
-    let all = ["q", "t", PATH].map(dead);
-    let count: u64 = all.iter().filter_map(serde_json::Value::as_u64).sum();
-    assert_eq!(count, 1, "{all:?}");
-}
-
-#[test]
-fn dead_letters_of_a_subscription_are_as_those_of_a_queue() {
-    let bus = subscribed(&json!({"MaxDeliveryCount": 1}));
-    send(&bus, "t", "m");
-    let (mut peer, receiver) = bus.receiver(PATH);
-    let delivery = peer.receive_one(&receiver);
-    peer.settle(&delivery, abandoned());
-    assert_eq!(bus.http.held(PATH), (0, 1));
-    let dead = peer.receiver(&format!("{PATH}/$DeadLetterQueue"));
-    let dead = peer.receive_one(&dead);
-    let reason = dead.message.dead_letter_reason();
-    assert_eq!(reason, text("MaxDeliveryCountExceeded"));
-}
-
-#[test]
-fn forwarded_dead_letters_name_their_subscription() {
-    let bus = subscribed(&json!({"ForwardDeadLetteredMessagesTo": "q"}));
-    send(&bus, "t", "m");
-    let (mut peer, receiver) = bus.receiver(PATH);
-    let delivery = peer.receive_one(&receiver);
-    peer.settle(&delivery, dead_lettered("why", "because"));
-    let message = peer.receive_from("q").message;
-    let source = message.annotation("x-opt-deadletter-source");
-    assert_eq!(source, text(PATH));
 }
 
 #[test]
@@ -131,7 +78,7 @@ fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
 #[test]
 fn links_follow_the_settings_of_their_subscription() {
     let bus = subscribed(&json!({}));
-    let route = format!("subscriptions/{PATH}");
+    let route = format!("~/subscriptions/{PATH}");
     let (mut peer, receiver) = bus.receiver(PATH);
     change(&bus, &route, &json!({"Status": "ReceiveDisabled"}));
     let refusal = peer.detached(&receiver).refusal(2);

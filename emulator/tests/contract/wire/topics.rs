@@ -45,53 +45,6 @@ fn every_spelling_of_an_address_means_the_same() {
 }
 
 #[test]
-fn every_subscription_has_a_copy_and_numbers_of_its_own() {
-    let red = rules(&[sql("red", "colour = 'red'", "")]);
-    let none = rules(&[sql("none", "1 = 0", "")]);
-    let config = topic(
-        &json!({}),
-        &[("all", json!({})), ("red", red), ("none", none)],
-    );
-    let bus = Bus::configured(&config);
-    let colour = |id, colour| Message::new(id).application("colour", text(colour));
-    publish(&bus, &[colour("1", "blue"), colour("2", "red")]);
-    let mut peer = bus.client();
-    let mut numbers = |name: &str| {
-        let receiver = peer.receiver(&format!("t/Subscriptions/{name}"));
-        let all = peer.drain(&receiver, 10);
-        let number = |delivery: &Delivery, name| delivery.message.annotation(name);
-        let numbers = all.iter().map(|delivery| {
-            assert_eq!(delivery.message.data(), b"body");
-            let own = number(delivery, "x-opt-sequence-number");
-            let first = number(delivery, "x-opt-enqueue-sequence-number");
-            (delivery.id(), own, first)
-        });
-        numbers.collect::<Vec<_>>()
-    };
-    let [one, two] = ["1", "2"].map(str::to_owned);
-    assert_eq!(
-        numbers("all"),
-        [(one, long(1), long(1)), (two.clone(), long(2), long(2))]
-    );
-    assert_eq!(numbers("red"), [(two, long(1), long(2))]);
-    assert!(numbers("none").is_empty());
-    let counts = bus.http.counts("t");
-    assert_eq!(
-        (&counts["active"], &counts["transfer"]),
-        (&0.into(), &0.into())
-    );
-    assert_eq!(counts["size_bytes"], 0, "nothing stays at the topic");
-}
-
-#[test]
-fn what_no_subscription_takes_is_accepted_and_gone() {
-    let bus = subscribed(&[]);
-    publish(&bus, &[Message::new("m")]);
-    assert_eq!(bus.http.held("t"), (0, 0));
-    assert_eq!(bus.http.counts("t")["size_bytes"], 0);
-}
-
-#[test]
 fn topics_are_sent_to_and_subscriptions_received_from() {
     let (_bus, mut peer) = subscribed(&["s"]).with_client();
     for (attach, condition, words) in [
@@ -181,18 +134,14 @@ fn scheduled_messages_wait_at_the_topic() {
     publish(&bus, &[Message::new("sent").scheduled_at(at)]);
     let (mut peer, node) = bus.node("t/$management");
     let messages = ["called", "cancelled"].map(|id| Message::new(id).scheduled_at(at));
-    let reply = peer.call(&node, "schedule-message", schedule(&messages));
+    let reply = peer.schedule(&node, &messages);
     let [_, cancelled] = scheduled(&reply).try_into().expect("two numbers");
     let count = |entity: &str| bus.http.counts(entity)["scheduled"].clone();
     assert_eq!(
         (count("t"), count("t/Subscriptions/s")),
         (3.into(), 0.into())
     );
-    let reply = peer.call(
-        &node,
-        "cancel-scheduled-message",
-        map([numbers(&[cancelled])]),
-    );
+    let reply = peer.cancel_scheduled(&node, &[cancelled]);
     assert_eq!(reply.status(), 200, "{}", reply.text());
     assert_eq!(ids(&peer.peek_all(&node)), ["sent", "called"]);
     let receiver = peer.receiver_with_credit("t/Subscriptions/s", 10);
@@ -201,37 +150,6 @@ fn scheduled_messages_wait_at_the_topic() {
     assert_eq!(peer.receive(&receiver).id(), "sent");
     assert_eq!(peer.receive(&receiver).id(), "called");
     assert_eq!(count("t"), 0);
-}
-
-#[test]
-fn the_smaller_time_to_live_wins() {
-    let lives = |seconds: u32| {
-        properties(&json!({
-            "DefaultMessageTimeToLive": format!("PT{seconds}S"),
-            "DeadLetteringOnMessageExpiration": true,
-        }))
-    };
-    let config = topic(
-        &json!({"DefaultMessageTimeToLive": "PT1M"}),
-        &[("short", lives(30)), ("long", lives(3600))],
-    );
-    let bus = Bus::configured(&config);
-    publish(
-        &bus,
-        &[
-            Message::new("own").ttl(10_000),
-            Message::new("none"),
-            Message::new("endless").ttl(7_200_000),
-        ],
-    );
-    let held = || ["short", "long"].map(|name| bus.http.held(&format!("t/Subscriptions/{name}")));
-    assert_eq!(held(), [(3, 0), (3, 0)]);
-    bus.http.advance(15.0);
-    assert_eq!(held(), [(2, 1), (2, 1)]);
-    bus.http.advance(20.0);
-    assert_eq!(held(), [(0, 3), (2, 1)]);
-    bus.http.advance(30.0);
-    assert_eq!(held(), [(0, 3), (0, 3)]);
 }
 
 #[test]
@@ -255,44 +173,6 @@ fn messages_arrive_whatever_the_status_of_a_subscription_is() {
         );
         peer.receiver("t/Subscriptions/s");
     }
-}
-
-#[test]
-fn a_topic_drops_what_it_has_seen() {
-    let config = topic(
-        &json!({"RequiresDuplicateDetection": true}),
-        &[("a", json!({})), ("b", json!({}))],
-    );
-    let bus = Bus::configured(&config);
-    publish(&bus, &["m", "m", "n"].map(Message::new));
-    for name in ["a", "b"] {
-        assert_eq!(bus.http.held(&format!("t/Subscriptions/{name}")), (2, 0));
-    }
-}
-
-#[test]
-fn a_batch_is_published_in_its_order() {
-    let (_bus, mut peer, sender) = subscribed(&["s"]).with_sender("t");
-    let messages = ["a", "b", "c"].map(|id| Message::new(id).encode());
-    let id = peer.transfer(&sender, BATCH, false, &batch(&messages));
-    peer.outcome(&sender, id).expect("the batch is accepted");
-    let receiver = peer.receiver("t/Subscriptions/s");
-    let all = peer.drain_ids(&receiver, 10);
-    assert_eq!(all, ["a", "b", "c"]);
-}
-
-#[test]
-fn a_subscription_that_forwards_sends_its_copies_on() {
-    let on = properties(&json!({"ForwardTo": "q"}));
-    let bus = Bus::configured(&topic(&json!({}), &[("on", on), ("stay", json!({}))]));
-    publish(&bus, &[Message::new("a"), Message::new("b")]);
-    assert_eq!(bus.http.held("t/Subscriptions/on"), (0, 0));
-    assert_eq!(bus.http.held("t/Subscriptions/stay"), (2, 0));
-    let (mut peer, receiver) = bus.receiver("q");
-    let all = peer.drain_ids(&receiver, 10);
-    assert_eq!(all, ["a", "b"]);
-    let refusal = peer.refused(&Attach::receiver("t/Subscriptions/on"));
-    assert_eq!(refusal.condition, "amqp:not-allowed");
 }
 
 #[test]

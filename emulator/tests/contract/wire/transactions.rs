@@ -36,40 +36,6 @@ fn the_coordinator_is_echoed_and_gives_credit() {
 }
 
 #[test]
-fn what_is_sent_and_settled_happens_with_the_discharge() {
-    let (bus, mut peer, sender, receiver) = bus_with(&["a", "b", "c", "d"]);
-    let (coordinator, transaction) = peer.transaction();
-    let outcomes = [
-        accepted(),
-        abandoned(),
-        deferred(),
-        dead_lettered("why", "x"),
-    ];
-    for outcome in outcomes {
-        let delivery = peer.receive_one(&receiver);
-        peer.settle_in(&delivery, &transaction, outcome).unwrap();
-    }
-    peer.enlist(&sender, &transaction, "e");
-    let batch = batch(&[Message::new("f").encode(), Message::new("g").encode()]);
-    peer.post_in(&sender, &transaction, BATCH, &batch).unwrap();
-    let (mut other, elsewhere) = bus.receiver("q");
-    assert!(other.drain_ids(&elsewhere, 100).is_empty());
-    assert_eq!(bus.http.counts("q")["locked"], 4);
-
-    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    let seen = other.drain(&elsewhere, 100);
-    let ids: Vec<_> = seen.iter().map(Delivery::id).collect();
-    assert_eq!(ids, ["b", "e", "f", "g"]);
-    assert_eq!(seen[0].message.header(4), uint(1));
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        [&counts["deferred"], &counts["dead_letter"]].map(|count| count.as_u64()),
-        [Some(1), Some(1)],
-        "{counts}"
-    );
-}
-
-#[test]
 fn sends_that_come_at_once_are_answered_in_one_range() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let (coordinator, transaction) = peer.transaction();
@@ -82,23 +48,6 @@ fn sends_that_come_at_once_are_answered_in_one_range() {
     });
     assert_eq!((outcome.number(1), outcome.number(2)), (first, last));
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-}
-
-#[test]
-fn a_rollback_leaves_everything_as_it_was() {
-    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
-    let (coordinator, transaction) = peer.transaction();
-    let delivery = peer.receive_one(&receiver);
-    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.enlist(&sender, &transaction, "b");
-    peer.roll_back(&coordinator, &transaction);
-    assert!(peer.drain_ids(&receiver, 100).is_empty());
-    assert_eq!(bus.http.counts("q")["locked"], 1);
-    // The lock goes on, and can be settled by its token.
-    let node = peer.node("q/$management");
-    let body = disposition("completed", &[delivery.token()]);
-    assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
-    assert_eq!(bus.http.held("q"), (0, 0));
 }
 
 #[test]
@@ -131,7 +80,7 @@ fn management_requests_take_part() {
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     assert_eq!(bus.http.counts("q")["scheduled"], 1);
     assert_eq!(bus.http.counts("q")["locked"], 0);
-    let reply = peer.call(&node, "cancel-scheduled-message", map([numbers(&[3])]));
+    let reply = peer.cancel_scheduled(&node, &[3]);
     assert_eq!(reply.status(), 200, "the number holds");
 }
 
@@ -172,9 +121,10 @@ fn work_may_be_on_other_sessions_than_the_coordinator() {
     let transaction = peer.declare(&coordinator);
     let delivery = peer.receive_one(&receiver);
     peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.enlist(&sender, &transaction, "b");
+    let batch = batch(&["b", "c"].map(|id| Message::new(id).encode()));
+    peer.post_in(&sender, &transaction, BATCH, &batch).unwrap();
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    assert_eq!(peer.drain_ids(&receiver, 100), ["b"]);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["b", "c"]);
 }
 
 #[test]
@@ -217,8 +167,7 @@ fn what_is_sent_settled_in_a_transaction_takes_part_without_an_answer() {
     ];
     let frame = performative(0, TRANSFER, &fields, &Message::new("a").encode());
     peer.write(&frame);
-    let answers = peer.settle_down().into_iter();
-    assert_eq!(answers.filter(|frame| frame.code == DISPOSITION).count(), 0);
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
 }

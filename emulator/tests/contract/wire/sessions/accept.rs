@@ -95,31 +95,6 @@ fn the_lock_is_told_in_the_time_of_the_client() {
 }
 
 #[test]
-fn a_session_may_be_accepted_before_there_is_a_message() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    let link = peer.accept("q", "later");
-    peer.credit(&link, 1);
-    send_all(&mut peer, "q", &[("x", "other"), ("m", "later")]);
-    let held = peer.receive(&link);
-    assert_eq!(held.id(), "m");
-    peer.complete(&held);
-}
-
-#[test]
-fn a_session_receiver_may_receive_and_delete() {
-    let (bus, mut peer) = Bus::with_sessions().with_client();
-    send_all(&mut peer, "q", &[("a", "s"), ("x", "t"), ("b", "s")]);
-    let link = peer.attached(&Attach {
-        snd_settle_mode: 1,
-        rcv_settle_mode: 0,
-        ..Attach::session("q", text("s"))
-    });
-    let got: Vec<String> = peer.drain(&link, 10).iter().map(Delivery::id).collect();
-    assert_eq!(got, ["a", "b"]);
-    assert_eq!(bus.http.held("q"), (1, 0));
-}
-
-#[test]
 fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let sent = [("1", "b"), ("2", "a"), ("3", "b"), ("4", "c")];
@@ -132,23 +107,6 @@ fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
     // A session that is closed is next again if it has the oldest.
     peer.detach(&granted[0].1);
     assert_eq!(peer.accept_next("q").0, "b");
-}
-
-#[test]
-fn a_subscription_has_sessions_of_its_own() {
-    let with_sessions = serde_json::json!({"RequiresSession": true});
-    let subscriptions = [
-        ("s", properties(&with_sessions)),
-        ("plain", properties(&serde_json::json!({}))),
-    ];
-    let (_bus, mut peer) =
-        Bus::configured(&topic(&serde_json::json!({}), &subscriptions)).with_client();
-    send_all(&mut peer, "t", &[("1", "b"), ("2", "a"), ("3", "b")]);
-    let link = peer.accept("t/Subscriptions/s", "b");
-    let got: Vec<String> = peer.drain(&link, 10).iter().map(Delivery::id).collect();
-    assert_eq!(got, ["1", "3"]);
-    let plain = peer.receiver("t/Subscriptions/plain");
-    assert_eq!(peer.drain(&plain, 10).len(), 3);
 }
 
 #[test]
@@ -202,21 +160,6 @@ fn a_session_receiver_is_refused_where_there_are_none() {
             assert_refused(&mut peer, &attach, NOT_ALLOWED, words);
         }
     }
-}
-
-#[test]
-fn dead_letters_of_sessions_have_none() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    send_all(&mut peer, "q", &[("a", "s"), ("b", "t")]);
-    for session in ["s", "t"] {
-        let link = peer.accept("q", session);
-        let held = peer.receive_one(&link);
-        peer.settle(&held, dead_lettered("why", ""));
-    }
-    let dead = peer.receiver("q/$DeadLetterQueue");
-    let got = peer.drain(&dead, 10);
-    let sessions: Vec<Value> = got.iter().map(|dead| dead.message.property(10)).collect();
-    assert_eq!(sessions, [text("s"), text("t")]);
 }
 
 #[test]
@@ -301,23 +244,7 @@ fn a_message_without_a_session_is_refused_at_a_queue() {
     assert_eq!(refusal.words(), words);
     let node = peer.node("q/$management");
     let later = Message::new("m").scheduled_at(client_now() + 60_000);
-    let reply = peer.call(&node, "schedule-message", schedule(&[later]));
+    let reply = peer.schedule(&node, &[later]);
     assert_eq!(refused_with(&reply, 400, NOT_ALLOWED), words);
     assert_eq!(bus.http.held("q"), (0, 0));
-}
-
-#[test]
-fn a_message_without_a_session_is_dead_lettered_at_a_subscription() {
-    let with_sessions = properties(&serde_json::json!({"RequiresSession": true}));
-    let (_bus, mut peer) =
-        Bus::configured(&topic(&serde_json::json!({}), &[("s", with_sessions)])).with_client();
-    peer.send_to("t", &Message::new("m"));
-    let dead = peer
-        .receive_from("t/Subscriptions/s/$DeadLetterQueue")
-        .message;
-    assert_eq!(dead.dead_letter_reason(), text("Session ID is null."));
-    assert_eq!(
-        dead.dead_letter_description(),
-        text("Session enabled entity doesn't allow a message whose session identifier is null.")
-    );
 }

@@ -45,23 +45,6 @@ fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
 }
 
 #[test]
-fn it_outlives_messages_and_readers() {
-    let (bus, mut peer) = Bus::with_sessions().with_client();
-    send_all(&mut peer, "q", &[("m", "s")]);
-    let link = peer.accept("q", "s");
-    let node = peer.node("q/$management");
-    set(&mut peer, &node, "s", binary(b"kept"));
-    let held = peer.receive_one(&link);
-    peer.complete(&held);
-    peer.detach(&link);
-    let mut other = bus.client();
-    other.accept("q", "s");
-    let node = other.node("q/$management");
-    let reply = get(&mut other, &node, "s");
-    assert_eq!(reply.field("session-state"), &binary(b"kept"));
-}
-
-#[test]
 fn it_belongs_to_who_holds_the_session() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     holder.accept("q", "s");

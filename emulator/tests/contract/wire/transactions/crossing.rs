@@ -4,28 +4,9 @@
 //! with `MSSBCBS`, and is told every outcome twice, back to back (spec/observed.md 44): the exchange as it was replayed.
 
 use serde_amqp::Value;
-use serde_json::json;
 
 use super::bus_with;
 use crate::support::*;
-
-#[test]
-fn a_link_may_say_where_its_messages_go_on_to() {
-    let (bus, mut peer, _, receiver) = bus_with(&["in"]);
-    let via = peer.attached(&Attach::via("q", "sb://localhost/other"));
-    let (coordinator, transaction) = peer.transaction();
-    let delivery = peer.receive_one(&receiver);
-    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    peer.enlist(&via, &transaction, "out");
-    assert_eq!(bus.http.held("other"), (0, 0));
-    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    let other = peer.receiver("other");
-    assert_eq!(peer.drain_ids(&other, 100), ["out"]);
-    assert_eq!(bus.http.held("q"), (0, 0));
-    // The same without a transaction.
-    peer.send(&via, &Message::new("plain"));
-    assert_eq!(peer.drain_ids(&other, 100), ["plain"]);
-}
 
 #[test]
 fn a_destination_must_be_there_and_be_sent_to() {
@@ -35,7 +16,10 @@ fn a_destination_must_be_there_and_be_sent_to() {
     assert!(refusal.text.contains("missing"), "{}", refusal.text);
     let refusal = peer.refused(&Attach::via("q", "other/$DeadLetterQueue"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
-    let via = peer.attached(&Attach::via("q", "other"));
+    let via = peer.attached(&Attach::via("q", "sb://localhost/other"));
+    peer.send(&via, &Message::new("plain"));
+    let other = peer.receiver("other");
+    assert_eq!(peer.drain_ids(&other, 100), ["plain"]);
     bus.http.queue("DELETE", "other", None).ok();
     peer.send(&via, &Message::new("a"));
     let dead = peer.receive_from("q/$Transfer/$DeadLetterQueue").message;
@@ -43,39 +27,6 @@ fn a_destination_must_be_there_and_be_sent_to() {
         dead.dead_letter_reason(),
         text("MessagingEntityNotFoundException")
     );
-}
-
-#[test]
-fn on_one_session_the_first_entity_is_the_way_to_all_others() {
-    let (bus, mut setup, sender) = Bus::with_queues(&["q", "other", "third"]).with_sender("q");
-    setup.send(&sender, &Message::new("in"));
-    setup.close();
-    // As NServiceBus does: receive, send elsewhere, complete.
-    let mut peer = bus.client();
-    let coordinator = peer.attached(&Attach::coordinator());
-    let receiver = peer.receiver("q");
-    let senders = [peer.sender("other"), peer.sender("third")];
-    let delivery = peer.receive_one(&receiver);
-    for fail in [true, false] {
-        let transaction = peer.declare(&coordinator);
-        for sender in &senders {
-            peer.send_in(sender, &transaction, &Message::new("out"))
-                .unwrap();
-        }
-        assert_eq!(bus.http.held("other"), (0, 0));
-        match fail {
-            true => peer.roll_back(&coordinator, &transaction),
-            false => {
-                peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-                assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-            }
-        }
-    }
-    assert_eq!(bus.http.held("q"), (0, 0));
-    for queue in ["other", "third"] {
-        let receiver = peer.receiver(queue);
-        assert_eq!(peer.drain_ids(&receiver, 100), ["out"], "{queue}");
-    }
 }
 
 #[test]
@@ -102,27 +53,6 @@ fn only_the_first_entity_can_be_received_from() {
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     assert_eq!(peer.drain_ids(&receiver, 100), ["c"]);
     assert_eq!(peer.drain_ids(&others, 100), ["d"]);
-}
-
-#[test]
-fn a_topic_and_its_subscriptions_are_one_entity() {
-    let subscriptions = ["one", "two"].map(|name| (name, json!({})));
-    let config = topic(&json!({}), &subscriptions);
-    let (_bus, mut peer, sender) = Bus::configured(&config).with_sender("t");
-    peer.send(&sender, &Message::new("a"));
-    peer.begin(1);
-    let coordinator = peer.attached(&Attach::coordinator().on(1));
-    let transaction = peer.declare(&coordinator);
-    let receivers = ["one", "two"].map(|name| peer.receiver(&format!("t/Subscriptions/{name}")));
-    for receiver in &receivers {
-        let delivery = peer.receive_one(receiver);
-        peer.settle_in(&delivery, &transaction, accepted()).unwrap();
-    }
-    peer.enlist(&sender, &transaction, "b");
-    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-    for receiver in &receivers {
-        assert_eq!(peer.drain_ids(receiver, 100), ["b"]);
-    }
 }
 
 /// The dispositions about a delivery of this client, as whether they settle and with which state.
@@ -182,11 +112,7 @@ fn o44_every_outcome_is_told_twice_back_to_back() {
     // What it settles itself is answered once.
     let delivery = peer.receive_one(&receiver);
     peer.complete(&delivery);
-    let rest = peer.settle_down();
-    assert!(
-        rest.iter().all(|frame| frame.code != DISPOSITION),
-        "{rest:?}"
-    );
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
 }
 
 #[test]
@@ -195,10 +121,6 @@ fn o44_no_other_client_is_told_twice() {
     for mechanism in ["ANONYMOUS", "EXTERNAL"] {
         let mut peer = bus.client_by(mechanism);
         peer.send_to("q", &Message::new("m"));
-        let rest = peer.settle_down();
-        assert!(
-            rest.iter().all(|frame| frame.code != DISPOSITION),
-            "{rest:?}"
-        );
+        peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     }
 }

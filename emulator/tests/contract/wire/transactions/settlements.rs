@@ -31,11 +31,7 @@ fn o41_after_a_rollback_the_delivery_is_settled_anew() {
         let delivery = peer.receive_one(&receiver);
         peer.settle_in(&delivery, &transaction, accepted()).unwrap();
         peer.roll_back(&coordinator, &transaction);
-        let told = peer.settle_down();
-        assert!(
-            told.iter().all(|frame| frame.code != DISPOSITION),
-            "{told:?}"
-        );
+        peer.assert_no_frame(|frame| frame.code == DISPOSITION);
         assert_eq!(bus.http.counts("q")["locked"], 1, "the lock runs on");
         match again {
             "plain" => peer.complete(&delivery),
@@ -64,11 +60,7 @@ fn o41_a_failed_commit_settles_nothing() {
     peer.settle_in(&delivery, &transaction, accepted()).unwrap();
     bus.http.advance(61.0);
     peer.commit(&coordinator, &transaction).unwrap_err();
-    let told = peer.settle_down();
-    assert!(
-        told.iter().all(|frame| frame.code != DISPOSITION),
-        "{told:?}"
-    );
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     let late = refused(&peer.settle(&delivery, accepted()));
     assert_eq!(late.condition, "com.microsoft:message-lock-lost");
 }
@@ -82,11 +74,7 @@ fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
         let delivery = peer.receive_one(&receiver);
         let state = in_transaction(&transaction, accepted());
         peer.dispose(delivery.channel, delivery.id, delivery.id, true, state);
-        let told = peer.settle_down();
-        assert!(
-            told.iter().all(|frame| frame.code != DISPOSITION),
-            "{told:?}"
-        );
+        peer.assert_no_frame(|frame| frame.code == DISPOSITION);
         match ends_with_discharge {
             true => peer.roll_back(&coordinator, &transaction),
             false => peer.detach(&coordinator),
@@ -116,11 +104,7 @@ fn o42_what_belongs_to_another_partition_comes_back() {
     assert_eq!(back.message.id(), "two");
     assert_eq!(back.message.header(4), uint(1));
     let node = peer.node("q/$management");
-    let reply = peer.call(
-        &node,
-        "update-disposition",
-        disposition("completed", &[deliveries[1].token()]),
-    );
+    let reply = peer.update_disposition(&node, "completed", &[deliveries[1].token()]);
     assert_lock_lost(&reply);
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
 }
