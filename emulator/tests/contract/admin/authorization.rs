@@ -265,12 +265,10 @@ fn a_key_of_an_entity_administers_that_entity_alone() {
     bus.admin_as(signed(host, "sender", SECRET))
         .get("/t")
         .refusal(401);
-    admin
-        .change(
-            "/t",
-            &topic_entry("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"),
-        )
-        .expect(200);
+    admin.update(
+        "/t",
+        &topic_entry("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"),
+    );
     own.get("/t").refusal(401);
 }
 

@@ -210,9 +210,7 @@ fn o38_a_remark_of_a_user_ends_locks() {
     peer.send_to("q", &Message::new("m"));
     let held = peer.receive_from("q");
     assert_eq!(bus.http.counts("q")["locked"], 1);
-    admin
-        .change("/q", &queue("<UserMetadata>m</UserMetadata>"))
-        .expect(200);
+    admin.update("/q", &queue("<UserMetadata>m</UserMetadata>"));
     assert_eq!(bus.http.counts("q")["locked"], 0, "{held:?}");
 }
 

@@ -142,8 +142,8 @@ fn a_namespace_tells_what_it_is() {
         let sku = shown.value("MessagingSKU").to_lowercase();
         assert_eq!((sku.as_str(), shown.text("MessagingUnits")), (tier, units));
         assert_eq!(
-            (shown.value("Name"), shown.value("NamespaceType")),
-            ("sbemulatorns", "Messaging")
+            shown.values(["Name", "NamespaceType"]),
+            ["sbemulatorns", "Messaging"]
         );
         let premium = bus.admin().get("/q?api-version=2021-05").expect(200);
         let size = if units.is_some() { "1024" } else { "256" };

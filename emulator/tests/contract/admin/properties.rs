@@ -97,9 +97,7 @@ impl Made {
         let path = self.path.replace('/', "%2F");
         let path = format!("~/{plural}/{path}");
         match properties {
-            Some(properties) => bus
-                .http
-                .request("PUT", &path, Some(&properties.to_string())),
+            Some(properties) => bus.http.put(&path, &properties),
             None => bus.http.get(&path),
         }
     }

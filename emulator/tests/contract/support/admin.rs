@@ -67,6 +67,12 @@ impl Admin {
         self.send("PUT", path, &[("If-Match", "*")], Some(body))
     }
 
+    /// Changes something, which must be possible.
+    #[track_caller]
+    pub(crate) fn update(&self, path: &str, body: &str) {
+        self.change(path, body).expect(200);
+    }
+
     pub(crate) fn delete(&self, path: &str) -> Reply {
         self.send("DELETE", path, &[], None)
     }
@@ -120,6 +126,7 @@ impl Reply {
     }
 
     /// The answer, which must have this status.
+    #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?}");
         self
@@ -134,6 +141,11 @@ impl Reply {
     pub(crate) fn value(&self, name: &str) -> &str {
         self.text(name)
             .unwrap_or_else(|| panic!("no {name}: {}", self.body))
+    }
+
+    /// The same of several.
+    pub(crate) fn values<const N: usize>(&self, names: [&str; N]) -> [&str; N] {
+        names.map(|name| self.value(name))
     }
 
     /// The texts of all elements of this name, whatever their prefix and attributes.
