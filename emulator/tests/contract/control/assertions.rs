@@ -100,18 +100,13 @@ fn it_ends_with_its_namespace() {
     let path = "/$emulator/v1/namespaces/one";
     let topology =
         json!({"UserConfig": {"Namespaces": [{"Name": "one", "Queues": [{"Name": "q"}]}]}});
-    assert_eq!(
-        bus.http
-            .request("PUT", path, Some(&topology.to_string()))
-            .status,
-        201
-    );
+    assert_eq!(bus.http.put(path, &topology).status, 201);
     let request = json!({"kind": "completed", "entity": "q", "within": 600});
     thread::scope(|scope| {
         let assertions = format!("{path}/assertions");
         let waiting = scope.spawn(move || bus.http.post(&assertions, &request));
         // It may come before or after the assertion has begun to wait: the answer is the same.
-        assert_eq!(bus.http.request("DELETE", path, None).status, 204);
+        assert_eq!(bus.http.delete(path).status, 204);
         let answer = waiting.join().expect("it answers");
         assert_eq!(answer.error(404).0, "not-found");
     });

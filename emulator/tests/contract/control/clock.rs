@@ -63,13 +63,13 @@ fn it_shows_real_time_until_it_is_moved() {
     // Both clocks are read in milliseconds, each once.
     assert!((before - 1..=after + 1).contains(&shown), "{clock}");
     assert_eq!(
-        (&clock["offset_seconds"], &clock["frozen"]),
-        (&json!(0.0), &json!(false))
+        members(&clock, ["offset_seconds", "frozen"]),
+        json!([0.0, false])
     );
     let clock = advance(&bus, 61.5);
     assert_eq!(
-        (&clock["offset_seconds"], &clock["frozen"]),
-        (&json!(61.5), &json!(false))
+        members(&clock, ["offset_seconds", "frozen"]),
+        json!([61.5, false])
     );
     assert!(now_of(&clock).as_millisecond() >= shown + 61_500);
     assert_eq!(advance(&bus, 0.0)["offset_seconds"], 61.5);
@@ -318,10 +318,7 @@ fn automate(bus: &Bus) {
         .http
         .post(&format!("{NAMESPACE_CLOCK}/auto"), &Value::Null)
         .ok();
-    assert_eq!(
-        (&clock["auto"], &clock["frozen"]),
-        (&json!(true), &json!(true))
-    );
+    assert_eq!(members(&clock, ["auto", "frozen"]), json!([true, true]));
 }
 
 fn offset(bus: &Bus) -> f64 {
@@ -372,9 +369,7 @@ fn a_hold_keeps_the_clock_and_ends() {
     let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
     peer.settle_down();
     assert!(offset(&bus) < 1.0, "it stood");
-    let released = bus
-        .http
-        .request("DELETE", &format!("{NAMESPACE_CLOCK}/hold/{id}"), None);
+    let released = bus.http.delete(&format!("{NAMESPACE_CLOCK}/hold/{id}"));
     assert_eq!(released.status, 204);
     peer.outcome(&sender, late).expect("it is accepted");
     assert!(offset(&bus) > 3500.0);
@@ -426,7 +421,7 @@ fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
     peer.close();
     eventually("nothing is due", || (due() == json!([])).then_some(()));
     let hold = format!("{NAMESPACE_CLOCK}/hold/{}", hold["id"]);
-    assert_eq!(bus.http.request("DELETE", &hold, None).status, 204);
+    assert_eq!(bus.http.delete(&hold).status, 204);
     let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("a"));
     assert!(offset(&bus) - before < 1.0);
@@ -447,14 +442,9 @@ fn messages_do_not_expire_by_themselves() {
     peer.send(&sender, &Message::new("b"));
     peer.settle_down();
     assert_eq!(bus.http.counts("q")["active"], 2);
-    bus.http
-        .post(&format!("{NAMESPACE_CLOCK}/freeze"), &Value::Null)
-        .ok();
+    bus.http.freeze();
     let clock = bus.http.get(NAMESPACE_CLOCK).ok();
-    assert_eq!(
-        (&clock["auto"], &clock["frozen"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!(members(&clock, ["auto", "frozen"]), json!([false, true]));
 }
 
 #[test]

@@ -13,11 +13,13 @@ use crate::support::*;
 
 const FAULTS: &str = "~/faults";
 
-/// Scripts a fault and returns its id.
-fn script(bus: &Bus, fault: &Value) -> Value {
-    let answer = bus.http.post(FAULTS, fault);
-    assert_eq!(answer.status, 201, "{fault}: {answer:?}");
-    answer.ok()["id"].clone()
+impl Bus {
+    /// Scripts a fault and returns its id.
+    fn script(&self, fault: &Value) -> Value {
+        let answer = self.http.post(FAULTS, fault);
+        assert_eq!(answer.status, 201, "{fault}: {answer:?}");
+        answer.ok()["id"].clone()
+    }
 }
 
 /// How often a fault took effect.
@@ -69,11 +71,7 @@ fn a_commit_happens_although_its_answer_is_lost() {
     let message = Message::new("b");
     peer.send_in(&sender, &transaction, &message).unwrap();
     let lost = peer.demand(&coordinator, discharge(&transaction, false));
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| !frame.is_about(lost)),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.is_about(lost));
     assert_eq!(bus.http.held("q"), (2, 0));
     assert_eq!(met(&bus, &fault), [Some(2), Some(1), Some(1)]);
     let events = bus.http.events("?entity=q");
@@ -111,13 +109,13 @@ fn faults_are_listed_and_taken_out() {
     );
 
     let path = format!("{FAULTS}/{}", first["id"]);
-    assert_eq!(bus.http.request("DELETE", &path, None).status, 204);
+    assert_eq!(bus.http.delete(&path).status, 204);
     for method in ["GET", "DELETE"] {
         let answer = bus.http.request(method, &path, None);
         let message = answer.error_with(404, "not-found");
         assert_eq!(message, r#"there is no fault "1"; there are: 2"#);
     }
-    assert_eq!(bus.http.request("DELETE", FAULTS, None).status, 204);
+    assert_eq!(bus.http.delete(FAULTS).status, 204);
     assert_eq!(bus.http.get(FAULTS).ok(), json!({ "faults": [] }));
     let mut peer = bus.client();
     let (coordinator, transaction) = peer.transaction();

@@ -67,10 +67,7 @@ fn a_list_shows_what_the_broker_knows() {
     let link = peer.receiver("q");
     peer.receive_one(&link);
     let listed = list(&bus, "entity=q");
-    assert_eq!(
-        (&listed["total"], &listed["next"]),
-        (&json!(2), &Value::Null)
-    );
+    assert_eq!(members(&listed, ["total", "next"]), json!([2, null]));
     let [locked, active] = listed["messages"].as_array().expect("a list").as_slice() else {
         panic!("two messages: {listed}");
     };
@@ -152,8 +149,8 @@ fn messages_are_found_by_filter_body_state_and_session() {
     assert_eq!(answer.error(400).0, "invalid-argument");
     let problem = &answer.body["error"]["problems"][0];
     assert_eq!(
-        (&problem["path"], &problem["value"]),
-        (&json!("where"), &json!("price >"))
+        members(&problem, ["path", "value"]),
+        json!(["where", "price >"])
     );
 }
 
@@ -458,16 +455,13 @@ fn entities_are_listed_with_their_counts() {
     assert_eq!(all["entities"][3]["requires_session"], true);
     let beta = &all["entities"][1];
     assert_eq!(
-        (&beta["kind"], &beta["status"]),
-        (&json!("queue"), &json!("Active"))
+        members(&beta, ["kind", "status"]),
+        json!(["queue", "Active"])
     );
     assert_eq!(beta["counts"]["dead_letter"], 1);
     let page = entities("?limit=2&order=dead-letter");
     assert_eq!(paths(&page), ["beta", "alpha"]);
-    assert_eq!(
-        (&page["total"], &page["next"]),
-        (&json!(4), &json!("alpha"))
-    );
+    assert_eq!(members(&page, ["total", "next"]), json!([4, "alpha"]));
     let rest = entities("?order=dead-letter&after=alpha");
     assert_eq!(paths(&rest), ["dead", "gamma"]);
     assert_eq!(rest.get("next"), None);

@@ -54,16 +54,16 @@ fn nothing_is_recorded_before_it_is_asked_for_and_everything_then() {
     for one in [sent, received, completed] {
         assert_eq!(one["entity"], "q");
         assert_eq!(
-            (&one["message_id"], &one["session_id"]),
-            (&json!("a"), &json!("s"))
+            members(&one, ["message_id", "session_id"]),
+            json!(["a", "s"])
         );
         assert_eq!(one["body_hash"], sent["body_hash"]);
         assert_eq!(one["messages"], 1);
     }
     assert_eq!(sent["sequence_number"], Value::Null);
     assert_eq!(
-        (&received["sequence_number"], &received["delivery"]),
-        (&json!(2), &json!(1))
+        members(&received, ["sequence_number", "delivery"]),
+        json!([2, 1])
     );
     assert_eq!(completed["sequence_number"], 2);
     assert_eq!(

@@ -175,21 +175,11 @@ fn entities_are_made_with_sessions_and_keep_them() {
             "RequiresSession"
         );
     }
-    let namespace = "~";
-    let put = |path: &str, body: Value| {
-        let path = format!("{namespace}/{path}");
-        bus.http.request("PUT", &path, Some(&body.to_string()))
-    };
-    assert_eq!(put("topics/t", json!({})).status, 201);
-    let made = put(
-        "subscriptions/t/Subscriptions/s",
-        json!({"RequiresSession": true}),
-    );
+    assert_eq!(bus.http.put("~/topics/t", &json!({})).status, 201);
+    let path = "~/subscriptions/t/Subscriptions/s";
+    let made = bus.http.put(path, &json!({"RequiresSession": true}));
     assert_eq!(made.status, 201);
     assert_eq!(made.body["properties"]["RequiresSession"], true);
-    let changed = put(
-        "subscriptions/t/Subscriptions/s",
-        json!({"RequiresSession": false}),
-    );
+    let changed = bus.http.put(path, &json!({"RequiresSession": false}));
     assert_eq!(changed.error(400).0, "invalid-argument");
 }

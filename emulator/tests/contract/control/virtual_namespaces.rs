@@ -81,7 +81,7 @@ fn make(bus: &Bus, name: &str, body: &str) -> Made {
 }
 
 fn remove(bus: &Bus, name: &str) -> Answer {
-    bus.http.request("DELETE", &path(name), None)
+    bus.http.delete(&path(name))
 }
 
 fn names(bus: &Bus) -> Vec<String> {

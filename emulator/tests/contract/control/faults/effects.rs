@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use servicebus_emulator::auth::{Claims, Key, sas};
 
-use super::{hits, script, told};
+use super::{hits, told};
 use crate::support::*;
 
 const RELEASE: &str = "~/postponed/release";
@@ -37,7 +37,7 @@ fn a_crash_ends_all_connections_of_its_party_and_no_other() {
     for (when, held) in [("before", (1, 1)), ("after", (0, 0))] {
         let bus = with_parties();
         let fault = json!({"operation": "complete", "party": "worker", "effect": {"crash": {"when": when}}});
-        let id = script(&bus, &fault);
+        let id = bus.script(&fault);
         let (mut first, mut second) = (party(&bus, "worker"), party(&bus, "worker"));
         let mut shop = party(&bus, "shop");
         let sender = shop.sender("q");
@@ -69,10 +69,7 @@ fn a_crash_ends_all_connections_of_its_party_and_no_other() {
 fn a_failover_loses_the_locks_and_detaches_the_links() {
     for (when, left) in [("before", 2), ("after", 1)] {
         let bus = Bus::with_queues(&["q"]);
-        script(
-            &bus,
-            &json!({"operation": "complete", "effect": {"failover": {"when": when}}}),
-        );
+        bus.script(&json!({"operation": "complete", "effect": {"failover": {"when": when}}}));
         let mut peer = bus.client();
         let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
         peer.send(&sender, &Message::new("a"));
@@ -86,8 +83,8 @@ fn a_failover_loses_the_locks_and_detaches_the_links() {
         }
         let counts = bus.http.counts("q");
         assert_eq!(
-            (&counts["active"], &counts["locked"]),
-            (&json!(left), &json!(0)),
+            members(&counts, ["active", "locked"]),
+            json!([left, 0]),
             "{when}"
         );
     }
@@ -96,10 +93,7 @@ fn a_failover_loses_the_locks_and_detaches_the_links() {
 #[test]
 fn a_postponed_send_happens_when_it_is_released() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "send", "message_id": "a", "effect": "postpone"}),
-    );
+    bus.script(&json!({"operation": "send", "message_id": "a", "effect": "postpone"}));
     let (mut peer, sender) = bus.sender("q");
     let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
     peer.send(&sender, &Message::new("b"));
@@ -124,7 +118,7 @@ fn what_a_fault_holds_is_not_at_rest() {
         (json!({"delay": {"seconds": 3, "clock": "real"}}), Some(0.0)),
     ] {
         assert_eq!(bus.http.post("~/reset", &Value::Null).status, 204);
-        script(&bus, &json!({"operation": "send", "effect": effect}));
+        bus.script(&json!({"operation": "send", "effect": effect}));
         let mut peer = bus.client_as(&Open::named("worker-1"));
         let sender = peer.sender("q");
         let late = peer.transfer(&sender, 0, false, &Message::new("a").encode());
@@ -151,7 +145,7 @@ fn what_a_fault_holds_is_not_at_rest() {
 #[test]
 fn what_waits_goes_with_its_connection() {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(&bus, &json!({"operation": "send", "effect": "postpone"}));
+    let id = bus.script(&json!({"operation": "send", "effect": "postpone"}));
     let (mut peer, sender) = bus.sender("q");
     peer.transfer(&sender, 0, false, &Message::new("a").encode());
     eventually("it waits", || (hits(&bus, &id) == 1).then_some(()));
@@ -166,10 +160,7 @@ fn what_waits_goes_with_its_connection() {
 #[test]
 fn a_delivery_goes_to_another_receiver_if_there_is_one() {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(
-        &bus,
-        &json!({"operation": "receive", "effect": "elsewhere"}),
-    );
+    let id = bus.script(&json!({"operation": "receive", "effect": "elsewhere"}));
     let mut alone = bus.client();
     let (sender, receiver) = (alone.sender("q"), alone.receiver("q"));
     alone.send(&sender, &Message::new("a"));
@@ -199,15 +190,11 @@ fn a_management_request_is_answered_with_a_status() {
         "operation": "management", "entity": "q", "name": "com.microsoft:peek-message",
         "effect": {"answer": {"status": 503, "condition": "com.microsoft:server-busy", "description": "later"}},
     });
-    script(&bus, &fault);
+    bus.script(&fault);
     let (mut peer, node) = bus.node("q/$management");
     let reply = peer.call(&node, "get-message-sessions", map([]));
     assert_ne!(reply.status(), 503);
-    let reply = peer.call(
-        &node,
-        "peek-message",
-        peek_from(0, serde_amqp::Value::Int(1)),
-    );
+    let reply = peer.peek(&node, 0, 1);
     refused_with(&reply, 503, "com.microsoft:server-busy");
     assert!(
         reply.text().starts_with("later TrackingId:"),
@@ -224,23 +211,16 @@ fn a_management_request_is_answered_with_a_status() {
 fn a_rejected_request_has_the_status_of_its_condition() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
-    script(&bus, &json!({"operation": "management", "effect": effect}));
+    bus.script(&json!({"operation": "management", "effect": effect}));
     let (mut peer, node) = bus.node("q/$management");
-    let reply = peer.call(
-        &node,
-        "peek-message",
-        peek_from(0, serde_amqp::Value::Int(1)),
-    );
+    let reply = peer.peek(&node, 0, 1);
     refused_with(&reply, 408, "com.microsoft:timeout");
 }
 
 #[test]
 fn a_request_is_done_although_its_reply_is_lost() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "settle", "effect": "lose-reply"}),
-    );
+    bus.script(&json!({"operation": "settle", "effect": "lose-reply"}));
     let mut peer = bus.client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("1"));
@@ -250,11 +230,7 @@ fn a_request_is_done_although_its_reply_is_lost() {
     let request = Message::request(text("1"), text(&node.reply_to), body)
         .application("operation", text("com.microsoft:update-disposition"));
     peer.send(&node.requests, &request);
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| frame.code != TRANSFER),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.code == TRANSFER);
     assert_eq!(bus.http.held("q"), (0, 0));
 }
 
@@ -262,7 +238,7 @@ fn a_request_is_done_although_its_reply_is_lost() {
 fn a_token_is_refused_and_the_next_is_not() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"answer": {"status": 401, "condition": "amqp:unauthorized-access"}});
-    let id = script(&bus, &json!({"operation": "token", "effect": effect}));
+    let id = bus.script(&json!({"operation": "token", "effect": effect}));
     let mut peer = bus.stranger();
     let token = root_token("sb://localhost/");
     assert_eq!(peer.put_token("sb://localhost/", &token).cbs_status(), 401);
@@ -276,10 +252,7 @@ fn a_token_is_refused_and_the_next_is_not() {
 #[test]
 fn the_life_of_a_token_ends_after_an_operation() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "send", "effect": "expire-token"}),
-    );
+    bus.script(&json!({"operation": "send", "effect": "expire-token"}));
     let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("1"));
     let refusal = peer.detached(&sender).refusal(2);
@@ -297,7 +270,7 @@ fn an_http_request_is_answered_with_a_status() {
         "operation": "http", "name": "POST", "entity": "q",
         "effect": {"answer": {"status": 503, "description": "too <busy>"}},
     });
-    script(&bus, &fault);
+    bus.script(&fault);
     let rest = bus.rest();
     assert_eq!(rest.take("q").status, 204);
     let answer = rest.send("q", &[], "hello");
@@ -314,7 +287,7 @@ fn a_status_without_body_has_none_over_http() {
     for status in [204, 304] {
         let effect = json!({"answer": {"status": status, "description": "nothing"}});
         let fault = json!({"operation": "http", "name": "POST", "entity": "q", "effect": effect});
-        script(&bus, &fault);
+        bus.script(&fault);
         let answer = bus.rest().send("q", &[], "hello");
         assert_eq!((answer.status, answer.text()), (status, ""));
         assert_eq!(answer.header("content-length"), None, "{status}");
@@ -329,7 +302,7 @@ fn an_http_request_hears_nothing_and_may_have_been_done() {
         (json!("lose-reply"), 1),
     ] {
         let bus = Bus::with_queues(&["q"]);
-        let id = script(&bus, &json!({"operation": "http", "effect": effect}));
+        let id = bus.script(&json!({"operation": "http", "effect": effect}));
         let pending = bus.rest().begin("POST", "/q/messages", &[], b"hello");
         assert!(pending.ends_unanswered(), "{effect}");
         assert_eq!(hits(&bus, &id), 1);
@@ -341,7 +314,7 @@ fn an_http_request_hears_nothing_and_may_have_been_done() {
 fn an_http_request_waits_for_the_clock() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({"operation": "http", "effect": {"delay": {"seconds": 30}}});
-    let id = script(&bus, &fault);
+    let id = bus.script(&fault);
     let pending = bus.rest().begin("POST", "/q/messages", &[], b"hello");
     eventually("the request is seen", || {
         (hits(&bus, &id) == 1).then_some(())

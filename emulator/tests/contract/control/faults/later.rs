@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{FAULTS, script, told};
+use super::{FAULTS, told};
 use crate::support::*;
 
 fn bus(fault: &Value) -> (Bus, Peer) {
     let bus = Bus::with_queues(&["q"]);
-    script(&bus, fault);
+    bus.script(fault);
     let peer = bus.client();
     (bus, peer)
 }
@@ -60,13 +60,12 @@ fn what_is_delayed_is_lost_with_its_link() {
 #[test]
 fn a_delay_goes_together_with_what_goes_wrong_then() {
     let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
-    script(
-        &bus,
+    bus.script(
         &json!({"operation": "send", "effect": {"reject": {"condition": "com.microsoft:timeout"}}}),
     );
     let sender = peer.sender("q");
     let id = peer.transfer(&sender, 0, false, &Message::new("1").encode());
-    assert!(peer.settle_down().iter().all(|frame| !frame.is_about(id)));
+    peer.assert_no_frame(|frame| frame.is_about(id));
     bus.http.advance(30.0);
     assert_eq!(
         peer.outcome(&sender, id).unwrap_err().condition,
@@ -99,11 +98,7 @@ fn a_delivery_is_put_off_and_others_may_have_its_message() {
     let mut slow = bus.client_as(&Open::named("slow"));
     let receiver = slow.receiver_with_credit("q", 1);
     peer.send(&sender, &Message::new("1"));
-    let unasked = slow.settle_down();
-    assert!(
-        unasked.iter().all(|frame| frame.code != TRANSFER),
-        "{unasked:?}"
-    );
+    slow.assert_no_frame(|frame| frame.code == TRANSFER);
     assert_eq!(bus.http.counts("q")["locked"], 0);
     let delivery = peer.receive_from("q");
     peer.complete(&delivery);
@@ -133,11 +128,7 @@ fn an_attach_is_answered_later_with_the_credit_it_was_given() {
     peer.send_to("q", &Message::new("1"));
     let attach = Attach::receiver("q");
     let handle = peer.ask_to_attach(&attach);
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| frame.code != ATTACH),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.code == ATTACH);
     bus.http.advance(30.0);
     let receiver = peer.answer_to(&attach, handle).expect("it is attached");
     assert_eq!(peer.receive_one(&receiver).id(), "1");
@@ -152,7 +143,7 @@ fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
     for (key, value) in narrowing.as_object().expect("an object") {
         fault[key] = value.clone();
     }
-    let id = script(&bus, &fault);
+    let id = bus.script(&fault);
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let sender = peer.sender("q");
     let mut send = |message: &Message| {
@@ -211,10 +202,7 @@ fn messages_are_told_apart_by_what_they_bring() {
 fn settlements_are_told_apart_by_the_message_they_settle() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
-    script(
-        &bus,
-        &json!({"operation": "complete", "message_id": "2", "effect": effect}),
-    );
+    bus.script(&json!({"operation": "complete", "message_id": "2", "effect": effect}));
     let mut peer = bus.client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     for id in ["1", "2"] {
@@ -231,7 +219,7 @@ fn a_dead_letter_queue_is_an_entity_of_its_own() {
     let fault = |entity: &str| {
         let fault =
             json!({"operation": "receive", "entity": entity, "nth": 9, "effect": "lose-lock"});
-        script(&bus, &fault)
+        bus.script(&fault)
     };
     let (queue, graves) = (fault("q"), fault("q/$DeadLetterQueue"));
     let mut peer = bus.client();
@@ -243,9 +231,6 @@ fn a_dead_letter_queue_is_an_entity_of_its_own() {
     peer.receive_one(&dead);
     for id in [queue, graves] {
         let fault = bus.http.get(&format!("{FAULTS}/{id}")).ok();
-        assert_eq!(
-            (&fault["matched"], &fault["elsewhere"]),
-            (&json!(1), &json!(1))
-        );
+        assert_eq!(members(&fault, ["matched", "elsewhere"]), json!([1, 1]));
     }
 }

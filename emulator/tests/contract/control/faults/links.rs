@@ -6,17 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{hits, script, told};
+use super::{hits, told};
 use crate::support::*;
 
 const FORCED: &str = "amqp:link:detach-forced";
 
 fn sending(effect: &Value) -> (Bus, Peer, Link, Value) {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(
-        &bus,
-        &json!({"operation": "send", "nth": 2, "effect": effect}),
-    );
+    let id = bus.script(&json!({"operation": "send", "nth": 2, "effect": effect}));
     let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("before"));
     (bus, peer, sender, id)
@@ -40,11 +37,7 @@ fn a_link_is_detached_before_or_after_a_send() {
             (refusal.condition.as_str(), refusal.words()),
             (FORCED, "gone")
         );
-        let unasked = peer.settle_down();
-        assert!(
-            unasked.iter().all(|frame| frame.code != DISPOSITION),
-            "{unasked:?}"
-        );
+        peer.assert_no_frame(|frame| frame.code == DISPOSITION);
         assert_eq!(bus.http.held("q"), (stored, 0), "{when}");
         assert_eq!(hits(&bus, &id), 1);
         let said = format!("the link was detached with {FORCED} {when} the send");
@@ -81,7 +74,7 @@ fn an_attach_is_refused_and_the_next_is_not() {
     let fault = json!({
         "operation": "attach", "entity": "q", "effect": {"reject": {"condition": "com.microsoft:server-busy"}},
     });
-    script(&bus, &fault);
+    bus.script(&fault);
     let mut peer = bus.client();
     let refusal = peer.refused(&Attach::receiver("q"));
     assert_eq!(refusal.condition, "com.microsoft:server-busy");
@@ -91,27 +84,17 @@ fn an_attach_is_refused_and_the_next_is_not() {
 #[test]
 fn an_attach_is_never_answered() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "attach", "effect": "lose-reply"}),
-    );
+    bus.script(&json!({"operation": "attach", "effect": "lose-reply"}));
     let mut peer = bus.client();
     peer.ask_to_attach(&Attach::receiver("q"));
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| frame.code != ATTACH),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.code == ATTACH);
     peer.attached(&Attach::receiver("q").named("again"));
 }
 
 #[test]
 fn a_link_is_attached_and_detached_at_once() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "attach", "effect": {"detach": {"when": "after"}}}),
-    );
+    bus.script(&json!({"operation": "attach", "effect": {"detach": {"when": "after"}}}));
     let (mut peer, sender) = bus.sender("q");
     assert_eq!(peer.detached(&sender).refusal(2).condition, FORCED);
 }
@@ -119,10 +102,7 @@ fn a_link_is_attached_and_detached_at_once() {
 #[test]
 fn a_link_that_goes_before_a_delivery_leaves_its_message() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}),
-    );
+    bus.script(&json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}));
     let (mut peer, sender) = bus.sender("q");
     for id in ["1", "2", "3"] {
         peer.send(&sender, &Message::new(id));
@@ -143,10 +123,7 @@ fn a_link_that_goes_before_a_delivery_leaves_its_message() {
 #[test]
 fn a_connection_that_is_dropped_after_a_delivery_has_had_it() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "receive", "effect": {"drop": {"when": "after"}}}),
-    );
+    bus.script(&json!({"operation": "receive", "effect": {"drop": {"when": "after"}}}));
     let mut peer = bus.client();
     peer.send_to("q", &Message::new("1"));
     let receiver = peer.receiver("q");
@@ -183,10 +160,8 @@ fn an_update_of_the_service_takes_all_locks_and_links() {
 #[test]
 fn a_connection_is_closed_as_soon_as_it_opens() {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(
-        &bus,
-        &json!({"operation": "connect", "effect": {"close": {"description": "not now"}}}),
-    );
+    let id = bus
+        .script(&json!({"operation": "connect", "effect": {"close": {"description": "not now"}}}));
     let mut peer = Peer::connect(bus.amqp);
     assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
     peer.write(AMQP_HEADER);
@@ -204,10 +179,7 @@ fn a_connection_is_closed_as_soon_as_it_opens() {
 #[test]
 fn a_connection_is_dropped_without_an_answer() {
     let bus = Bus::with_queues(&["q"]);
-    script(
-        &bus,
-        &json!({"operation": "connect", "client": "unlucky", "effect": "drop"}),
-    );
+    bus.script(&json!({"operation": "connect", "client": "unlucky", "effect": "drop"}));
     bus.client_as(&Open::named("lucky"));
     let mut peer = Peer::connect(bus.amqp);
     assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
@@ -220,7 +192,7 @@ fn a_connection_is_dropped_without_an_answer() {
 fn a_connection_opens_when_the_clock_has_gone_on() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({"operation": "connect", "effect": {"delay": {"seconds": 30}}});
-    let id = script(&bus, &fault);
+    let id = bus.script(&fault);
     let mut peer = Peer::connect(bus.amqp);
     assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
     peer.write(AMQP_HEADER);
@@ -238,10 +210,7 @@ fn round_trips_take_their_time_and_lose_nothing() {
     let bus = Bus::with_queues(&["q"]);
     let trip = Duration::from_millis(200);
     let effect = json!({"round-trip": {"seconds": trip.as_secs_f64()}});
-    script(
-        &bus,
-        &json!({"operation": "connect", "every": 1, "effect": effect}),
-    );
+    bus.script(&json!({"operation": "connect", "every": 1, "effect": effect}));
     let (mut peer, sender) = bus.sender("q");
     let begun = Instant::now();
     peer.send(&sender, &Message::new("1"));
@@ -265,7 +234,7 @@ fn round_trips_take_their_time_and_lose_nothing() {
 fn nothing_is_read_for_a_while() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"stall": {"seconds": 30, "clock": "virtual"}});
-    script(&bus, &json!({"operation": "send", "effect": effect}));
+    bus.script(&json!({"operation": "send", "effect": effect}));
     let (mut peer, sender) = bus.sender("q");
     peer.send(&sender, &Message::new("1"));
     let id = peer.transfer(&sender, 0, false, &Message::new("2").encode());

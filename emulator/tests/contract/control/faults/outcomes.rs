@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::{hits, script, told};
+use super::{hits, told};
 use crate::support::*;
 
 fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(&bus, fault);
+    let id = bus.script(fault);
     let (peer, sender) = bus.sender("q");
     (bus, peer, sender, id)
 }
@@ -50,11 +50,7 @@ fn a_send_is_stored_although_its_outcome_is_lost() {
         sending(&json!({"operation": "send", "effect": "lose-reply"}));
     let lost = peer.transfer(&sender, 0, false, &Message::new("1").encode());
     peer.send(&sender, &Message::new("2"));
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| !frame.is_about(lost)),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.is_about(lost));
     assert_eq!(bus.http.held("q"), (2, 0));
     assert_eq!(hits(&bus, &id), 1);
 }
@@ -84,11 +80,7 @@ fn an_outcome_is_held_back_behind_later_ones() {
     let held = send(&mut peer, "1");
     let second = send(&mut peer, "2");
     peer.outcome(&sender, second).unwrap();
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| !frame.is_about(held)),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.is_about(held));
     assert_eq!(bus.http.held("q"), (2, 0), "it is stored all the same");
     let third = send(&mut peer, "3");
     peer.outcome(&sender, third).unwrap();
@@ -114,7 +106,7 @@ fn settlements_of_a_kind_are_told_apart() {
     let kinds = ["settle", "complete", "abandon", "defer", "dead-letter"];
     let faults = kinds.map(|kind| {
         let fault = json!({"operation": kind, "entity": "q", "nth": 9, "effect": "lose-reply"});
-        (kind, script(&bus, &fault))
+        (kind, bus.script(&fault))
     });
     let mut peer = bus.client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
@@ -152,11 +144,7 @@ fn a_settlement_happens_although_its_answer_is_lost() {
     peer.send(&sender, &Message::new("1"));
     let delivery = peer.receive_from("q");
     peer.dispose(0, delivery.id, delivery.id, false, accepted());
-    let unasked = peer.settle_down();
-    assert!(
-        unasked.iter().all(|frame| !frame.is_about(delivery.id)),
-        "{unasked:?}"
-    );
+    peer.assert_no_frame(|frame| frame.is_about(delivery.id));
     assert_eq!(bus.http.held("q"), (0, 0));
 }
 
@@ -192,7 +180,7 @@ const LOST: &str = "com.microsoft:message-lock-lost";
 
 fn holding(fault: &Value) -> (Bus, Peer, Link, Delivery) {
     let bus = Bus::with_queues(&["q"]);
-    script(&bus, fault);
+    bus.script(fault);
     let mut peer = bus.client();
     peer.send_to("q", &Message::new("1"));
     let receiver = peer.receiver("q");
@@ -241,7 +229,7 @@ fn a_session_is_lost_under_its_message() {
         let bus = Bus::with_sessions();
         let fault =
             json!({"operation": operation, "session_id": "s", "effect": "lose-session-lock"});
-        let id = script(&bus, &fault);
+        let id = bus.script(&fault);
         let mut peer = bus.client();
         send_all(&mut peer, "q", &[("1", "s")]);
         let link = peer.accept("q", "s");
@@ -273,17 +261,11 @@ fn a_message_comes_again_although_it_was_completed() {
 #[test]
 fn what_is_deleted_when_it_is_received_cannot_come_twice() {
     let bus = Bus::with_queues(&["q"]);
-    let id = script(
-        &bus,
-        &json!({"operation": "receive", "effect": "deliver-twice"}),
-    );
+    let id = bus.script(&json!({"operation": "receive", "effect": "deliver-twice"}));
     let mut peer = bus.client();
     peer.send_to("q", &Message::new("1"));
     let deleting = peer.attached(&Attach::deleting("q"));
     peer.receive_one(&deleting);
     let fault = bus.http.get(&format!("{}/{id}", super::FAULTS)).ok();
-    assert_eq!(
-        (&fault["different"], &fault["hits"]),
-        (&json!(1), &json!(0))
-    );
+    assert_eq!(members(&fault, ["different", "hits"]), json!([1, 0]));
 }

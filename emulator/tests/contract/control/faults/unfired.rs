@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FAULTS, script};
+use super::FAULTS;
 use crate::support::*;
 
 fn problem(bus: &Bus) -> Value {
@@ -22,32 +22,23 @@ fn fault(more: &Value) -> Value {
 fn a_fault_that_says_how_it_is_written_has_to_fire() {
     let bus = Bus::with_queues(&["a", "b"]);
     assert_eq!(problem(&bus), Value::Null);
-    script(&bus, &fault(&json!({})));
+    bus.script(&fault(&json!({})));
     assert_eq!(problem(&bus), Value::Null);
 
-    script(
-        &bus,
-        &fault(&json!({"nth": 2, "written": "on(send)", "written_at": "it.py:7"})),
-    );
-    let other = script(
-        &bus,
-        &fault(&json!({"message_id": "x", "written": "on(x)"})),
-    );
+    bus.script(&fault(
+        &json!({"nth": 2, "written": "on(send)", "written_at": "it.py:7"}),
+    ));
+    let other = bus.script(&fault(&json!({"message_id": "x", "written": "on(x)"})));
     bus.client().send_to("b", &Message::new("m"));
     let expected = "a fault never fired: on(send)\n  1 send came, in other entities\n  scripted at it.py:7\n\
                     a fault never fired: on(x)\n  1 send came, in other entities\n\
                     hint: have the test do what the fault is on, or take the fault out";
     assert_eq!(problem(&bus), expected);
 
-    assert_eq!(
-        bus.http
-            .request("DELETE", &format!("{FAULTS}/{other}"), None)
-            .status,
-        204
-    );
+    assert_eq!(bus.http.delete(&format!("{FAULTS}/{other}")).status, 204);
     let path = format!("{FAULTS}/2");
     assert_eq!(bus.http.get(&path).ok()["written"], "on(send)");
-    assert_eq!(bus.http.request("DELETE", &path, None).status, 204);
+    assert_eq!(bus.http.delete(&path).status, 204);
     assert_eq!(problem(&bus), Value::Null);
 }
 
@@ -56,7 +47,7 @@ fn one_that_has_fired_is_no_problem() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"answer": {"status": 503}});
     let written = json!({"operation": "management", "effect": effect, "written": "on(management)"});
-    let id = script(&bus, &written);
+    let id = bus.script(&written);
     assert_ne!(problem(&bus), Value::Null);
     let (mut peer, node) = bus.node("q/$management");
     let reply = peer.call(&node, "get-message-sessions", map([]));
@@ -73,6 +64,6 @@ fn a_text_of_any_length_is_not_kept() {
             .http
             .post(FAULTS, &fault(&json!({path: "x".repeat(4097)})));
         answer.error_with(400, "invalid-argument");
-        script(&bus, &fault(&json!({path: "x".repeat(4096)})));
+        bus.script(&fault(&json!({path: "x".repeat(4096)})));
     }
 }

@@ -45,18 +45,6 @@ fn a_key_name_chooses_with_either_way_to_sign_in() {
 }
 
 #[test]
-fn before_a_namespace_is_known_only_cbs_may_be_attached() {
-    let bus = Bus::with_queues(&["q"]);
-    let made = make(&bus, "second", &declared(&["q"], ""));
-    let mut peer = bus.stranger();
-    let refusal = peer.refused(&Attach::sender("q"));
-    assert_eq!(refusal.condition, "amqp:unauthorized-access");
-    let reply = peer.put_token("sb://localhost/", &made.token());
-    assert_eq!(reply.cbs_status(), 202, "{}", reply.text());
-    send_one(&mut peer);
-}
-
-#[test]
 fn a_host_name_chooses_even_one_with_dots() {
     let bus = Bus::with_queues(&["q"]);
     for (name, hosts) in [
