@@ -63,20 +63,6 @@ fn a_message_that_is_taken_is_gone() {
 }
 
 #[test]
-fn messages_come_in_the_order_in_which_they_were_sent() {
-    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
-    for body in ["a", "b", "c"] {
-        rest.send("q", &[], body);
-    }
-    let locked = rest.peek_lock("q");
-    let taken = [0, 1].map(|_| rest.take("q").text().to_owned());
-    assert_eq!(
-        (locked.text(), taken),
-        ("a", ["b".to_owned(), "c".to_owned()])
-    );
-}
-
-#[test]
 fn dead_letters_and_failed_transfers_are_received_at_their_addresses() {
     let target = r#""ForwardTo":"gone""#;
     let config = queues(
@@ -179,17 +165,6 @@ fn a_message_is_named_by_its_id_too() {
     }
     assert_eq!(rest.ask("DELETE", &by_id).status, 200);
     assert_eq!(bus.http.held("q"), (0, 0));
-}
-
-#[test]
-fn an_unlocked_message_is_ready_again_and_its_delivery_counts() {
-    let (_bus, rest, lock) = locked("");
-    let unlocked = rest.ask("PUT", &lock);
-    assert_eq!((unlocked.status, unlocked.text()), (200, ""));
-    assert_eq!(rest.ask("PUT", &lock).refusal(404), LOST);
-    let again = rest.peek_lock("q");
-    assert_eq!(again.property("DeliveryCount"), 2);
-    assert_ne!(again.lock(), lock);
 }
 
 #[test]

@@ -67,23 +67,6 @@ fn a_message_to_a_topic_is_with_its_subscriptions() {
 }
 
 #[test]
-fn a_scheduled_message_waits_for_its_time() {
-    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
-    let at = http_date(now() + 3600);
-    let properties = json!({"ScheduledEnqueueTimeUtc": at}).to_string();
-    assert_eq!(
-        rest.send("q", &[("BrokerProperties", &properties)], "later")
-            .status,
-        201
-    );
-    assert_eq!(bus.http.counts("q")["scheduled"], 1);
-    assert_eq!(rest.take("q").status, 204);
-    bus.http.advance(3601.0);
-    let taken = rest.take("q");
-    assert_eq!((taken.status, taken.text()), (200, "later"));
-}
-
-#[test]
 fn the_clock_of_the_namespace_is_nobodys_business() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     bus.http.advance(86_400.0);
