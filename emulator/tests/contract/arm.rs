@@ -85,7 +85,7 @@ fn an_entity_is_made_shown_changed_listed_and_deleted() {
         json!({"lockDuration": "PT30S", "maxDeliveryCount": 3, "maxMessageSizeInKilobytes": 256}),
     );
     let id = format!("{GROUP}/{NAMESPACE}/queues/orders");
-    assert_eq!((&made["id"], &made["name"]), (&json!(id), &json!("orders")));
+    assert_eq!(members(&made, ["id", "name"]), json!([id, "orders"]));
     let properties = &made["properties"];
     assert_eq!(properties["lockDuration"], "PT30S");
     assert_eq!(properties["autoDeleteOnIdle"], "P10675199DT2H48M5.4775807S");

@@ -56,14 +56,14 @@ fn a_rule_that_is_read_and_written_back_stays_a_selector() {
         let shown = admin.get(&rule_path).expect(200);
         assert_eq!(shown.value("SqlExpression"), written);
         let again = rule(&sql_filter(shown.value("SqlExpression")));
-        admin.change(&rule_path, &again).expect(200);
+        admin.update(&rule_path, &again);
         let id = format!("to-{name}");
         bus.client()
             .send_to("t", &Message::new(&id).application("n", long(1)));
         assert_eq!(peer.receive_one(&own).id(), id);
         // What a client writes itself is the language of the service, in which this is unknown.
         let other = rule(&sql_filter("NOT (n = 'y')"));
-        admin.change(&rule_path, &other).expect(200);
+        admin.update(&rule_path, &other);
         send_all(&mut bus.client(), "t", &[1]);
         assert_eq!(peer.drain_ids(&own, 10), [""; 0]);
         peer.leave(&own);

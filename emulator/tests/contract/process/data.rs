@@ -102,7 +102,7 @@ fn messages_are_there_after_a_kill_and_what_was_locked_counts() {
     peer.settle(&done, accepted());
     let node = peer.node("queue.1/$management");
     let scheduled_for = Message::new("scheduled").scheduled_at(client_now() + 3_600_000);
-    peer.call(&node, "schedule-message", schedule(&[scheduled_for]));
+    peer.schedule(&node, &[scheduled_for]);
     kill(process);
 
     let process = directory.start();

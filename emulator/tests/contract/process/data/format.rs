@@ -54,7 +54,7 @@ fn write() -> Directory {
     let node = peer.node("plain/$management");
     // The last year that a timestamp of every SDK can say.
     let scheduled_for = Message::new("scheduled").scheduled_at(253_370_764_800_000);
-    peer.call(&node, "schedule-message", schedule(&[scheduled_for]));
+    peer.schedule(&node, &[scheduled_for]);
     peer.send_to("once", &Message::new("known"));
     send_all(&mut peer, "sessions", &[("a", "one")]);
     let link = peer.accept("sessions", "one");
