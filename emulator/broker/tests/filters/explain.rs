@@ -40,137 +40,38 @@ fn reason(filter: &str, notation: &str) -> (String, Truth, Vec<String>) {
     (reason.expression, reason.truth, values.collect())
 }
 
-type Line = (
-    &'static str,
-    &'static str,
-    &'static str,
-    Truth,
-    &'static [&'static str],
-);
-
 /// A filter, a message, and the part that is named, its truth and its values.
-const TABLE: &[Line] = &[
-    (
-        "a = 'x' AND b > 3",
-        "a='x', b=2",
-        "b > 3",
-        Truth::False,
-        &["b: 2 (a whole number)"],
-    ),
-    (
-        "a = 'x' AND b > 3",
-        "a='x', b='5'",
-        "b > 3",
-        Truth::Unknown,
-        &["b: '5' (a string)"],
-    ),
-    (
-        "a = 'x' AND b > 3",
-        "a='x'",
-        "b > 3",
-        Truth::Unknown,
-        &["b: does not exist"],
-    ),
-    (
-        "a = 'x' AND b > 3",
-        "b=1",
-        "a = 'x'",
-        Truth::Unknown,
-        &["a: does not exist"],
-    ),
-    (
-        "a = 1 OR b = 2",
-        "a=2, b=3",
-        "a = 1",
-        Truth::False,
-        &["a: 2 (a whole number)"],
-    ),
-    (
-        "a = 1 AND (b = 1 OR (c = 1 AND d = 1))",
-        "a=1, b=2",
-        "b = 1",
-        Truth::False,
-        &["b: 2 (a whole number)"],
-    ),
-    (
-        "NOT (a = 1 OR b = 2)",
-        "a=1, b=1.5",
-        "NOT (a = 1 OR b = 2)",
-        Truth::False,
-        &["a: 1 (a whole number)", "b: 1.5 (a floating-point number)"],
-    ),
-    (
-        "NOT a = 1",
-        "-",
-        "NOT a = 1",
-        Truth::Unknown,
-        &["a: does not exist"],
-    ),
-    (
-        "sys.Label LIKE 'x%'",
-        "-",
-        "sys.Label LIKE 'x%'",
-        Truth::Unknown,
-        &["sys.Label: not set"],
-    ),
-    (
-        "a + b > @p",
-        "a=1, b=2, @p=7",
-        "a + b > @p",
-        Truth::False,
-        &[
-            "a + b: 3 (a whole number)",
-            "a: 1 (a whole number)",
-            "b: 2 (a whole number)",
-            "@p: 7 (a whole number)",
-        ],
-    ),
-    (
-        "a IN (1, b)",
-        "a=3",
-        "a IN (1, b)",
-        Truth::Unknown,
-        &["a: 3 (a whole number)", "b: does not exist"],
-    ),
-    (
-        "color = \"red\"",
-        "color='red'",
-        "color = red",
-        Truth::Unknown,
-        &["color: 'red' (a string)", "red: does not exist"],
-    ),
-    (
-        "EXISTS(a)",
-        "-",
-        "EXISTS (a)",
-        Truth::False,
-        &["a: does not exist"],
-    ),
-    (
-        "a IS NOT NULL",
-        "a=null",
-        "a IS NOT NULL",
-        Truth::False,
-        &["a: null"],
-    ),
-    (
-        "p(a) = 1",
-        "a='b'",
-        "property(a) = 1",
-        Truth::Unknown,
-        &["property(a): null", "a: 'b' (a string)"],
-    ),
-];
+const TABLE: &str = "\
+    a = 'x' AND b > 3 | a='x', b=2 | b > 3 | False | b: 2 (a whole number)
+    a = 'x' AND b > 3 | a='x', b='5' | b > 3 | Unknown | b: '5' (a string)
+    a = 'x' AND b > 3 | a='x' | b > 3 | Unknown | b: does not exist
+    a = 'x' AND b > 3 | b=1 | a = 'x' | Unknown | a: does not exist
+    a = 1 OR b = 2 | a=2, b=3 | a = 1 | False | a: 2 (a whole number)
+    a = 1 AND (b = 1 OR (c = 1 AND d = 1)) | a=1, b=2 | b = 1 | False | b: 2 (a whole number)
+    NOT (a = 1 OR b = 2) | a=1, b=1.5 | NOT (a = 1 OR b = 2) | False | \
+        a: 1 (a whole number); b: 1.5 (a floating-point number)
+    NOT a = 1 | - | NOT a = 1 | Unknown | a: does not exist
+    sys.Label LIKE 'x%' | - | sys.Label LIKE 'x%' | Unknown | sys.Label: not set
+    a + b > @p | a=1, b=2, @p=7 | a + b > @p | False | \
+        a + b: 3 (a whole number); a: 1 (a whole number); b: 2 (a whole number); @p: 7 (a whole number)
+    a IN (1, b) | a=3 | a IN (1, b) | Unknown | a: 3 (a whole number); b: does not exist
+    color = \"red\" | color='red' | color = red | Unknown | color: 'red' (a string); red: does not exist
+    EXISTS(a) | - | EXISTS (a) | False | a: does not exist
+    a IS NOT NULL | a=null | a IS NOT NULL | False | a: null
+    p(a) = 1 | a='b' | property(a) = 1 | Unknown | property(a): null; a: 'b' (a string)";
 
 #[test]
 fn the_first_part_that_is_not_true_is_named_with_its_values() {
-    for &(filter, notation, expression, truth, values) in TABLE {
-        let expected = (
-            expression.to_owned(),
-            truth,
-            values.iter().map(|&value| value.to_owned()).collect(),
-        );
-        assert_eq!(reason(filter, notation), expected, "{filter} on {notation}");
+    for line in TABLE.lines() {
+        let [filter, notation, expression, truth, values] =
+            line.trim().split(" | ").collect::<Vec<_>>()[..]
+        else {
+            panic!("{line}");
+        };
+        let (named, found, shown) = reason(filter, notation);
+        assert_eq!(named, expression, "{line}");
+        assert_eq!(format!("{found:?}"), truth, "{line}");
+        assert_eq!(shown.join("; "), values, "{line}");
     }
 }
 
