@@ -65,8 +65,18 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 }
 
 pub(crate) fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<Passed> {
-    let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
-    let mut receiver = Receiver::attach(emulator.amqp)?;
+    let sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
+    let receiver = Receiver::attach(emulator.amqp)?;
+    pass(emulator, sender, receiver, count)
+}
+
+/// Passes messages from one connection to another.
+pub(crate) fn pass(
+    emulator: &Emulator,
+    mut sender: Sender,
+    mut receiver: Receiver,
+    count: u32,
+) -> io::Result<Passed> {
     receiver.grant(IN_FLIGHT)?;
     let before = at_rest(emulator.pid())?;
     let begin = Instant::now();

@@ -14,18 +14,16 @@ use crate::arguments::Effort;
 use crate::connection::{Connection, HUNG};
 use crate::frames::{Transfers, message};
 use crate::process::{Emulator, SecuredEcho};
-use crate::receiver::{Accept, Receiver};
+use crate::receiver::Receiver;
 use crate::report::{Limit, Report};
 use crate::secured_echo::{Listener, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
-use crate::throughput::{Passed, at_rest, passed};
+use crate::throughput::{Passed, at_rest, pass, passed};
 
 /// Unanswered sends, credit of the receiver, and frames on their way through the echo.
 const IN_FLIGHT: u32 = 1000;
 const BODY: usize = 1024;
-/// Messages accepted at once.
-const RANGE: u32 = 64;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let count = effort.pick(2_000, 400_000);
@@ -124,18 +122,9 @@ fn through_emulator(
     count: u32,
 ) -> io::Result<Passed> {
     let open = || Connection::open_over(connect(shape, listener)?);
-    let mut sender = Sender::attach_on(open()?, &message(BODY, None))?;
-    let mut receiver = Receiver::attach_on(open()?)?;
-    receiver.grant(IN_FLIGHT)?;
-    let before = at_rest(emulator.pid())?;
-    let begin = Instant::now();
-    thread::scope(|scope| {
-        let sending = scope.spawn(move || sender.send(count, IN_FLIGHT));
-        receiver.receive(count, IN_FLIGHT, Accept::Ranges(RANGE), |_| {})?;
-        sending.join().expect("the sender does not panic")
-    })?;
-    let took = begin.elapsed();
-    Ok(passed(count, took, at_rest(emulator.pid())? - before))
+    let sender = Sender::attach_on(open()?, &message(BODY, None))?;
+    let receiver = Receiver::attach_on(open()?)?;
+    pass(emulator, sender, receiver, count)
 }
 
 /// As many threads and connections as the emulator's client has, and together as many frames on their way.
