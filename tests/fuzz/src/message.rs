@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use servicebus_broker::filter::{Action, Parameters, Rule, System};
-use servicebus_broker::{BrokerProperties, Message, MessageError, SequenceNumber, Timestamp};
+use servicebus_broker::{
+    BrokerProperties, Message, MessageError, PropertyChanges, SequenceNumber, Timestamp,
+};
 use servicebus_codec::{Descriptor, Reader, Writer};
 
 use crate::world::{Ids, NOW, World};
@@ -16,6 +18,7 @@ const FOOTER: u64 = 0x78;
 pub fn check(input: &[u8]) {
     let mut input = Input::new(input);
     let payload = Bytes::from(payload(&mut input));
+    let _ = PropertyChanges::from_map(&payload);
     let mut ids = Ids::default();
     if let Ok(messages) = Message::parse_batch(&payload, &mut ids) {
         messages.iter().for_each(shown);
@@ -24,6 +27,7 @@ pub fn check(input: &[u8]) {
         shown(&message);
         same(&message, &payload);
         changed(message.clone());
+        moved(message.clone());
         let mut world = World::new(vec![Rule::default_rule(Timestamp::from_millis(NOW))]);
         world.send_everywhere(&message);
     }
@@ -246,6 +250,18 @@ fn changed(mut message: Message) {
         message.outgrown() || again.is_ok() || is_about_size(again.as_ref().err()),
         "what went out is refused: {again:?}"
     );
+}
+
+/// What a broker does with it beside: it is abandoned with properties, waits for its time, and goes on as a dead letter.
+fn moved(mut message: Message) {
+    let mut changes = PropertyChanges::new();
+    changes.set_text("k", "v");
+    message
+        .change_properties(&changes)
+        .expect("what is accepted can be changed");
+    message.enter(1_000);
+    message.set_dead_letter_source("q");
+    shown(&message);
 }
 
 fn is_about_size(error: Option<&MessageError>) -> bool {

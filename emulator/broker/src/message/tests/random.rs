@@ -1,10 +1,9 @@
-//! Random messages.
+//! Random messages. Those that are damaged, and bytes that are none, are `tests/fuzz/src/message.rs`.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::filter::{Action, Parameters, SqlFilter, System};
 use crate::message::sections;
 
 /// The sections of a message; those that it does not have are empty.
@@ -104,86 +103,6 @@ proptest! {
         let once = Delivered::of(&message, &plain());
         let again = Delivered::of(&parse(once.bytes.clone()).unwrap(), &plain());
         prop_assert_eq!(once.bytes, again.bytes);
-    }
-
-    #[test]
-    fn what_is_accepted_can_be_delivered_and_changed(
-        sent in sent_message(),
-        damage in prop::collection::vec((any::<Index>(), any::<u8>()), 0..4),
-    ) {
-        let mut payload = sent.payload();
-        payload.push(0);
-        for (at, byte) in damage {
-            let at = at.index(payload.len());
-            payload[at] = byte;
-        }
-        payload.pop();
-        live_through(payload);
-    }
-
-    #[test]
-    fn bytes_are_refused_or_understood(payload in prop::collection::vec(any::<u8>(), 0..60)) {
-        live_through(payload);
-    }
-
-    /// Random bytes hardly ever get past the first descriptor.
-    #[test]
-    fn sections_of_anything_are_refused_or_understood(
-        sections in prop::collection::vec((0x70..0x7au64, value()), 0..5),
-    ) {
-        let sections = sections.into_iter().map(|(code, content)| section(code, &content));
-        live_through(sections.collect::<Vec<_>>().concat());
-    }
-}
-
-/// Does with a payload all that a broker does.
-fn live_through(payload: Vec<u8>) {
-    drop(Message::parse_batch(
-        &payload.clone().into(),
-        &mut Counting::default(),
-    ));
-    drop(PropertyChanges::from_map(&payload));
-    if let Ok(mut message) = parse(payload) {
-        Delivered::of(&message, &plain());
-        look_at(&message);
-        message
-            .change_properties(&changes(&[&string("k"), &string("v")]))
-            .unwrap();
-        let broker_properties = BrokerProperties {
-            time_to_live: Some(1),
-            ..plain()
-        };
-        Delivered::of(&message, &broker_properties);
-        message.enter(1_000);
-        message.set_dead_letter_source("q");
-        Delivered::ahead(&message, &broker_properties, 1_000);
-        drop((message.id(), message.session_id(), message.partition_key()));
-        message.scheduled_at();
-        message.outgrown();
-        act_on(&mut message);
-        // What was made of it may not be a message that could be sent: then it is a dead letter, and delivered as such.
-        message
-            .encode(&broker_properties, 1_000, &mut Vec::new())
-            .unwrap();
-    }
-}
-
-/// Evaluates what looks at every property.
-fn look_at(message: &Message) {
-    let view = message.filter_view(&System::default()).unwrap();
-    let filter = "sys.ReplyToSessionId = sys.CorrelationId OR a LIKE 'x%' OR EXISTS(b)";
-    let filter = SqlFilter::parse(filter, Parameters::default()).unwrap();
-    drop(filter.evaluate(&view, &mut Counting::default()));
-}
-
-/// Applies what changes all sections.
-fn act_on(message: &mut Message) {
-    let action = "SET sys.ReplyToSessionId = 'r'; SET sys.PartitionKey = 'k'; SET sys.MessageId = 'm'; \
-                  SET a = sys.CorrelationId; REMOVE b";
-    let action = Action::parse(action, Parameters::default()).unwrap();
-    let view = message.filter_view(&System::default()).unwrap();
-    if let Ok(edits) = action.edits(&view, &mut Counting::default()) {
-        message.apply(&edits).unwrap();
     }
 }
 
