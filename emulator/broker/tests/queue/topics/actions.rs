@@ -70,28 +70,6 @@ fn without_action_a_copy_is_what_was_sent() {
 }
 
 #[test]
-fn system_properties_are_set_in_their_places() {
-    let sent = message("1").label("old").correlation_id("c").to("there");
-    let action = "SET sys.Label = 'new'; SET sys.ContentType = 'text/plain'; REMOVE sys.To; \
-                  SET sys.SessionId = 's'; SET sys.MessageId = '2'";
-    let (found, _) = message_of(&changed(action, &sent));
-    let expected = message("2")
-        .label("new")
-        .correlation_id("c")
-        .content_type("text/plain")
-        .session("s")
-        .property("RuleName", &Value::text("r"));
-    assert_eq!(found, as_sent(&expected));
-}
-
-#[test]
-fn an_action_sees_what_its_statements_before_changed() {
-    let (_, copy) = changed("SET a = 'x'; SET b = a + 'y'; REMOVE a", &message("1"));
-    assert_eq!(text(&copy, "a"), None);
-    assert_eq!(text(&copy, "b").as_deref(), Some("xy"));
-}
-
-#[test]
 fn other_copies_keep_what_was_sent() {
     let mut world = World::topic(&[B]);
     let action = acting(
@@ -133,12 +111,6 @@ fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
     assert_eq!(copy(&world, A).0.time_to_live, Some(10_000));
     world.advance(secs(10));
     assert_eq!((world.queued(A).len(), world.queued(B).len()), (0, 1));
-}
-
-#[test]
-fn the_shortest_time_to_live_is_not_none() {
-    let (properties, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &message("1"));
-    assert_eq!(properties.time_to_live, Some(1));
 }
 
 #[test]
