@@ -221,49 +221,30 @@ fn what_is_wrong_with_a_request_is_told() {
     }
 }
 
+/// What is asked, below the subscription, and the code of the refusal.
+const NOT_SERVED: &str = "\
+    GET | resourceGroups/g/NAMESPACE/disasterRecoveryConfigs/alias | NotSupported
+    GET | resourceGroups/g/NAMESPACE/providers/Microsoft.Insights/metrics | NotSupported
+    PUT | resourceGroups/g/providers/Microsoft.Resources/deployments/d | NotSupported
+    GET | resourceGroups/g/providers/Microsoft.Web/sites | InvalidResourceNamespace
+    GET | resourceGroup/g | InvalidResourceType
+    GET | resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/x | ResourceNotFound";
+
 #[test]
 fn what_is_not_there_or_not_served_is_told() {
     let manager = Manager::with_queues(&["q"]);
     let below = |method, path| refused(manager.ask(method, path, None));
     let at = |method, path: &str| refused(manager.at(method, &format!("{path}?{VERSION}"), None));
-    let providers = format!("{GROUP}/providers");
     let conflict = (409, "MessagingGatewayConflict".to_owned());
     assert_eq!(below("PUT", "/topics/q"), conflict);
     let missing = (404, "MessagingGatewayNotFoundStatusCode".to_owned());
     assert_eq!(below("PUT", "/topics/t/subscriptions/s"), missing);
-    for (found, code) in [
-        (
-            below("GET", "/disasterRecoveryConfigs/alias"),
-            "NotSupported",
-        ),
-        (
-            below("GET", "/providers/Microsoft.Insights/metrics"),
-            "NotSupported",
-        ),
-        (
-            at(
-                "PUT",
-                &format!("{providers}/Microsoft.Resources/deployments/d"),
-            ),
-            "NotSupported",
-        ),
-        (
-            at("GET", &format!("{providers}/Microsoft.Web/sites")),
-            "InvalidResourceNamespace",
-        ),
-        (
-            at("GET", &format!("{SUBSCRIPTION}/resourceGroup/g")),
-            "InvalidResourceType",
-        ),
-        (
-            at(
-                "GET",
-                &format!("{providers}/Microsoft.ServiceBus/namespaces/x"),
-            ),
-            "ResourceNotFound",
-        ),
-    ] {
-        assert_eq!(found, (404, code.to_owned()));
+    for line in NOT_SERVED.lines() {
+        let [method, path, code] = line.trim().split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let path = format!("{SUBSCRIPTION}/{}", path.replace("NAMESPACE", NAMESPACE));
+        assert_eq!(at(method, &path), (404, code.to_owned()), "{line}");
     }
 }
 

@@ -212,15 +212,6 @@ fn a_target_must_be_there() {
             .expect(201);
         assert_eq!(made.value(name), "http://h/T", "as it was given");
     }
-    let both = "<RequiresSession>true</RequiresSession><ForwardTo>other</ForwardTo>";
-    let made = admin.put("/sessions", &queue(both)).expect(201);
-    assert_eq!(
-        made.values(["RequiresSession", "ForwardTo"]),
-        ["true", "other"]
-    );
-    let idle = "<ForwardTo>other</ForwardTo><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>";
-    let made = admin.put("/q", &queue(idle)).expect(201);
-    assert_eq!(made.value("AutoDeleteOnIdle"), "PT5M");
 }
 
 #[test]

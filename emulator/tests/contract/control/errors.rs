@@ -115,7 +115,7 @@ fn a_value_out_of_bounds_is_told_with_what_is_allowed() {
         let answer = bus.http.post(path, &json!({ name: value }));
         assert_eq!(answer.error(400).0, "invalid-argument");
         let problem = &answer.body["error"]["problems"][0];
-        assert_eq!(members(&problem, ["path", "value"]), json!([name, value]));
+        assert_eq!(members(problem, ["path", "value"]), json!([name, value]));
         let allowed = problem["allowed"].as_str().unwrap_or_default();
         assert!(allowed.starts_with("seconds from 0 to "), "{answer:?}");
     }

@@ -327,7 +327,7 @@ fn every_subscription_of_a_topic_is_explained_at_once() {
         panic!("two subscriptions: {answer}");
     };
     assert_eq!(
-        members(&cheap, ["subscription", "matched"]),
+        members(cheap, ["subscription", "matched"]),
         json!(["t/Subscriptions/cheap", true])
     );
     assert_eq!(red["matched"], false);

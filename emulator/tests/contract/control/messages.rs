@@ -149,7 +149,7 @@ fn messages_are_found_by_filter_body_state_and_session() {
     assert_eq!(answer.error(400).0, "invalid-argument");
     let problem = &answer.body["error"]["problems"][0];
     assert_eq!(
-        members(&problem, ["path", "value"]),
+        members(problem, ["path", "value"]),
         json!(["where", "price >"])
     );
 }
@@ -455,7 +455,7 @@ fn entities_are_listed_with_their_counts() {
     assert_eq!(all["entities"][3]["requires_session"], true);
     let beta = &all["entities"][1];
     assert_eq!(
-        members(&beta, ["kind", "status"]),
+        members(beta, ["kind", "status"]),
         json!(["queue", "Active"])
     );
     assert_eq!(beta["counts"]["dead_letter"], 1);

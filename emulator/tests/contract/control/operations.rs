@@ -54,7 +54,7 @@ fn nothing_is_recorded_before_it_is_asked_for_and_everything_then() {
     for one in [sent, received, completed] {
         assert_eq!(one["entity"], "q");
         assert_eq!(
-            members(&one, ["message_id", "session_id"]),
+            members(one, ["message_id", "session_id"]),
             json!(["a", "s"])
         );
         assert_eq!(one["body_hash"], sent["body_hash"]);
@@ -62,7 +62,7 @@ fn nothing_is_recorded_before_it_is_asked_for_and_everything_then() {
     }
     assert_eq!(sent["sequence_number"], Value::Null);
     assert_eq!(
-        members(&received, ["sequence_number", "delivery"]),
+        members(received, ["sequence_number", "delivery"]),
         json!([2, 1])
     );
     assert_eq!(completed["sequence_number"], 2);

@@ -52,9 +52,9 @@ fn a_timeline_tells_who_got_a_message_and_by_which_rule() {
     assert_eq!(kinds(&of("1")), "sent matched sent published");
     assert_eq!(kinds(&of("2")), "sent matched sent matched sent published");
     let counters = &bus.http.timeline("?entity=t")["counters"];
-    assert_eq!(members(&counters, ["sent", "published"]), json!([2, 2]));
+    assert_eq!(members(counters, ["sent", "published"]), json!([2, 2]));
     let counters = &bus.http.timeline("?entity=t/Subscriptions/red")["counters"];
-    assert_eq!(members(&counters, ["matched", "sent"]), json!([1, 1]));
+    assert_eq!(members(counters, ["matched", "sent"]), json!([1, 1]));
 }
 
 #[test]

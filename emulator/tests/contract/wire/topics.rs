@@ -44,50 +44,32 @@ fn every_spelling_of_an_address_means_the_same() {
     }
 }
 
+/// A link, its address, and the condition of its refusal with some of the words.
+const REFUSED: &str = "\
+    send | t/Subscriptions/s | amqp:not-allowed | send to its topic
+    receive | t | amqp:not-allowed | receive from its subscriptions
+    receive | t/$DeadLetterQueue | amqp:not-allowed | receive from its subscriptions
+    send | t/Subscriptions/s/$DeadLetterQueue | amqp:not-allowed | $DeadLetterQueue
+    receive | t/Subscriptions/none | amqp:not-found | none
+    receive | none/Subscriptions/s | amqp:not-found | none
+    receive | q/Subscriptions/s | amqp:not-found | q/Subscriptions/s
+    send | t/Subscriptions | amqp:not-found | t/Subscriptions";
+
 #[test]
 fn topics_are_sent_to_and_subscriptions_received_from() {
     let (_bus, mut peer) = subscribed(&["s"]).with_client();
-    for (attach, condition, words) in [
-        (
-            Attach::sender("t/Subscriptions/s"),
-            "amqp:not-allowed",
-            "send to its topic",
-        ),
-        (
-            Attach::receiver("t"),
-            "amqp:not-allowed",
-            "receive from its subscriptions",
-        ),
-        (
-            Attach::receiver("t/$DeadLetterQueue"),
-            "amqp:not-allowed",
-            "receive from its subscriptions",
-        ),
-        (
-            Attach::sender("t/Subscriptions/s/$DeadLetterQueue"),
-            "amqp:not-allowed",
-            "",
-        ),
-        (
-            Attach::receiver("t/Subscriptions/none"),
-            "amqp:not-found",
-            "none",
-        ),
-        (
-            Attach::receiver("none/Subscriptions/s"),
-            "amqp:not-found",
-            "none",
-        ),
-        (
-            Attach::receiver("q/Subscriptions/s"),
-            "amqp:not-found",
-            "q/Subscriptions/s",
-        ),
-        (Attach::sender("t/Subscriptions"), "amqp:not-found", ""),
-    ] {
+    for line in REFUSED.lines() {
+        let [what, address, condition, words] = line.trim().split(" | ").collect::<Vec<_>>()[..]
+        else {
+            panic!("{line}");
+        };
+        let attach = match what {
+            "send" => Attach::sender(address),
+            _ => Attach::receiver(address),
+        };
         let refusal = peer.refused(&attach);
-        assert_eq!(refusal.condition, condition, "{attach:?}: {refusal:?}");
-        assert!(refusal.words().contains(words), "{refusal:?}");
+        assert_eq!(refusal.condition, condition, "{line}: {refusal:?}");
+        assert!(refusal.words().contains(words), "{line}: {refusal:?}");
     }
     peer.receiver("t/$Transfer/$DeadLetterQueue");
     peer.receiver("t/Subscriptions/s/$Transfer/$DeadLetterQueue");

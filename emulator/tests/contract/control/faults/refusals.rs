@@ -6,7 +6,6 @@ use super::FAULTS;
 use crate::support::*;
 
 const SECONDS: &str = "a number of seconds above 0, at most 3600";
-const SYMBOL: &str = "a string of ASCII with 1 to 128 bytes";
 
 /// A body, and the one problem that it has.
 type Senseless = (Value, Value);
@@ -55,6 +54,17 @@ fn of_counts() -> Vec<Senseless> {
     each.collect()
 }
 
+/// Where an effect is wrong, its value there, what is allowed, and the effect.
+const PARTICULARS: &str = r#"
+    delay.clock | "wall" | virtual, real | {"delay": {"seconds": 1, "clock": "wall"}}
+    delay.minutes | 1 | seconds, clock | {"delay": {"minutes": 1}}
+    lose-reply.twice | true | nothing | {"lose-reply": {"twice": true}}
+    drop.when | "never" | before, after | {"drop": {"when": "never"}}
+    hold-back.behind | 0 | a whole number from 1 to 1000 | {"hold-back": {"behind": 0}}
+    reject.condition | null | a string of ASCII with 1 to 128 bytes | "reject"
+    reject.condition | "ü" | a string of ASCII with 1 to 128 bytes | {"reject": {"condition": "ü"}}
+"#;
+
 fn of_effects() -> Vec<Senseless> {
     let effects = "for the operation send: lose-reply, reject, detach, close, drop, delay, hold-back, \
                    expire-token, stall, crash, postpone, failover";
@@ -70,54 +80,13 @@ fn of_effects() -> Vec<Senseless> {
         let effect = json!({"delay": {"seconds": value, "clock": "real"}});
         with("effect", &effect, "effect.delay.seconds", &value, SECONDS)
     });
-    let behind = "a whole number from 1 to 1000";
-    let particulars = [
-        (
-            json!({"delay": {"seconds": 1, "clock": "wall"}}),
-            "delay.clock",
-            json!("wall"),
-            "virtual, real",
-        ),
-        (
-            json!({"delay": {"minutes": 1}}),
-            "delay.minutes",
-            json!(1),
-            "seconds, clock",
-        ),
-        (
-            json!({"lose-reply": {"twice": true}}),
-            "lose-reply.twice",
-            json!(true),
-            "nothing",
-        ),
-        (
-            json!({"drop": {"when": "never"}}),
-            "drop.when",
-            json!("never"),
-            "before, after",
-        ),
-        (
-            json!({"hold-back": {"behind": 0}}),
-            "hold-back.behind",
-            json!(0),
-            behind,
-        ),
-        (json!("reject"), "reject.condition", Value::Null, SYMBOL),
-        (
-            json!({"reject": {"condition": "ü"}}),
-            "reject.condition",
-            json!("ü"),
-            SYMBOL,
-        ),
-    ];
-    let particulars = particulars.map(|(effect, path, value, allowed)| {
-        with(
-            "effect",
-            &effect,
-            &format!("effect.{path}"),
-            &value,
-            allowed,
-        )
+    let particulars = PARTICULARS.trim().lines().map(|line| {
+        let [path, value, allowed, effect] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let json = |text: &str| -> Value { serde_json::from_str(text).expect(line) };
+        let path = format!("effect.{}", path.trim());
+        with("effect", &json(effect), &path, &json(value), allowed)
     });
     names
         .into_iter()
@@ -165,38 +134,23 @@ fn what_an_operation_does_not_have_cannot_narrow_it() {
     }
 }
 
+/// The member that is wrong, and the fault of sends.
+const CHANCE: &str = r#"
+    random | {"random": {"seed": 1, "probability": 0}, "effect": "lose-reply"}
+    random | {"random": {"seed": 1, "probability": 1.1}, "effect": "lose-reply"}
+    random | {"random": {"seed": -1, "probability": 0.5}, "effect": "lose-reply"}
+    nth | {"random": {"seed": 1, "probability": 0.5}, "nth": 2, "effect": "lose-reply"}
+    effects | {"random": {"seed": 1, "probability": 0.5}, "effects": []}
+    effects | {"effects": ["lose-reply"]}
+    property | {"property": {"name": "n"}, "effect": "lose-reply"}
+"#;
+
 #[test]
 fn chance_is_asked_for_alone_and_within_bounds() {
     let bus = Bus::with_queues(&["q"]);
-    let effect = json!("lose-reply");
-    for (extra, path) in [
-        (
-            json!({"random": {"seed": 1, "probability": 0}, "effect": effect}),
-            "random",
-        ),
-        (
-            json!({"random": {"seed": 1, "probability": 1.1}, "effect": effect}),
-            "random",
-        ),
-        (
-            json!({"random": {"seed": -1, "probability": 0.5}, "effect": effect}),
-            "random",
-        ),
-        (
-            json!({"random": {"seed": 1, "probability": 0.5}, "nth": 2, "effect": effect}),
-            "nth",
-        ),
-        (
-            json!({"random": {"seed": 1, "probability": 0.5}, "effects": []}),
-            "effects",
-        ),
-        (json!({"effects": [effect]}), "effects"),
-        (
-            json!({"property": {"name": "n"}, "effect": effect}),
-            "property",
-        ),
-    ] {
-        let mut body = extra.clone();
+    for line in CHANCE.trim().lines() {
+        let (path, body) = line.trim().split_once(" | ").expect(line);
+        let mut body: Value = serde_json::from_str(body).expect(line);
         body["operation"] = json!("send");
         let answer = bus.http.post(FAULTS, &body);
         assert_eq!(answer.error(400).0, "invalid-argument", "{body}");
