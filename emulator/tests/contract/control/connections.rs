@@ -38,7 +38,7 @@ fn a_connection_tells_of_its_links() {
     };
     assert_eq!(of("sender", "q").get("credit"), None);
     let receiver = of("receiver", "q");
-    assert_eq!(members(&receiver, ["credit", "locks"]), json!([7, 1]));
+    assert_eq!(members(receiver, ["credit", "locks"]), json!([7, 1]));
     assert_eq!(of("receiver", "s")["session"], "cart");
     assert_eq!(of("requests", "q")["node"], "$management");
     peer.close();

@@ -66,6 +66,9 @@ fn holding() -> (Bus, Peer, Link, Delivery) {
     (bus, peer, link, held)
 }
 
+/// What ends the lock of a session.
+type End = fn(&Bus);
+
 fn lose(bus: &Bus) {
     let session = json!({"entity": "q", "session": "s"});
     bus.http.post("~/sessions/lose", &session).ok();
@@ -100,7 +103,7 @@ fn the_link_is_closed_when_the_time_is_over() {
 #[test]
 fn what_takes_the_lock_away_detaches_the_link_and_refuses_the_settlement() {
     // Python shuts its receiver down when a settlement is not found (wire.md §4.4).
-    let ends: [(&str, fn(&Bus), &str, &str); 3] = [
+    let ends: [(&str, End, &str, &str); 3] = [
         ("a test", lose, LOST, LOST),
         ("a change", change, LOST, LOST),
         ("a removal", remove, "amqp:not-found", LOST),
