@@ -268,6 +268,11 @@ impl SequenceNumber {
     pub(crate) fn offset(self) -> Offset {
         Offset(self.0 & ((1 << PARTITION_SHIFT) - 1))
     }
+
+    /// The partition that it shows.
+    pub(crate) fn partition(self) -> u8 {
+        (self.0 >> PARTITION_SHIFT) as u8
+    }
 }
 
 /// Someone with credit on a store; unique in the process, never used again.

@@ -30,6 +30,8 @@ pub(crate) struct MessageCopy {
     pub(crate) sent: Option<Message>,
     /// Its number at the topic.
     pub(crate) enqueued_number: SequenceNumber,
+    /// Its partition there, and with the subscription (decision D18).
+    pub(crate) partition: u8,
     pub(crate) hops: u8,
     /// The time to live of the topic in milliseconds.
     pub(crate) ceiling: Option<NonZeroU64>,
@@ -111,6 +113,7 @@ fn copy(
         message,
         sent: None,
         enqueued_number: transfer.enqueued_number,
+        partition: transfer.number.partition(),
         hops: transfer.hops,
         ceiling: transfer.ceiling,
         rule: rule.into(),
@@ -166,10 +169,11 @@ impl Entity {
         let cause = self.cause_of_arrival(session, copy.message.outgrown());
         let offset = self.active.next_offset();
         let rule = cx.events.text(&copy.rule);
-        let number = offset.in_partition(0);
+        let number = offset.in_partition(copy.partition);
         let matched = EventKind::Matched { rule };
         self.active.record_as(cx, number, matched);
         let entry = Entry::new(copy.message, cx.now, copy.enqueued_number)
+            .in_partition(copy.partition)
             .forwarded(copy.hops, copy.ceiling);
         self.enqueue(cx, entry, session);
         let failure = copy.failure.map(DeadLetterCause::Filter);

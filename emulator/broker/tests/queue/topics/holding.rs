@@ -176,14 +176,16 @@ fn subscriptions_lose_their_locks_when_they_are_told_to() {
 }
 
 #[test]
-fn a_partitioned_topic_keeps_partitions_in_the_numbers_of_its_own() {
+fn subscriptions_of_a_partitioned_topic_have_its_partitions_in_their_numbers() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     world.subscribe(A, |_| {});
     let number = world.post("t", &message("1").partition_key("k")).unwrap();
+    let partition = number.0 >> 48;
+    assert_ne!(partition, 0, "otherwise this shows nothing");
     let (properties, _) = world.the_only(A, SubQueue::Active);
     assert_eq!(properties.enqueued_sequence_number, Some(number));
-    assert_eq!(properties.sequence_number, SequenceNumber(1));
+    assert_eq!(properties.sequence_number.0, partition << 48 | 1);
 }
 
 fn world(topic: Option<u64>, subscription: Option<u64>) -> World {

@@ -180,6 +180,30 @@ fn locks_belong_to_the_partition_of_their_messages() {
 }
 
 #[test]
+fn so_do_those_of_the_subscriptions_of_a_topic() {
+    let mut world = World::new();
+    world.declare_topic("t", |topic| topic.enable_partitioning = true);
+    let names = ["t/Subscriptions/one", "t/Subscriptions/two"];
+    for name in names {
+        world.subscribe(name, |_| {});
+    }
+    for key in ["one", "two"] {
+        let message = message(key).partition_key(key);
+        world.post("t", &message).unwrap();
+    }
+    let (one, _) = (world.lock(names[0]), world.lock(names[0]));
+    let (same, two) = (world.lock(names[1]), world.lock(names[1]));
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, names[0], &one).unwrap();
+    world
+        .complete_in(&mut transaction, names[1], &same)
+        .unwrap();
+    let refused = world.complete_in(&mut transaction, names[1], &two);
+    assert!(is_second_partition(&refused), "{refused:?}");
+    world.commit(transaction).unwrap();
+}
+
+#[test]
 fn numbers_of_scheduled_messages_show_the_partition() {
     let mut world = world();
     let mut transaction = world.transaction();

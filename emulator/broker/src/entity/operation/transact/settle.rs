@@ -109,15 +109,13 @@ impl Entity {
         Ok(message.change_properties(changes)?)
     }
 
+    /// Without partitions all messages are in the first one. Those of a subscription are in the partitions of its topic.
     fn join_partition_of(
         &self,
         transaction: &mut Transaction,
         kind: SubQueue,
         offsets: &[Offset],
     ) -> Result<(), TransactError> {
-        if !self.description.enable_partitioning {
-            return Ok(());
-        }
         let store = self.store(kind);
         let partitions = offsets.iter().filter_map(|offset| store.get(*offset));
         let mut joined = transaction.partition().cloned();
