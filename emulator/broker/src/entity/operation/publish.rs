@@ -60,7 +60,9 @@ pub(crate) fn copies_of(
     // What was accepted decodes. Were it not so, the message would still go to those who want every one.
     let properties = seen.filter_view(&system);
     let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
-    let (matched, failed) = rules.matching(&properties, ids);
+    let (matched, mut failed) = rules.matching(&properties, ids);
+    // However many of its filters fail, a subscription has one dead letter of a message, which tells of the first.
+    failed.dedup_by_key(|(subscription, ..)| *subscription);
     let mut copies = Vec::new();
     for (subscription, rule, error) in failed {
         let copy = copy(transfer, message.clone(), &rule.name, Some(error));

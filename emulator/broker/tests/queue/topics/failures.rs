@@ -110,6 +110,15 @@ fn a_failure_takes_nothing_from_other_rules() {
 }
 
 #[test]
+fn of_several_filters_that_fail_the_first_is_told_by_one_dead_letter() {
+    let bad = ["1st", "2nd", "3rd"].map(|name| rule(name, sql(FAILING)));
+    let mut world = world(true, bad);
+    world.post("t", &fails("1")).unwrap();
+    let [_, description] = verdict(&world);
+    assert!(description.unwrap().contains("1st"));
+}
+
+#[test]
 fn what_is_merely_unknown_is_no_failure() {
     let mut world = world(
         true,

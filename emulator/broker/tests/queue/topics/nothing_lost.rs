@@ -156,19 +156,20 @@ fn expected(rules: &[Chosen], keeps: bool, numbers: &[i64]) -> Held {
     for &number in numbers {
         let id = number.to_string();
         let fails = |reason: &str| (id.clone(), reason.to_owned());
-        let mut shared = false;
+        let (mut shared, mut failed) = (false, false);
         for Chosen { select, action } in rules {
             match (select.says(number), *action) {
-                (None, _) if keeps => held.dead.push(fails("FilterException")),
+                (None, _) => failed = keeps,
                 (Some(true), Some(FAILING_ACTION)) if number == 3 => {
                     held.dead
                         .extend(keeps.then(|| fails("RuleActionException")));
                 }
                 (Some(true), Some(_)) => held.alive.push(id.clone()),
                 (Some(true), None) => shared = true,
-                (None | Some(false), _) => {}
+                (Some(false), _) => {}
             }
         }
+        held.dead.extend(failed.then(|| fails("FilterException")));
         held.alive.extend(shared.then_some(id));
     }
     held
