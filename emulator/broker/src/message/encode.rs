@@ -101,6 +101,15 @@ impl Message {
         self.write_message(self.expiry(broker_properties.time_to_live), out)
     }
 
+    /// Whether its sender wants it kept safe, which is so unless the header says otherwise.
+    pub(crate) fn is_durable(&self) -> bool {
+        let header = Header::parse(self.sections.header(&self.payload));
+        header
+            .ok()
+            .and_then(|header| header.durable)
+            .unwrap_or(true)
+    }
+
     /// The expiry instant to write in place of the sender's: where its entity has given the message another time to live,
     /// so long after the creation time that its sender gave, if it gave one (observed 5).
     fn expiry(&self, time_to_live: Option<u64>) -> Option<i64> {

@@ -152,7 +152,7 @@ impl InspectedMessage {
             size: self.message.size(),
             time_to_live: self.expires_at.map(|until| until.since(known.enqueued_at)),
             dead_letter_source: self.message.dead_letter_source(),
-            force_persistence: true,
+            force_persistence: self.message.is_durable(),
         })
     }
 }

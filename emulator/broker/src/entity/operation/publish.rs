@@ -137,7 +137,7 @@ fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
         expires_at: time_to_live.map(|time_to_live| enqueued_at + time_to_live),
         size: message.size(),
         time_to_live,
-        force_persistence: true,
+        force_persistence: message.is_durable(),
         dead_letter_source: message.dead_letter_source(),
         ..System::default()
     }

@@ -179,3 +179,16 @@ fn a_condition_reads_what_the_broker_says_of_a_message() {
         assert!(selects(sql(condition), &sent), "{condition}");
     }
 }
+
+#[test]
+fn a_condition_reads_whether_its_sender_wants_a_message_kept_safe() {
+    // A header with nothing but `durable` in it.
+    let header = |durable: u8| [0x00, 0x53, 0x70, 0xc0, 0x02, 0x01, durable];
+    for (durable, selected) in [(0x41, 0), (0x42, 1), (0x40, 0)] {
+        let mut world = World::topic(&[]);
+        world.select(A, [rule("r", sql("sys.ForcePersistence = FALSE"))]);
+        let encoded = [&header(durable)[..], &message("1").encoded()].concat();
+        world.send_encoded("t", &encoded);
+        assert_eq!(world.queued(A).len(), selected, "{durable:x}");
+    }
+}
