@@ -24,6 +24,9 @@ const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
 pub(crate) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 
+/// Annotations of Service Bus that senders set.
+const KNOWN: [&str; 4] = [SCHEDULED, DELIVERY_TIME, PARTITION_KEY, VIA_PARTITION_KEY];
+
 /// What clients of JMS write for the scheduled time, a long (spec/jms.md).
 const DELIVERY_TIME: &str = "x-opt-delivery-time";
 /// The constructor of a long that is not written in one byte (AMQP 1.0 §1.6.13).
@@ -35,8 +38,8 @@ const NOT_SET: i64 = -62_135_596_800_000;
 pub(crate) const TIMESTAMP_WIDTH: usize = 8;
 
 /// Writes an annotation section: the sender's entries, then those that `add` appends (it says how many).
-/// A null under a name of Service Bus is left out, which means the same: some SDKs cast the values they know (wire.md §7.1,
-/// observed 69).
+/// A null that senders set under a name of Service Bus is left out, which means the same: some SDKs cast the values they know
+/// (wire.md §7.1, observed 69).
 /// The scheduled time is written `ahead` milliseconds earlier.
 pub(crate) fn write(
     code: u64,
@@ -52,7 +55,7 @@ pub(crate) fn write(
     for entry in map(sent)?.raw_entries() {
         let (key, value) = entry?;
         let is_null = Reader::new(value).take_null();
-        if is_owned(key)? || is_null && is_of_service_bus(key)? {
+        if is_owned(key)? || is_null && is_known(key)? {
             continue;
         }
         out.raw(key);
@@ -194,9 +197,9 @@ fn map(section: &[u8]) -> Result<Compound<'_>, DecodeError> {
     sections::content(section)?.map()
 }
 
-fn is_of_service_bus(key: &[u8]) -> Result<bool, DecodeError> {
+fn is_known(key: &[u8]) -> Result<bool, DecodeError> {
     let name = Reader::new(key).value()?.as_text();
-    Ok(name.is_some_and(|name| name.starts_with("x-opt-")))
+    Ok(name.is_some_and(|name| KNOWN.contains(&name)))
 }
 
 fn is_owned(key: &[u8]) -> Result<bool, DecodeError> {
