@@ -337,9 +337,11 @@ impl World {
     fn cancel(&mut self, queue: usize, numbers: &[u64]) -> Answer {
         let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
         let result = self.with(queue, |entity, cx| entity.cancel_scheduled(cx, &numbers));
-        let missing = result.err().map(|CancelError::NotFound(missing)| missing);
-        let missing = missing.into_iter().flatten();
-        Answer::Cancelled(missing.map(|number| number.0).collect())
+        let refused = result.err().map_or_else(Vec::new, |error| match error {
+            CancelError::NotFound(missing) => missing,
+            CancelError::Twice(number) => vec![number; 2],
+        });
+        Answer::Cancelled(refused.iter().map(|number| number.0).collect())
     }
 
     fn peek(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {

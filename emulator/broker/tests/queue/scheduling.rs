@@ -178,11 +178,15 @@ fn only_what_is_scheduled_can_be_cancelled_and_all_or_none() {
 }
 
 #[test]
-fn a_number_named_twice_is_cancelled_once() {
+fn what_is_named_twice_is_already_being_cancelled() {
     let mut bus = bus();
-    let number = bus.schedule("a", START + secs(60));
-    assert_eq!(bus.cancel(&[number, number]), Ok(()));
-    assert!(bus.queued().is_empty());
+    let numbers = ["a", "b"].map(|id| bus.schedule(id, START + secs(60)));
+    let refused = bus.cancel(&[numbers[0], numbers[1], numbers[0]]);
+    let refused = refused.unwrap_err();
+    assert_eq!(refused, CancelError::Twice(numbers[0]));
+    let text = "The scheduled message with SequenceNumber = 1 is already being cancelled.";
+    assert_eq!(refused.to_string(), text);
+    assert_eq!(bus.counts().scheduled, 2);
 }
 
 #[test]

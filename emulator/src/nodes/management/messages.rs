@@ -4,8 +4,8 @@
 
 use serde_amqp::Value;
 use servicebus_broker::{
-    BrokerProperties, Delivery, LockToken, Message, MessageError, Outcome, PropertyChanges,
-    ReceiveDeferredError, ReceiveMode, RenewError, SequenceNumber, Timestamp,
+    BrokerProperties, CancelError, Delivery, LockToken, Message, MessageError, Outcome,
+    PropertyChanges, ReceiveDeferredError, ReceiveMode, RenewError, SequenceNumber, Timestamp,
 };
 
 use super::shown::ShownMessages;
@@ -289,8 +289,13 @@ impl Management<'_, '_> {
         }
         let numbers = self.sequence_numbers()?;
         let cancelled = self.entity.cancel_scheduled(self.cx, &numbers);
-        cancelled
-            .map_err(|error| ServiceError::new(Condition::MessageNotFound, error.to_string()))?;
+        cancelled.map_err(|error| {
+            let condition = match error {
+                CancelError::NotFound(_) => Condition::MessageNotFound,
+                CancelError::Twice(_) => Condition::NotAllowed,
+            };
+            ServiceError::new(condition, error.to_string())
+        })?;
         Ok(Reply::done())
     }
 

@@ -113,6 +113,13 @@ fn what_is_scheduled_can_be_cancelled_all_or_none() {
         assert_eq!(words, expected);
         assert_eq!(bus.http.counts("q")["scheduled"], 3);
     }
+    let words = refused_with(
+        &cancel(&mut peer, &node, &[1, 3, 1]),
+        400,
+        "amqp:not-allowed",
+    );
+    let expected = "The scheduled message with SequenceNumber = 1 is already being cancelled.";
+    assert_eq!(words, expected);
     let reply = cancel(&mut peer, &node, &[1, 3]);
     assert_eq!((reply.status(), &reply.body), (200, &Value::Null));
     refused_with(&cancel(&mut peer, &node, &[1]), 404, NOT_FOUND);

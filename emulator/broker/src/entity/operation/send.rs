@@ -2,6 +2,7 @@
 //!
 //! A scheduled message becomes active, or is cancelled before.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -285,6 +286,9 @@ pub enum CancelError {
     /// These are not scheduled: unknown, active by now, or cancelled before (semantics §20.2).
     #[error("Messages not found. Missing sequence numbers: {}", list(.0))]
     NotFound(Vec<SequenceNumber>),
+    /// This one is named twice (semantics §20.2).
+    #[error("The scheduled message with SequenceNumber = {0} is already being cancelled.")]
+    Twice(SequenceNumber),
 }
 
 impl Entity {
@@ -308,9 +312,12 @@ impl Entity {
             if !missing.is_empty() {
                 return Err(CancelError::NotFound(missing));
             }
+            let mut named = BTreeSet::new();
+            if let Some(&twice) = numbers.iter().find(|&number| !named.insert(number)) {
+                return Err(CancelError::Twice(twice));
+            }
             for &number in numbers {
                 let Some(entry) = store.remove(number.offset()) else {
-                    // Named twice.
                     continue;
                 };
                 store.record_as(cx, number, EventKind::Cancelled);

@@ -57,7 +57,7 @@ impl Reference {
         Ok(seen)
     }
 
-    /// All or none; says which of them are not scheduled.
+    /// All or none; says which of them are not scheduled, or twice which one is named twice.
     pub(crate) fn cancel(&mut self, q: usize, numbers: &[u64]) -> Vec<u64> {
         self.begin(q);
         let messages = &self.store(q, Active).messages;
@@ -70,10 +70,13 @@ impl Reference {
         if !missing.is_empty() {
             return missing;
         }
+        let mut places = 0..numbers.len();
+        if let Some(place) = places.find(|&place| numbers[..place].contains(&numbers[place])) {
+            return vec![numbers[place]; 2];
+        }
         for &asked in numbers {
             let mut messages = self.store(q, Active).messages.iter();
             let Some(number) = messages.find(|l| l.shown() == asked).map(|l| l.number) else {
-                // Named twice.
                 continue;
             };
             let message = self.remove((q, Active), number);
