@@ -258,6 +258,7 @@ impl World {
         let taken = taken.map(|taken| self.receive(&taken));
         Answer::Deferred(taken.map_err(|error| match error {
             ReceiveDeferredError::NotFound => "not found",
+            ReceiveDeferredError::DifferentPartitions => "different partitions",
             ReceiveDeferredError::SessionLockLost => "session lock lost",
             ReceiveDeferredError::Disabled => "disabled",
         }))

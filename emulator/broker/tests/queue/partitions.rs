@@ -1,6 +1,6 @@
 //! Numbers that carry a partition (semantics §15, §17.1; decision D18).
 
-use servicebus_broker::{CancelError, SendError, SequenceNumber, SubQueue};
+use servicebus_broker::{CancelError, ReceiveDeferredError, SendError, SequenceNumber, SubQueue};
 
 use crate::bus::{Bus, MessageBuilder, START, ids, message, rules, secs};
 
@@ -127,6 +127,19 @@ fn deferred_messages_are_received_by_these_numbers_and_no_others() {
     bus.advance(secs(20));
     assert!(bus.receive_deferred(&[bare]).is_err());
     assert_eq!(bus.queued(), ["a"], "no client has asked for it");
+}
+
+#[test]
+fn deferred_messages_of_one_partition_are_received_together() {
+    let mut bus = bus();
+    for (id, key) in [("a", "one"), ("b", "one"), ("c", "two")] {
+        bus.post(&message(id).partition_key(key)).unwrap();
+    }
+    let [a, b, c] = [(); 3].map(|()| bus.defer_next());
+    assert_ne!(partition(a), partition(c), "otherwise this shows nothing");
+    let refused = bus.receive_deferred(&[a, b, c]).unwrap_err();
+    assert_eq!(refused, ReceiveDeferredError::DifferentPartitions);
+    assert_eq!(ids(&bus.receive_deferred(&[a, b]).unwrap()), ["a", "b"]);
 }
 
 #[test]

@@ -91,6 +91,9 @@ impl Management<'_, '_> {
             ReceiveDeferredError::NotFound => {
                 ServiceError::new(Condition::MessageNotFound, error.to_string())
             }
+            ReceiveDeferredError::DifferentPartitions => {
+                ServiceError::new(Condition::NotAllowed, error.to_string())
+            }
         })?;
         let received = received.into_iter().map(|delivery| {
             let Delivery {

@@ -1,8 +1,12 @@
 //! Partitioned queues: numbers that carry the partition, keys that decide about it (semantics §15, decision D18).
 
+use std::collections::BTreeSet;
+
 use serde_amqp::Value;
 
 use crate::support::*;
+
+const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 fn partitioned() -> (Bus, Peer, Link, Node) {
     let (bus, mut peer, sender) =
@@ -20,6 +24,24 @@ fn number(message: &Received) -> i64 {
         Value::Long(number) => number,
         other => panic!("the sequence number is {other:?}"),
     }
+}
+
+#[test]
+fn the_upper_bits_of_a_number_are_its_partition() {
+    let (_bus, mut peer, sender, _) = partitioned();
+    for id in 0..32 {
+        peer.send(&sender, &Message::new(&id.to_string()));
+    }
+    let receiver = peer.receiver("q");
+    let all: Vec<i64> = peer
+        .drain(&receiver, 100)
+        .iter()
+        .map(|delivery| number(&delivery.message))
+        .collect();
+    let partitions: BTreeSet<i64> = all.iter().map(|number| number >> 48).collect();
+    assert_eq!(partitions, (0..16).collect(), "they take turns");
+    let places: Vec<i64> = all.iter().map(|number| number & 0xffff_ffff_ffff).collect();
+    assert_eq!(places, (1..=32).collect::<Vec<_>>());
 }
 
 #[test]
@@ -43,6 +65,75 @@ fn a_key_has_one_partition_and_a_batch_one_key() {
     let refusal = peer.send_in_vain(&sender, &differ.encode());
     assert_eq!(refusal.condition, "amqp:not-allowed");
     assert_eq!(bus.http.held("q"), (4, 0));
+}
+
+#[test]
+fn whole_numbers_find_messages_and_halves_do_not() {
+    let (bus, mut peer, sender, node) = partitioned();
+    for id in ["a", "b", "c"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    let all: Vec<i64> = peer.peek_all(&node).iter().map(number).collect();
+    let from = |from| peek_from(from, Value::Int(1));
+    for (&own, id) in all.iter().zip(["a", "b", "c"]) {
+        let reply = peer.call(&node, "peek-message", from(own));
+        assert_eq!(ids(&peeked(&reply)), [id]);
+    }
+    // As SDKs go on: from the last number and one.
+    let reply = peer.call(&node, "peek-message", from(all[0] + 1));
+    assert_eq!(ids(&peeked(&reply)), ["b"]);
+
+    let receiver = peer.receiver("q");
+    let mut aside = 0;
+    for _ in 0..3 {
+        let delivery = peer.receive_one(&receiver);
+        peer.settle(&delivery, deferred());
+        aside = aside.max(number(&delivery.message));
+    }
+    assert!(aside >> 48 > 0, "{aside:x}");
+    for wrong in [aside & 0xffff_ffff_ffff, aside ^ (1 << 50)] {
+        let reply = peer.call(&node, "receive-by-sequence-number", receive_by(&[wrong], 1));
+        refused_with(&reply, 404, NOT_FOUND);
+    }
+    let reply = peer.call(&node, "receive-by-sequence-number", receive_by(&all, 1));
+    let words = refused_with(&reply, 400, "amqp:not-allowed");
+    let expected = "ReceiveBatch of sequence numbers from different partitions is not supported";
+    assert!(words.starts_with(expected), "{words}");
+    let reply = peer.call(&node, "receive-by-sequence-number", receive_by(&[aside], 1));
+    let fetched = received(&reply);
+    assert_eq!(number(&fetched[0].1), aside);
+    peer.settle_by_token(&node, "completed", fetched[0].0);
+    assert_eq!(bus.http.held("q"), (2, 0));
+}
+
+#[test]
+fn scheduled_messages_are_cancelled_by_whole_numbers() {
+    let (bus, mut peer, _, node) = partitioned();
+    let later = |id| keyed(id, "some key").scheduled_at(client_now() + 3_600_000);
+    let reply = peer.call(
+        &node,
+        "schedule-message",
+        schedule(&[later("a"), later("b")]),
+    );
+    let [first, second] = scheduled(&reply)[..] else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(first >> 48, second >> 48);
+    let wrong = first ^ (1 << 48);
+    let cancel = |number| map([numbers(&[number])]);
+    let reply = peer.call(&node, "cancel-scheduled-message", cancel(wrong));
+    let words = refused_with(&reply, 404, NOT_FOUND);
+    assert!(words.ends_with(&format!(": {wrong}")), "{words}");
+    let reply = peer.call(&node, "cancel-scheduled-message", cancel(first));
+    assert_eq!(reply.status(), 200);
+    bus.http.advance(3601.0);
+    let left = peer.peek_all(&node);
+    assert_eq!(ids(&left), ["b"]);
+    assert_eq!(
+        number(&left[0]) >> 48,
+        second >> 48,
+        "it keeps its partition"
+    );
 }
 
 #[test]

@@ -301,6 +301,12 @@ pub enum ReceiveDeferredError {
         "Failed to lock one or more specified messages. Either the message is already locked or does not exist."
     )]
     NotFound,
+    /// They are in several partitions (azure-service-bus 287).
+    #[error(
+        "ReceiveBatch of sequence numbers from different partitions is not supported for an entity with \
+         partitioning enabled."
+    )]
+    DifferentPartitions,
     /// The client that asks does not hold the session of the messages, or names none (semantics §7).
     #[error("the lock of the session is not held")]
     SessionLockLost,
@@ -342,6 +348,11 @@ impl Entity {
             let store = entity.store_mut(kind);
             if !store.are_deferred(numbers, session) {
                 return Err(ReceiveDeferredError::NotFound);
+            }
+            let mut partitions = numbers.iter().map(|number| number.partition());
+            let first = partitions.next();
+            if partitions.any(|other| Some(other) != first) {
+                return Err(ReceiveDeferredError::DifferentPartitions);
             }
             let each = numbers
                 .iter()

@@ -48,6 +48,9 @@ impl Reference {
                 _ => return Err("not found"),
             }
         }
+        if numbers.iter().any(|asked| asked >> 48 != numbers[0] >> 48) {
+            return Err("different partitions");
+        }
         let seen = places.into_iter().map(|number| Seen {
             state: Some(1),
             ..self.hand_over(place, number, mode, id)
