@@ -81,6 +81,13 @@ fn a_batch_has_one_key_and_one_partition() {
     let refused = bus.post_all(&mixed).unwrap_err();
     let expected = SendError::BatchKeysDiffer("x".into(), "y".into());
     assert_eq!(refused, expected);
+    let mut detecting = rules().partitioned().duplicate_detection(secs(20)).bus();
+    let refused = detecting.post_all(&["a", "b"].map(message)).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.starts_with("Batching brokered messages with distinct SessionId, PartitionKey or"),
+        "{text}"
+    );
     assert!(bus.queued().is_empty());
     for messages in [
         ["a", "b", "c"].map(message),

@@ -77,9 +77,10 @@ pub enum SendError {
         /// The other.
         partition_key: String,
     },
-    /// A batch for several partitions (semantics §17.1).
+    /// A batch for several partitions (semantics §17.1), in the words of the service (azure-service-bus 103).
     #[error(
-        "All messages of a batch must have the same partition key or session id; found '{0}' and '{1}'."
+        "Batching brokered messages with distinct SessionId, PartitionKey or, where duplicates are detected, MessageId \
+         is not supported for an entity with partitioning enabled: found '{0}' and '{1}'."
     )]
     BatchKeysDiffer(String, String),
     /// An operation on the entity failed in a way that none should.

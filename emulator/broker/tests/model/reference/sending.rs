@@ -38,7 +38,8 @@ impl Reference {
         }
         if let Some(other) = keys.iter().find(|&key| *key != keys[0]) {
             return Err(format!(
-                "All messages of a batch must have the same partition key or session id; found '{}' and \
+                "Batching brokered messages with distinct SessionId, PartitionKey or, where duplicates are \
+                 detected, MessageId is not supported for an entity with partitioning enabled: found '{}' and \
                  '{other}'.",
                 keys[0]
             ));
