@@ -123,8 +123,13 @@ impl Management<'_, '_> {
             return Err(argument("enqueued-time-utc", "a timestamp"));
         };
         let before = before.clone().into_inner().saturating_add(self.ahead);
-        if self.entity.description().enable_partitioning {
+        let description = self.entity.description();
+        if description.enable_partitioning {
             return Err(ServiceError::partitioned());
+        }
+        if !description.status.can_receive() {
+            let path = self.entity.path().as_str();
+            return Err(ServiceError::disabled(self.host, path));
         }
         let before = Timestamp::from_millis(before);
         let session = self.optional_session()?;

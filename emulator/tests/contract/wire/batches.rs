@@ -185,6 +185,24 @@ fn dead_letters_are_deleted_at_their_own_node() {
     assert_eq!(bus.http.held("q"), (1, 0));
 }
 
+/// It receives, which is not possible there.
+#[test]
+fn nothing_is_deleted_where_receiving_is_disabled() {
+    let (bus, mut peer, node) = filled("", "", &["a", "b"]);
+    let held = peer.receive_from("q");
+    peer.settle(&held, dead_lettered("why", ""));
+    let dead = peer.node("q/$DeadLetterQueue/$management");
+    bus.http.set_status("q", "ReceiveDisabled");
+    for node in [&node, &dead] {
+        let reply = delete(&mut peer, node, Value::Int(10), client_now() + HOUR);
+        refused_with(&reply, 400, "com.microsoft:entity-disabled");
+    }
+    assert_eq!(bus.http.held("q"), (1, 1));
+    bus.http.set_status("q", "SendDisabled");
+    let reply = delete(&mut peer, &node, Value::Int(10), client_now() + HOUR);
+    assert_eq!(deleted(&reply), Value::Int(1));
+}
+
 #[test]
 fn the_tier_limits_how_many_go_at_once() {
     for (tier, limit) in [("basic", 500), ("standard", 500), ("premium", 4000)] {
