@@ -20,7 +20,8 @@ use crate::time::Timestamp;
 impl Entity {
     /// Removes up to `max` messages that were enqueued before `before`, the first first, and returns how many; of
     /// `session` only if it is given.
-    /// Messages that a receiver has, deferred and scheduled ones are passed over (semantics §17.3).
+    /// Messages that a receiver has, deferred and scheduled ones are passed over (semantics §17.3), and those of sessions that
+    /// other clients hold, which are locked, too (semantics §6).
     pub fn delete_messages(
         &mut self,
         cx: &mut Context<'_>,
@@ -35,8 +36,12 @@ impl Entity {
                 let entry = store.get(*offset);
                 entry.is_some_and(|entry| entry.enqueued_at() < before)
             };
+            let is_free = |offset: &Offset| {
+                let lock = store.session_lock_over(*offset);
+                lock.is_none_or(|lock| lock.client == cx.client)
+            };
             // A dead letter keeps the time of its arrival in the queue, so that older ones may stand behind younger.
-            let offsets = store.ready_of(session).filter(is_older);
+            let offsets = store.ready_of(session).filter(is_older).filter(is_free);
             let offsets: Vec<Offset> = offsets.take(max).collect();
             let store = entity.store_mut(kind);
             for &offset in &offsets {

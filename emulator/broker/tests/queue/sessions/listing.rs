@@ -2,7 +2,7 @@
 //!
 //! What an application keeps with a session.
 
-use servicebus_broker::{EventKind, ReceiveMode, SessionError, SubQueue, Tier};
+use servicebus_broker::{ClientId, EventKind, ReceiveMode, SessionError, SubQueue, Tier};
 
 use crate::bus::{START, ids, message, millis, rules, secs, sessions};
 
@@ -104,6 +104,23 @@ fn one_session_is_cleared_of_what_is_ready() {
     );
     assert_eq!(bus.queued(), ["1"]);
     assert_eq!(bus.known_sessions(), ["a"]);
+}
+
+#[test]
+fn what_is_in_a_session_that_another_client_holds_is_not_cleared() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1", "2"]);
+    bus.send_to("b", "3");
+    let holder = bus.accept("a");
+    let own = std::mem::replace(&mut bus.client, ClientId(8));
+    assert_eq!(bus.delete_of_session(ACTIVE, "a", 10), 0);
+    assert_eq!(bus.delete_messages(10, START + secs(1)), 1);
+    assert_eq!(bus.queued(), ["1", "2"]);
+    bus.client = own;
+    assert_eq!(bus.delete_of_session(ACTIVE, "a", 1), 1);
+    bus.close(holder);
+    bus.client = ClientId(8);
+    assert_eq!(bus.delete_of_session(ACTIVE, "a", 10), 1);
 }
 
 #[test]
