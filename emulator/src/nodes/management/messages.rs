@@ -75,12 +75,14 @@ impl Management<'_, '_> {
             }
         };
         let session = self.optional_held_session()?;
+        // Of the receiver that the request is made for, so that its locks go with its link.
+        let holder = self.asked_by.unwrap_or(self.receiver_id);
         let received = self.entity.receive_deferred(
             self.cx,
             self.kind,
             &numbers,
             mode,
-            self.receiver_id,
+            holder,
             session.as_ref(),
         );
         let received = received.map_err(|error| match error {

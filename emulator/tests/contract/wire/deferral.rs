@@ -147,3 +147,27 @@ fn a_request_needs_numbers_and_a_mode() {
         refused_with(&reply, 400, "com.microsoft:argument-error");
     }
 }
+
+/// All SDKs name the link that they ask for (wire.md §6.2).
+#[test]
+fn what_is_fetched_for_a_link_is_freed_with_it_where_locks_are() {
+    for (setting, locked) in [("keep", 1), ("release", 0)] {
+        let setting = format!(r#""LocksOnDetach":"{setting}""#);
+        let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();
+        peer.send_to("q", &Message::new("a"));
+        let receiver = peer.attached(&Attach::receiver("q").named("r"));
+        let delivery = peer.receive_one(&receiver);
+        peer.settle(&delivery, deferred());
+        let node = peer.node("q/$management");
+        let request = Message::request(text("r"), text(&node.reply_to), receive_by(&[1], 1))
+            .application(
+                "operation",
+                text("com.microsoft:receive-by-sequence-number"),
+            )
+            .application("associated-link-name", text("r"));
+        assert_eq!(received(&peer.ask(&node, &request)).len(), 1);
+        peer.detach(&receiver);
+        assert_eq!(bus.http.counts("q")["locked"], locked, "{setting}");
+        assert_eq!(bus.http.counts("q")["deferred"], 1, "{setting}");
+    }
+}
