@@ -357,8 +357,14 @@ impl ClientConnection {
                     };
                     Wire::from(self.client.refuse(&refusal, Some((entity, kind))))
                 });
-                if let Some((link, delivery, confirmed)) = answer {
-                    self.settle_delivery(link, delivery, refused.unwrap_or(confirmed));
+                match (answer, refused) {
+                    (Some((link, delivery, _)), Some(refused)) => {
+                        self.refuse_settlement((entity, kind), token, (link, delivery), refused);
+                    }
+                    (Some((link, delivery, confirmed)), None) => {
+                        self.settle_delivery(link, delivery, confirmed);
+                    }
+                    (None, _) => {}
                 }
             }
         }

@@ -104,11 +104,12 @@ impl ClientConnection {
                     open.note(&entity, kind, &settlement);
                     open.refuse(&refusal);
                 }
-                self.client.attempt =
-                    attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
+                let token = LockToken::from_tag(settlement.tag);
+                self.client.attempt = attempted(&settlement.outcome, token);
                 let error = self.client.refuse(&refusal, Some((&entity, kind)));
                 if !settled {
-                    self.settle_delivery(link, delivery, Wire::from(error));
+                    let delivery = (link, delivery);
+                    self.refuse_settlement((&entity, kind), token, delivery, error.into());
                 }
             }
         }

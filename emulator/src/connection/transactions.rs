@@ -211,6 +211,29 @@ impl ClientConnection {
         }
     }
 
+    /// Refuses a settlement. A delivery that an open transaction is to settle stays unsettled until that is discharged.
+    pub(crate) fn refuse_settlement(
+        &mut self,
+        (entity, kind): (&SharedEntity, SubQueue),
+        token: LockToken,
+        (link, delivery): (LinkId, DeliveryNumber),
+        refusal: Outcome,
+    ) {
+        let open = self.transactions.0.values();
+        let is_owed = open
+            .flat_map(|open| &open.deliveries)
+            .any(|owed| match owed {
+                Delivery::Unsettled(on, own, _) => (*on, *own) == (link, delivery),
+                Delivery::Settled(..) => false,
+            });
+        let is_locked = |entity: &Entity| entity.locked_message(kind, token).is_some();
+        let namespace = self.client.namespace.as_ref();
+        match is_owed && namespace.is_some_and(|namespace| namespace.read(entity, is_locked)) {
+            true => self.confirm_unsettled(link, delivery, refusal.into()),
+            false => self.settle_delivery(link, delivery, refusal),
+        }
+    }
+
     /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41). It counts as
     /// a delivery, by which clients of JMS know it for redelivered (JMS 2.0, 3.4.7), and poison is dead-lettered.
     fn release_settled(&mut self, deliveries: &[Delivery]) {

@@ -52,6 +52,33 @@ fn o41_after_a_rollback_the_delivery_is_settled_anew() {
     }
 }
 
+/// Its transaction still owes the client that it is settled.
+#[test]
+fn o41_a_second_settlement_is_refused_and_leaves_the_delivery_to_its_transaction() {
+    for commits in [true, false] {
+        let (bus, mut peer, _, receiver) = bus_with(&["a"]);
+        let (coordinator, transaction) = peer.transaction();
+        let delivery = peer.receive_one(&receiver);
+        peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+        let other = peer.declare(&coordinator);
+        for again in [abandoned(), in_transaction(&other, accepted())] {
+            peer.dispose(delivery.channel, delivery.id, delivery.id, false, again);
+            let answer = peer.expect(DISPOSITION);
+            assert!(!answer.flag(3), "{answer:?}");
+            let refusal = refused(answer.field(4));
+            assert_eq!(refusal.condition, "com.microsoft:message-lock-lost");
+        }
+        if commits {
+            assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+            peer.settled_with_commit(&delivery);
+        } else {
+            peer.roll_back(&coordinator, &transaction);
+            peer.complete(&delivery);
+        }
+        assert_eq!(bus.http.held("q"), (0, 0));
+    }
+}
+
 #[test]
 fn o41_a_failed_commit_settles_nothing() {
     let (bus, mut peer, _, receiver) = bus_with(&["a"]);
