@@ -12,7 +12,9 @@ mod session;
 
 pub(crate) use address::{Address, Destination};
 pub(crate) use cbs::put_token;
-pub(crate) use condition::{Condition, ServiceError, no_namespace, quote};
+pub(crate) use condition::{
+    Condition, LOCK_LOST, SESSION_LOCK_LOST, ServiceError, no_namespace, quote,
+};
 pub(crate) use coordinator::CoordinatorRequest;
 pub(crate) use entity::{
     broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,

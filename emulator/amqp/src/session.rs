@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::config::Config;
+use crate::error::condition;
 use crate::ids;
 use crate::ids::{LinkId, LinkRole, SessionId};
 use crate::link::Link;
@@ -36,6 +37,8 @@ pub(crate) struct Session {
     /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
     pub(crate) next_delivery: u64,
     pub(crate) unsettled: Unsettled,
+    /// Condition and text for deliveries that are unknown.
+    pub(crate) unknown: (&'static str, &'static str),
     /// A delivery that the window cut off.
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whether the next flush writes a flow for this session.
@@ -45,6 +48,11 @@ pub(crate) struct Session {
     /// Bytes that the links cost, apart from deliveries.
     links_held: usize,
 }
+
+/// In the words of the service (semantics §20.2): to a client an unknown delivery is the same as a lock that has ended.
+const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, or the message has already been \
+                         removed from the queue. For more information please see \
+                         https://aka.ms/ServiceBusExceptions .";
 
 /// The rest of a delivery, to be sent when the window opens.
 #[derive(Debug)]
@@ -70,6 +78,7 @@ impl Session {
             windows_at_begin: (begin.incoming_window, begin.outgoing_window),
             next_delivery: 1 << 32,
             unsettled: Unsettled::default(),
+            unknown: (condition::MESSAGE_LOCK_LOST, LOCK_LOST),
             backlog: None,
             is_flow_pending: false,
             handle_max: config.handle_max.min(begin.handle_max),

@@ -16,7 +16,10 @@ use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
 use crate::auth::Claim;
 use crate::namespace::{LinkScope, SharedEntity};
-use crate::nodes::{Address, Destination, ServiceError, SessionRequest, no_namespace};
+use crate::nodes::{
+    Address, Condition, Destination, LOCK_LOST, SESSION_LOCK_LOST, ServiceError, SessionRequest,
+    no_namespace,
+};
 
 /// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
@@ -41,12 +44,17 @@ impl ClientConnection {
             Ok(Link::Waiting(waiting)) => {
                 self.client.wake_handle.connected();
                 self.name_receiver(link, waiting.receiver.receiver_id);
+                let condition = Condition::SessionLockLost.symbol();
+                self.engine
+                    .refuse_unknown(link, condition, SESSION_LOCK_LOST);
                 self.links.insert(link, Link::Waiting(waiting));
                 self.answer_waiting(link);
             }
             Ok(resolved) => {
                 if let Link::Receiver(receiver) = &resolved {
                     self.name_receiver(link, receiver.receiver_id);
+                    let condition = Condition::MessageLockLost.symbol();
+                    self.engine.refuse_unknown(link, condition, LOCK_LOST);
                 } else if !resolved.is_cbs() {
                     self.client.wake_handle.connected();
                 }

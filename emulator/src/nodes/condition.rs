@@ -141,6 +141,15 @@ const MAX_TEXT: usize = 2048;
 /// Longest name that is repeated to a client, in characters: none that exists is longer.
 const MAX_NAME: usize = 300;
 
+/// The texts of the two kinds of locks that were lost.
+pub(crate) const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, or the message has already been \
+                                    removed from the queue. For more information please see \
+                                    https://aka.ms/ServiceBusExceptions .";
+/// Seen at the service; the semantics have no text for it.
+pub(crate) const SESSION_LOCK_LOST: &str = "The session lock has expired on the MessageSession. Accept a new \
+                                            MessageSession. For more information please see \
+                                            https://aka.ms/ServiceBusExceptions .";
+
 /// A refusal before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceError {
@@ -175,17 +184,11 @@ impl ServiceError {
     }
 
     pub(crate) fn lock_lost() -> Self {
-        let text = "The lock supplied is invalid. Either the lock expired, or the message has already \
-                    been removed from the queue. For more information please see \
-                    https://aka.ms/ServiceBusExceptions .";
-        Self::new(Condition::MessageLockLost, text)
+        Self::new(Condition::MessageLockLost, LOCK_LOST)
     }
 
-    /// Seen at the service; the semantics have no text for it.
     pub(crate) fn session_lock_lost() -> Self {
-        let text = "The session lock has expired on the MessageSession. Accept a new MessageSession. For more \
-                    information please see https://aka.ms/ServiceBusExceptions .";
-        Self::new(Condition::SessionLockLost, text)
+        Self::new(Condition::SessionLockLost, SESSION_LOCK_LOST)
     }
 
     pub(crate) fn session_cannot_be_locked(session: &str) -> Self {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::Connection;
 use super::close::track;
 use super::outbox::Outbox;
-use crate::error::{Error, Fault, condition};
+use crate::error::{Error, Fault};
 use crate::event::{Event, Settlement};
 use crate::ids;
 use crate::ids::{DeliveryNumber, LinkId};
@@ -123,6 +123,19 @@ impl Connection {
         }
     }
 
+    /// From now on settlements of deliveries that are unknown on the session of this link are refused with this condition and
+    /// text; until then, and by default, with those of a lost lock of a message.
+    pub fn refuse_unknown(
+        &mut self,
+        link: LinkId,
+        condition: &'static str,
+        description: &'static str,
+    ) {
+        if let Some(session) = self.sessions.of_mut(link) {
+            session.unknown = (condition, description);
+        }
+    }
+
     /// Answers a peer's settlement in a transaction, and leaves the delivery unsettled: until the transaction is
     /// discharged and [`Self::settle`] follows, the peer may state another outcome. Does nothing if the peer has
     /// settled it already.
@@ -180,7 +193,8 @@ fn apply(
         let until = found.unwrap_or(last + 1);
         if until > cursor && gaps > 0 {
             gaps -= 1;
-            let error = track(unknown_delivery(), tracking_id);
+            let (condition, description) = session.unknown;
+            let error = track(Error::new(condition, description), tracking_id);
             events.push_back(Event::Refused(Box::new(error.clone())));
             reject(outbox, channel, (cursor as u32, (until - 1) as u32), error);
         }
@@ -234,12 +248,4 @@ fn reject(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
         true,
         &outcome.into(),
     );
-}
-
-/// In the words of the service (semantics §20.2): to a client it is the same as a lock that has ended.
-fn unknown_delivery() -> Error {
-    let description = "The lock supplied is invalid. Either the lock expired, or the message has already been \
-                       removed from the queue. For more information please see \
-                       https://aka.ms/ServiceBusExceptions .";
-    Error::new(condition::MESSAGE_LOCK_LOST, description)
 }

@@ -243,6 +243,19 @@ fn unknown_deliveries_have_lost_their_lock() {
 }
 
 #[test]
+fn unknown_deliveries_are_refused_in_the_words_of_the_owner() {
+    let (mut peer, link) = receiver_with(1);
+    peer.connection
+        .refuse_unknown(link, "x:lost", "It is lost.");
+    peer.frame(0, DISPOSITION, &disposition(7, 7, false, accepted()));
+    let answer = peer.only();
+    let (_, fields) = described_list(&answer.fields[4]);
+    let refusal = refusal_of(&fields[0]);
+    assert_eq!(refusal.condition, "x:lost");
+    assert!(refusal.text.starts_with("It is lost."), "{}", refusal.text);
+}
+
+#[test]
 fn answers_for_unknown_deliveries_are_bounded() {
     let (mut peer, link) = receiver_with(100);
     for id in (0..100).step_by(2) {

@@ -6,6 +6,22 @@ use serde_json::json;
 
 use crate::support::*;
 
+/// The lock of its session was that of the message (wire.md §4.4).
+#[test]
+fn what_is_settled_twice_has_lost_its_session() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    send_all(&mut peer, "q", &[("1", "s")]);
+    let link = peer.accept("q", "s");
+    let held = peer.receive_one(&link);
+    peer.complete(&held);
+    let refusal = refused(&peer.settle(&held, accepted()));
+    assert_eq!(refusal.condition, "com.microsoft:session-lock-lost");
+    // A receiver without a session on the same AMQP session has other locks.
+    peer.receiver("q/$DeadLetterQueue");
+    let refusal = refused(&peer.settle(&held, accepted()));
+    assert_eq!(refusal.condition, "com.microsoft:message-lock-lost");
+}
+
 #[test]
 fn a_connection_that_breaks_frees_its_sessions() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
