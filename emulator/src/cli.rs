@@ -105,7 +105,15 @@ impl Command {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let matches = command().try_get_matches_from(arguments)?;
+        let arguments = Vec::from_iter(arguments.into_iter().map(Into::into));
+        let command = match arguments
+            .iter()
+            .any(|argument: &OsString| argument == FOR_TESTS)
+        {
+            true => for_tests(command()).mut_subcommands(for_tests),
+            false => command(),
+        };
+        let matches = command.try_get_matches_from(arguments)?;
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(match cli.verb {
             Some(Verb::Check { file }) => Self::Check(file),
@@ -151,6 +159,21 @@ fn command() -> clap::Command {
     without_empty(Cli::command()).mut_subcommands(without_empty)
 }
 
+/// As on its command line.
+const FOR_TESTS: &str = "--for-tests";
+
+/// The command line with the defaults of tests. Variables are those of an emulator that a developer runs beside them.
+fn for_tests(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let argument = argument.env(None::<&str>);
+        match argument.get_id().as_str() {
+            "host" => argument.default_value("127.0.0.1"),
+            "amqp_port" | "amqps_port" | "http_port" => argument.default_value("0"),
+            _ => argument,
+        }
+    })
+}
+
 const ABOUT: &str =
     "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
 
@@ -165,7 +188,7 @@ Nothing else is written there; logs go to standard error.
 Examples:
   servicebus-emulator --config config.json
       Serve the entities of a configuration file on the usual ports.
-  servicebus-emulator --amqp-port 0 --http-port 0 --exit-with-stdin
+  servicebus-emulator --for-tests
       Serve one test run on free ports, and end with the process that started it.
   servicebus-emulator client-settings --https-port 443
       Print what to set for code that insists on *.servicebus.windows.net.
@@ -371,6 +394,11 @@ struct RunArguments {
     #[arg(long)]
     exit_with_stdin: bool,
 
+    /// Serve the tests of the process that starts this one: on free ports of 127.0.0.1, with --record-messages and
+    /// --exit-with-stdin, and without what variables say; further options count
+    #[arg(long)]
+    for_tests: bool,
+
     /// End when no client has been connected for so many seconds
     #[arg(
         long,
@@ -450,14 +478,14 @@ impl TryFrom<RunArguments> for RunOptions {
             },
             tier: arguments.tier,
             seed: arguments.seed,
-            record_messages: arguments.record_messages,
+            record_messages: arguments.record_messages || arguments.for_tests,
             access: AccessOptions {
                 allowed_hosts: arguments.allowed_hosts,
                 allowed_origins: arguments.allowed_origins,
                 control_token: token.transpose()?,
                 trust_gateway: arguments.trust_gateway,
             },
-            exit_with_stdin: arguments.exit_with_stdin,
+            exit_with_stdin: arguments.exit_with_stdin || arguments.for_tests,
             exit_when_idle: arguments.exit_when_idle.map(Duration::from_secs),
             outcome_delay: !arguments.no_outcome_delay,
             connection_memory: arguments.connection_memory,

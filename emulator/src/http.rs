@@ -26,6 +26,7 @@ mod process;
 mod routes;
 mod sessions;
 mod timeline;
+mod topology;
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, OnceLock};

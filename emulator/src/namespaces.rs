@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use servicebus_config::AMQP_PORT;
+use servicebus_config::{AMQP_PORT, AMQPS_PORT};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -257,6 +257,20 @@ impl Place {
         ConnectionString::for_emulator(host, port, key).to_string()
     }
 
+    /// The same over TLS, which the port of AMQP takes, too, where there is no other.
+    fn tls_connection_string(&self, namespace: &NamespaceConfig, key: &Key) -> String {
+        let own = namespace.address.as_ref().map(ToString::to_string);
+        let amqps = self.endpoints.amqps.filter(|_| own.is_none());
+        let port = amqps.unwrap_or(self.endpoints.amqp).port();
+        let host = own.unwrap_or_else(|| self.host.clone());
+        let port = (port != AMQPS_PORT).then_some(port);
+        let secure = ConnectionString {
+            development_emulator: false,
+            ..ConnectionString::for_emulator(host, port, key)
+        };
+        secure.to_string()
+    }
+
     /// The connection strings of a namespace.
     pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
         let well_known = Key::well_known();
@@ -265,6 +279,7 @@ impl Place {
         NamespaceInfo {
             name: namespace.name.clone(),
             connection_string: self.connection_string(namespace, key),
+            tls_connection_string: self.tls_connection_string(namespace, key),
             admin_connection_string: self.string(namespace, key, http),
             token_check: word(&words::TOKEN_CHECK, &namespace.token_check).to_owned(),
             jwt: namespace.jwt.word().unwrap_or("refuse").to_owned(),

@@ -273,7 +273,7 @@ impl Backend for Control {
     fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
         let settle = Settle {
             within: Some(within.as_secs_f64()),
-            entity: None,
+            ..Settle::default()
         };
         Box::pin(async move {
             let (path, within) = (self.path("/settled"), ANSWER_WITHIN + within);

@@ -108,7 +108,7 @@ pub struct DueEvent {
 
 /// Waits until a namespace is idle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Settle {
     /// How many seconds of real time to wait; 5 unless set.
@@ -117,12 +117,18 @@ pub struct Settle {
     /// Whose locks count; all unless set. An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or
     /// one of their dead-letter queues such as `orders/$DeadLetterQueue`.
     pub entity: Option<String>,
+    /// Whether it is a refusal that something is busy; false has the answer tell that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuse: Option<bool>,
 }
 
-/// The namespace is idle, and nothing is locked.
+/// Whether the namespace is idle, and nothing is locked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Settled {
-    /// Always true: otherwise the answer is a refusal.
+    /// Whether it is.
     pub settled: bool,
+    /// Why not, as a test should print it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }

@@ -58,6 +58,8 @@ pub struct ErrorDetails {
     pub message: String,
     /// Its parts; empty where the message says all.
     pub problems: Vec<Problem>,
+    /// The message and its parts as one text, for people.
+    pub text: String,
 }
 
 /// One thing that is wrong with a request.
@@ -91,6 +93,21 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    /// The problem among others in a line: `Queues[0].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`.
+    pub fn in_line(&self) -> String {
+        let Self {
+            path,
+            value,
+            allowed,
+        } = self;
+        match value {
+            Value::Null => format!("{path}: {allowed}"),
+            Value::String(text) if text.is_empty() => format!("{path}: {allowed}"),
+            Value::String(text) => format!("{path} {text}: {allowed}"),
+            value => format!("{path} {value}: {allowed}"),
+        }
+    }
+
     /// A value at a path that is not among what is allowed.
     pub fn new(
         path: impl Into<String>,

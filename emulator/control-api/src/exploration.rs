@@ -58,6 +58,9 @@ pub struct ExplorationRun {
     pub namespace: String,
     /// The connection string of the test itself, to whose operations no fault is applied.
     pub connection_string: String,
+    /// The same over TLS.
+    #[serde(default)]
+    pub tls_connection_string: String,
     /// The connection string of each party.
     pub parties: BTreeMap<String, String>,
 }

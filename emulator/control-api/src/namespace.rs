@@ -18,6 +18,9 @@ pub struct NamespaceInfo {
     pub name: String,
     /// For clients that send and receive.
     pub connection_string: String,
+    /// For clients that do so over TLS, as in production.
+    #[serde(default)]
+    pub tls_connection_string: String,
     /// For administration clients.
     pub admin_connection_string: String,
     /// Whether tokens are checked: `signature`, or `none` where every client has every right.
@@ -145,6 +148,7 @@ mod tests {
         let info = NamespaceInfo {
             name: "bus".into(),
             connection_string: string.into(),
+            tls_connection_string: string.into(),
             admin_connection_string: string.into(),
             token_check: "signature".into(),
             jwt: "accept".into(),

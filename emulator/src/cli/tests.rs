@@ -106,6 +106,39 @@ fn run_may_be_left_out() {
 }
 
 #[test]
+fn tests_have_defaults_of_their_own_and_no_variables() {
+    let expected = RunOptions {
+        host: "127.0.0.1".into(),
+        amqp_port: 0,
+        amqps_port: Some(0),
+        http_port: 0,
+        record_messages: true,
+        exit_with_stdin: true,
+        ..defaults()
+    };
+    assert_eq!(
+        parse(&["--for-tests"]).unwrap(),
+        Command::Run(expected.clone())
+    );
+    let options = [
+        "run",
+        "--for-tests",
+        "--amqp-port",
+        "7",
+        "--tier",
+        "premium",
+    ];
+    let expected = RunOptions {
+        amqp_port: 7,
+        tier: Some(Tier::Premium),
+        ..expected
+    };
+    assert_eq!(parse(&options).unwrap(), Command::Run(expected));
+    let command = for_tests(command());
+    assert!(command.get_arguments().all(|it| it.get_env().is_none()));
+}
+
+#[test]
 fn check_takes_a_file_and_nothing_else() {
     assert_eq!(
         parse(&["check", "c.json"]).unwrap(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use servicebus_assertions::not_idle;
 use servicebus_broker::Timestamp;
 use servicebus_control_api::{
     Advance, AdvanceTo, Clock, ClockHold, Due, DueEvent, HoldClock, Problem, Settle, Settled,
@@ -177,10 +178,14 @@ pub(crate) async fn release(Chosen(namespace): Chosen, Id(id): Id) -> Result<Sta
     }
 }
 
-/// 200 when at rest and nothing is locked, 408 with what is not.
+/// 200 when at rest and nothing is locked, 408 with what is not, or 200 with that where it is not to be refused.
 pub(crate) async fn settled(
     Chosen(namespace): Chosen,
-    Body(Settle { within, entity }): Body<Settle>,
+    Body(Settle {
+        within,
+        entity,
+        refuse,
+    }): Body<Settle>,
 ) -> Result<Json<Settled>, ApiError> {
     let within = duration("within", within.unwrap_or(DEFAULT_WAIT), MAX_WAIT)?;
     let entity = entity.map(|entity| {
@@ -188,9 +193,19 @@ pub(crate) async fn settled(
         Ok::<_, ApiError>((found.0.id, found.1))
     });
     let busy = match namespace.settled(within, entity.transpose()?).await {
-        Ok(()) => return Ok(Json(Settled { settled: true })),
+        Ok(()) => Vec::new(),
         Err(busy) => busy,
     };
+    if busy.is_empty() || refuse == Some(false) {
+        let told = Vec::from_iter(
+            busy.iter()
+                .map(|busy| format!("{}: {}", busy.place, busy.reason)),
+        );
+        return Ok(Json(Settled {
+            settled: busy.is_empty(),
+            failure: (!busy.is_empty()).then(|| not_idle(within, told)),
+        }));
+    }
     let message = format!("not at rest within {} s", within.as_secs_f64());
     let problem = |busy: Busy| Problem::new(busy.place, busy.reason, "at rest");
     let problems = busy.into_iter().map(problem).collect();

@@ -132,8 +132,14 @@ impl IntoResponse for ApiError {
             message,
             problems,
         } = self;
+        let parts = problems.iter().map(Problem::in_line);
+        let parts = Vec::from_iter(parts).join("; ");
         let error = ErrorDetails {
             code: code.to_owned(),
+            text: match parts.is_empty() {
+                true => message.clone(),
+                false => format!("{message}: {parts}"),
+            },
             message,
             problems,
         };

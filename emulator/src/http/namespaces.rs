@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 use super::Control;
 use super::error::ApiError;
 use super::error::{Chosen, Name};
+use super::topology::in_full;
 use crate::config::{self, NamespaceConfig};
 use crate::namespace::while_others_run;
 use crate::namespaces::{CreateError, Permit, RemoveError};
@@ -35,7 +36,7 @@ pub(crate) async fn create(
     }
     let permit = control.shared.namespaces.permit().await;
     // Reading takes a while for a large body: other connections are served by this thread meanwhile.
-    let made = spawn_blocking(move || declare(&control, permit, &name, &body)).await;
+    let made = spawn_blocking(move || declare(&control, permit, &name, body)).await;
     let created = made.map_err(|error| {
         let message = format!("the namespace was not made: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
@@ -48,12 +49,13 @@ fn declare(
     control: &Control,
     permit: Permit,
     name: &str,
-    body: &str,
+    body: String,
 ) -> Result<NamespaceInfo, ApiError> {
+    let body = in_full(body)?;
     let creation = control.shared.namespaces.begin(permit);
     creation.check_name(name)?;
     let tier = control.shared.options.tier;
-    let declared = NamespaceConfig::parse_as(name, body, tier, &|key| creation.has_key(key))
+    let declared = NamespaceConfig::parse_as(name, &body, tier, &|key| creation.has_key(key))
         .map_err(ApiError::of_topology)?;
     Ok(creation.finish(declared, |address| control.listen(address))?)
 }

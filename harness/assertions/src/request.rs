@@ -1,6 +1,6 @@
 //! An assertion as a request of the control API: what a client in another language asks for, read and judged.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{borrow::Cow, error::Error, fmt, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
@@ -20,6 +20,11 @@ pub const MAX_WITHIN: f64 = 600.0;
 const WITHIN: Duration = Duration::from_secs(5);
 /// Longest time that a message is scheduled ahead or may differ by, in seconds: no setting of Service Bus looks further.
 const MAX_SECONDS: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
+
+/// The member of an object that stands for bytes, in base64.
+const BYTES: &str = "$bytes";
+/// Bytes that a refusal shows.
+const SHOWN_BYTES: usize = 32;
 
 /// What every kind takes.
 const ALWAYS: [&str; 3] = ["kind", "entity", "within"];
@@ -94,7 +99,7 @@ impl Assertion {
             "within" => self.within = seconds(name, value, MAX_WITHIN)?,
             "message_id" => self.which.message_id = Some(text(name, value)?),
             "body" => self.which.body = Some(text(name, value)?),
-            "body_json" => self.which.body_json = Some(value.clone()),
+            "body_json" => self.which.body_json = Some(json(name, value)?),
             "reason" => self.reason = Some(text(name, value)?),
             "description" => self.description = Some(text(name, value)?),
             "to" => self.to = Some(text(name, value)?),
@@ -169,19 +174,58 @@ fn kind(named: Option<&Value>) -> Result<Kind, RequestError> {
 }
 
 fn text(name: &str, value: &Value) -> Result<Text, RequestError> {
-    let part = match value {
-        Value::String(text) => return Ok(Text::Is(text.clone())),
-        Value::Object(members) if members.len() == 1 => members.get("contains"),
-        _ => None,
-    };
-    match part.and_then(Value::as_str) {
-        Some(part) => Ok(Text::Contains(part.to_owned())),
-        None => Err(not_taken(
-            name,
-            Some(value),
-            "a text or {\"contains\": a text}",
+    let other = || not_taken(name, Some(value), "a text or {\"contains\": a text}");
+    match only_member(value, "contains") {
+        Some(part) => Ok(Text::Contains(
+            text_of(name, part)?.ok_or_else(other)?.into_owned(),
+        )),
+        None => Ok(Text::Is(
+            text_of(name, value)?.ok_or_else(other)?.into_owned(),
         )),
     }
+}
+
+/// A text, which may be given as the bytes that it is in UTF-8; none where it is neither.
+fn text_of<'a>(name: &str, value: &'a Value) -> Result<Option<Cow<'a, str>>, RequestError> {
+    let Some(bytes) = only_member(value, BYTES) else {
+        return Ok(value.as_str().map(Cow::Borrowed));
+    };
+    let text = String::from_utf8(bytes_of(name, bytes)?);
+    let text = text.map_err(|error| {
+        let shown = error.as_bytes().iter().take(SHOWN_BYTES);
+        let shown = Vec::from_iter(shown.map(|byte| format!("{byte:02x}"))).join(" ");
+        let sentence = format!("{name} is the bytes {shown}, which is no UTF-8; it takes a text");
+        RequestError(sentence)
+    });
+    text.map(|text| Some(Cow::Owned(text)))
+}
+
+fn bytes_of(name: &str, value: &Value) -> Result<Vec<u8>, RequestError> {
+    let bytes = BASE64_STANDARD.decode(string(name, value)?);
+    bytes.map_err(|_| not_taken(name, Some(value), "bytes in base64"))
+}
+
+/// The member of an object that has no other.
+fn only_member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let members = value.as_object().filter(|members| members.len() == 1);
+    members.and_then(|members| members.get(name))
+}
+
+/// JSON, in which there are no bytes.
+fn json(name: &str, value: &Value) -> Result<Value, RequestError> {
+    let items: Vec<&Value> = match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(members) => members.values().collect(),
+        _ => Vec::new(),
+    };
+    if only_member(value, BYTES).is_some() {
+        let sentence = format!("{name} has bytes in it, which JSON has not; it takes JSON");
+        return Err(RequestError(sentence));
+    }
+    for item in items {
+        json(name, item)?;
+    }
+    Ok(value.clone())
 }
 
 fn string<'a>(name: &str, value: &'a Value) -> Result<&'a str, RequestError> {
@@ -215,11 +259,10 @@ fn instant(name: &str, value: &Value) -> Result<ScheduledEnqueueTime, RequestErr
 fn state(name: &str, value: &Value) -> Result<WantedState, RequestError> {
     Ok(match name {
         "text" => WantedState::Text(text(name, value)?),
-        "json" => WantedState::Json(value.clone()),
+        "json" => WantedState::Json(json(name, value)?),
         "bytes" => {
-            let bytes = BASE64_STANDARD.decode(string(name, value)?);
-            let bytes = bytes.map_err(|_| not_taken(name, Some(value), "bytes in base64"))?;
-            WantedState::Bytes(bytes.into())
+            let bytes = only_member(value, BYTES).unwrap_or(value);
+            WantedState::Bytes(bytes_of(name, bytes)?.into())
         }
         _ => match value {
             Value::Bool(true) => WantedState::Something,
@@ -276,6 +319,24 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_the_text_that_they_are() {
+        let bytes = json!({"$bytes": "MTI="});
+        let assertion = read(json!({
+            "kind": "dead_lettered", "entity": "orders", "body": bytes, "reason": {"contains": bytes},
+        }))
+        .unwrap();
+        assert_eq!(assertion.which.body, Some(Text::Is("12".to_owned())));
+        assert_eq!(assertion.reason, Some(Text::Contains("12".to_owned())));
+        let state = |bytes: Value| {
+            let request = json!({
+                "kind": "session_state", "entity": "orders", "session": "s", "bytes": bytes,
+            });
+            format!("{:?}", read(request).unwrap())
+        };
+        assert_eq!(state(bytes), state(json!("MTI=")));
+    }
+
+    #[test]
     fn what_is_not_taken_is_refused_in_a_sentence() {
         let cases = [
             (
@@ -313,6 +374,14 @@ mod tests {
             (
                 json!({"kind": "completed", "entity": "orders", "body": {"matches": "."}}),
                 "body is {\"matches\":\".\"}; it takes a text or {\"contains\": a text}",
+            ),
+            (
+                json!({"kind": "completed", "entity": "orders", "body": {"contains": {"$bytes": "/zE="}}}),
+                "body is the bytes ff 31, which is no UTF-8; it takes a text",
+            ),
+            (
+                json!({"kind": "completed", "entity": "orders", "body_json": [{"id": {"$bytes": "MTI="}}]}),
+                "body_json has bytes in it, which JSON has not; it takes JSON",
             ),
         ];
         for (request, sentence) in cases {

@@ -107,7 +107,10 @@ fn schema(of: &str) -> Value {
         "seconds" => json!({ "type": "number", "minimum": 0 }),
         "wait" => json!({ "type": "number", "minimum": 0, "maximum": 600 }),
         "date-time" => json!({ "type": "string", "format": "date-time" }),
-        "base64" => json!({ "type": "string", "contentEncoding": "base64" }),
+        "base64" => json!({ "anyOf": [
+            { "type": "string", "contentEncoding": "base64" },
+            { "$ref": "#/components/schemas/Bytes" },
+        ] }),
         plain => json!({ "type": plain }),
     }
 }
@@ -200,20 +203,30 @@ pub(crate) fn schemas() -> Map<String, Value> {
         "properties": properties,
         "additionalProperties": false,
     });
+    let bytes = json!({ "$ref": "#/components/schemas/Bytes" });
     let text = json!({
-        "description": "A text that is compared exactly, or one that is to be a part.",
+        "description": "A text that is compared exactly, or one that is to be a part; bytes are its UTF-8.",
         "anyOf": [
             { "type": "string" },
+            bytes,
             {
                 "type": "object",
                 "required": ["contains"],
-                "properties": { "contains": { "type": "string" } },
+                "properties": { "contains": { "anyOf": [{ "type": "string" }, bytes] } },
                 "additionalProperties": false,
             },
         ],
     });
+    let bytes = json!({
+        "type": "object",
+        "description": "Bytes.",
+        "required": ["$bytes"],
+        "properties": { "$bytes": { "type": "string", "contentEncoding": "base64" } },
+        "additionalProperties": false,
+    });
     Map::from_iter([
         ("Assertion".into(), assertion),
         ("AssertedText".into(), text),
+        ("Bytes".into(), bytes),
     ])
 }

@@ -88,6 +88,7 @@ pub(crate) fn schemas() -> Map<String, Value> {
     schemas.insert("NamedRule".into(), object(named, &["Name"], "A rule."));
     schemas.insert("DeclaredNamespace".into(), namespace());
     schemas.insert("Topology".into(), topology());
+    schemas.insert("ShortTopology".into(), short_topology());
     schemas
 }
 
@@ -128,6 +129,20 @@ fn topology() -> Value {
     let description =
         "The official emulator's configuration. Comments are allowed where it is read.";
     object(properties, &["UserConfig"], description)
+}
+
+/// As packages for other languages declare one.
+fn short_topology() -> Value {
+    let list = json!({
+        "type": "array",
+        "items": { "anyOf": [{ "type": "string" }, { "type": "object" }] },
+    });
+    let description = "A topology in short. An entity is its name, or an object with `name`, with its properties in snake case \
+         or camel case, durations as numbers of seconds too, and with `subscriptions` and `rules`; a rule has `name`, `sql`, \
+         `correlation` and `action`. An object with `Name` is as in a configuration.";
+    let settings = json!({ "type": ["object", "null"] });
+    let properties = json!({ "queues": list, "topics": list, "settings": settings });
+    object(properties, &[], description)
 }
 
 fn namespace() -> Value {

@@ -88,7 +88,10 @@ fn namespaces(d: &mut Description) {
         "Lists the namespaces, oldest first.",
     )
     .answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line.");
-    let topology = json!({ "$ref": "#/components/schemas/Topology" });
+    let topology = json!({ "anyOf": [
+        { "$ref": "#/components/schemas/Topology" },
+        { "$ref": "#/components/schemas/ShortTopology" },
+    ] });
     d.route(
         "PUT /$emulator/v1/namespaces/{namespace}",
         "createNamespace",

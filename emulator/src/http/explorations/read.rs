@@ -12,6 +12,7 @@ use super::run;
 use crate::auth::WELL_KNOWN_KEY_NAME;
 use crate::http::Control;
 use crate::http::error::ApiError;
+use crate::http::topology::in_full;
 
 const MAX_PARTIES: usize = 32;
 const MAX_NAME: usize = 64;
@@ -33,12 +34,12 @@ pub(crate) async fn request(
     request: ExplorationRequest,
 ) -> Result<Asked, ApiError> {
     check_parties(&request.parties)?;
-    let topology = match request.topology {
+    let topology = in_full(match request.topology {
         None => String::new(),
         // A file may have comments.
         Some(Value::String(text)) => text,
         Some(declared) => declared.to_string(),
-    };
+    })?;
     run::check_topology(control, topology.clone()).await?;
     let effects = match &request.effects {
         Some(names) => effects(names)?,

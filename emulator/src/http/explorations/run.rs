@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use servicebus_control_api::{ExplorationRun, Fault, Pick, RunResult};
+use servicebus_control_api::{ExplorationRun, NamespaceInfo, Fault, Pick, RunResult};
 use servicebus_explore::{Coming, Failure, Outcome, Plan};
 use tokio::task::spawn_blocking;
 
@@ -71,7 +71,7 @@ pub(crate) async fn begin(
         keys.values().cloned().collect(),
     )
     .await;
-    let connection_string = match made {
+    let made = match made {
         Ok(made) => made,
         Err(reason) => {
             if let Some(open) = runs.open.take() {
@@ -98,7 +98,8 @@ pub(crate) async fn begin(
         token: (!plan.faults.is_empty()).then(|| plan.token().to_string()),
         parties: parties.collect(),
         namespace,
-        connection_string,
+        connection_string: made.connection_string,
+        tls_connection_string: made.tls_connection_string,
     })
 }
 
@@ -144,13 +145,13 @@ fn key_of(party: &str, namespace: &str) -> Key {
     }
 }
 
-/// Makes the namespace and returns the connection string of the test itself.
+/// Makes the namespace; its connection strings are those of the test itself.
 async fn make(
     control: &Control,
     exploration: &Exploration,
     name: &str,
     keys: Vec<Key>,
-) -> Result<String, String> {
+) -> Result<NamespaceInfo, String> {
     let permit = control.shared.namespaces.permit().await;
     let (control, topology) = (control.clone(), exploration.topology.clone());
     let name = name.to_owned();
@@ -165,7 +166,7 @@ async fn make(
         made.map_err(|error| error.to_string())
     });
     let made = made.await.map_err(|error| error.to_string())??;
-    Ok(made.connection_string)
+    Ok(made)
 }
 
 /// Sets the faults of a plan for the keys that the parties have in this run.

@@ -250,6 +250,7 @@ impl Tour {
         peer.send(&sender, &Message::new("held"));
         peer.receive_one(&receiver);
         self.ask(r#"408 POST ~/settled {"within":0}"#);
+        self.ask(r#"200 POST ~/settled {"within":0,"refuse":false}"#);
         // The lock is due on the way.
         self.ask(r#"408 POST ~/clock/advance {"seconds":3600,"steps":0}"#);
         self.ask(r#"408 POST /$emulator/v1/clock/advance {"seconds":3600,"steps":0}"#);

@@ -49,6 +49,21 @@ fn messages_without_a_taker_are_at_rest() {
 }
 
 #[test]
+fn what_is_busy_is_told_where_that_is_not_to_be_refused() {
+    let (bus, mut peer, delivery) = locked();
+    problems(&bus);
+    let asked = json!({"within": 0, "refuse": false});
+    let told = json!({
+        "settled": false,
+        "failure": "the namespace did not become idle within 0 s\n  q: 1 locked by worker-1",
+    });
+    assert_eq!(settled(&bus, &asked).ok(), told);
+    peer.settle(&delivery, accepted());
+    let asked = json!({"within": 30, "refuse": false});
+    assert_eq!(settled(&bus, &asked).ok(), json!({"settled": true}));
+}
+
+#[test]
 fn a_lock_is_told_with_its_holder() {
     let (bus, mut peer, delivery) = locked();
     let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);

@@ -5,6 +5,7 @@
 mod choosing;
 mod lifecycle;
 mod refusals;
+mod short;
 mod topology;
 
 use std::net::SocketAddr;

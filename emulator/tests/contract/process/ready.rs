@@ -2,6 +2,8 @@
 //!
 //! `--seed`: the same client gets the same tokens and ids in every run.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -45,9 +47,16 @@ fn it_is_the_only_line_and_has_every_field() {
     assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
     assert_eq!(ready["inspector"], format!("http://{http}/"));
     let tail = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";
+    let secure = tail.replace("UseDevelopmentEmulator=true;", "");
+    let amqps = ready["amqps"]
+        .as_str()
+        .expect("an address")
+        .parse::<SocketAddr>();
+    let amqps = amqps.expect("an address").port();
     let namespaces = json!([{
         "name": "sbemulatorns",
         "connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", amqp.port()),
+        "tls_connection_string": format!("Endpoint=sb://127.0.0.1:{amqps};{secure}"),
         "admin_connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", http.port()),
         "token_check": "signature",
         "jwt": "accept",

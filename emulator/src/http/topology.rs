@@ -1,0 +1,154 @@
+//! A topology in short, as the packages for other languages declare it: `{"queues":["orders"],"topics":[…],"settings":{…}}`.
+//!
+//! It is made a configuration, which is judged as any other. Properties may be spelt in snake case and in camel case, and
+//! durations may be seconds.
+
+use axum::http::StatusCode;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+
+use super::error::ApiError;
+
+const PARTS: [&str; 3] = ["queues", "topics", "settings"];
+const RULE: [&str; 4] = ["name", "sql", "correlation", "action"];
+/// Where a number is seconds.
+const DURATIONS: [&str; 4] = [
+    "LockDuration",
+    "DefaultMessageTimeToLive",
+    "DuplicateDetectionHistoryTimeWindow",
+    "AutoDeleteOnIdle",
+];
+
+type Members = Map<String, Value>;
+
+/// The configuration that a topology in short stands for; any other text as it is.
+pub(super) fn in_full(text: String) -> Result<String, ApiError> {
+    // Without its values at first: those of a configuration may be large.
+    let Ok(parts) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text) else {
+        return Ok(text);
+    };
+    if !PARTS.iter().any(|part| parts.contains_key(*part)) {
+        return Ok(text);
+    }
+    let mut short: Members = serde_json::from_str(&text).unwrap_or_default();
+    let [queues, topics, settings] = PARTS.map(|part| short.remove(part).unwrap_or_default());
+    let known = "queues, topics and settings, or UserConfig";
+    refuse_others("a topology", known, short.keys())?;
+    let mut namespace = json!({
+        "Name": "tests",
+        "Queues": listed("queues", queues, entity)?,
+        "Topics": listed("topics", topics, entity)?,
+    });
+    if !settings.is_null() {
+        namespace["Emulator"] = settings;
+    }
+    Ok(json!({"UserConfig": {"Namespaces": [namespace]}}).to_string())
+}
+
+fn listed(
+    name: &str,
+    items: Value,
+    read: fn(Value) -> Result<Value, ApiError>,
+) -> Result<Value, ApiError> {
+    match items {
+        Value::Null => Ok(json!([])),
+        Value::Array(items) => items.into_iter().map(read).collect(),
+        other => Err(refused(format!("{name} is a list: [{other}], not {other}"))),
+    }
+}
+
+/// The members of a declaration in short; one that is written as in a configuration is left as it is.
+fn short(declared: Value) -> Result<Members, Value> {
+    match declared {
+        Value::String(name) => Err(json!({ "Name": name })),
+        Value::Object(members) if !members.contains_key("Name") => Ok(members),
+        other => Err(other),
+    }
+}
+
+/// A queue, a topic or a subscription.
+fn entity(declared: Value) -> Result<Value, ApiError> {
+    let members = match short(declared) {
+        Ok(members) => members,
+        Err(whole) => return Ok(whole),
+    };
+    let (mut whole, mut properties) = (Members::new(), Members::new());
+    let given = members.into_iter().filter(|(_, value)| !value.is_null());
+    for (name, value) in given {
+        match name.as_str() {
+            "name" => whole.insert("Name".into(), value),
+            "subscriptions" => whole.insert("Subscriptions".into(), listed(&name, value, entity)?),
+            "rules" => whole.insert("Rules".into(), listed(&name, value, rule)?),
+            _ => {
+                let name = in_pascal_case(&name);
+                let value = match value {
+                    Value::Number(seconds) if DURATIONS.contains(&name.as_str()) => {
+                        format!("PT{seconds}S").into()
+                    }
+                    value => value,
+                };
+                properties.insert(name, value)
+            }
+        };
+    }
+    whole.insert("Properties".into(), properties.into());
+    Ok(whole.into())
+}
+
+fn rule(declared: Value) -> Result<Value, ApiError> {
+    let mut members = match short(declared) {
+        Ok(members) => members,
+        Err(whole) => return Ok(whole),
+    };
+    let [name, sql, correlation, action] =
+        RULE.map(|member| members.remove(member).filter(|value| !value.is_null()));
+    refuse_others(
+        "a rule",
+        "name, sql, correlation and action",
+        members.keys(),
+    )?;
+    let kind = match (&correlation, &sql) {
+        (Some(_), _) => "Correlation",
+        (None, Some(_)) => "Sql",
+        (None, None) => "True",
+    };
+    let expression = |text: Option<Value>| text.map(|text| json!({ "SqlExpression": text }));
+    let parts = [
+        ("CorrelationFilter", correlation),
+        ("SqlFilter", expression(sql)),
+        ("Action", expression(action)),
+    ];
+    let mut properties = json!({ "FilterType": kind });
+    for (part, value) in parts {
+        if let Some(value) = value {
+            properties[part] = value;
+        }
+    }
+    Ok(json!({ "Name": name, "Properties": properties }))
+}
+
+fn in_pascal_case(name: &str) -> String {
+    let words = name.split('_').map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    words.collect()
+}
+
+fn refuse_others<'a>(
+    what: &str,
+    known: &str,
+    others: impl Iterator<Item = &'a String>,
+) -> Result<(), ApiError> {
+    let others = Vec::from_iter(others.map(String::as_str)).join(", ");
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(refused(format!("{what} has {known}, not {others}"))),
+    }
+}
+
+fn refused(message: String) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+}

@@ -1,0 +1,115 @@
+//! A topology in short, as packages for other languages declare it.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn it_declares_what_a_configuration_does() {
+    let bus = Bus::with_queues(&["q"]);
+    let short = json!({
+        "queues": [
+            "plain",
+            {"name": "snake", "max_delivery_count": 3, "lock_duration": 30, "forward_to": null},
+            {"name": "camel", "maxDeliveryCount": 3, "lockDuration": "PT30S"},
+            {"Name": "whole", "Properties": {"RequiresSession": true}},
+        ],
+        "topics": [{"name": "prices", "requires_duplicate_detection": true, "subscriptions": [
+            "all",
+            {"name": "some", "default_message_time_to_live": 0.5, "rules": [
+                {"name": "high", "sql": "price > 10", "action": "SET tag = 'high'"},
+                {"name": "label", "correlation": {"Label": "order"}},
+                {"name": "any"},
+            ]},
+        ]}],
+        "settings": {"Tier": "premium"},
+    });
+    let limits = json!({"MaxDeliveryCount": 3, "LockDuration": "PT30S"});
+    let whole = json!({
+        "Name": "tests",
+        "Queues": [
+            {"Name": "plain"},
+            {"Name": "snake", "Properties": limits},
+            {"Name": "camel", "Properties": limits},
+            {"Name": "whole", "Properties": {"RequiresSession": true}},
+        ],
+        "Topics": [{
+            "Name": "prices",
+            "Properties": {"RequiresDuplicateDetection": true},
+            "Subscriptions": [
+                {"Name": "all"},
+                {"Name": "some", "Properties": {"DefaultMessageTimeToLive": "PT0.5S"}, "Rules": [
+                    {"Name": "high", "Properties": {
+                        "FilterType": "Sql",
+                        "SqlFilter": {"SqlExpression": "price > 10"},
+                        "Action": {"SqlExpression": "SET tag = 'high'"},
+                    }},
+                    {"Name": "label", "Properties": {
+                        "FilterType": "Correlation", "CorrelationFilter": {"Label": "order"},
+                    }},
+                    {"Name": "any", "Properties": {"FilterType": "True"}},
+                ]},
+            ],
+        }],
+        "Emulator": {"Tier": "premium"},
+    });
+    let whole = json!({"UserConfig": {"Namespaces": [whole]}});
+    let held = |name: &str, declared: &Value| {
+        make(&bus, name, &declared.to_string());
+        let mut held = bus.http.get(&format!("{}/topology", path(name))).ok();
+        let namespace = &mut held["UserConfig"]["Namespaces"][0];
+        namespace["Name"] = Value::Null;
+        namespace["Emulator"]["Keys"] = Value::Null;
+        held
+    };
+    assert_eq!(held("short", &short), held("whole", &whole));
+    assert_eq!(
+        held("empty", &json!({"queues": []}))["UserConfig"]["Namespaces"][0]["Queues"],
+        json!([])
+    );
+}
+
+#[test]
+fn a_mistake_in_it_is_a_sentence() {
+    let bus = Bus::with_queues(&["q"]);
+    let limits =
+        json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1}]});
+    for (declared, sentence) in [
+        (
+            json!({"queues": [], "queue": ["a"]}),
+            "a topology has queues, topics and settings, or UserConfig, not queue",
+        ),
+        (
+            json!({"queues": "orders"}),
+            "queues is a list: [\"orders\"], not \"orders\"",
+        ),
+        (
+            json!({"topics": [{"name": "t", "subscriptions": [{"name": "s", "rules": [{"name": "r", "SQL": ""}]}]}]}),
+            "a rule has name, sql, correlation and action, not SQL",
+        ),
+        (limits, "the topology cannot be served"),
+    ] {
+        let answer = put(&bus, "wrong", &declared.to_string());
+        assert_eq!(answer.error_with(400, "invalid-argument"), sentence);
+    }
+}
+
+/// Each problem is in the text, as packages for other languages print it.
+#[test]
+fn a_refusal_is_told_in_one_text() {
+    let bus = Bus::with_queues(&["q"]);
+    let declared =
+        json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1}]});
+    let answer = put(&bus, "wrong", &declared.to_string());
+    let text = answer.body["error"]["text"].as_str().expect("a text");
+    assert_contains(text, "the topology cannot be served: ");
+    assert_contains(text, ".Queues[0].Properties.MaxDeliveries ");
+    assert_contains(text, "did you mean \"MaxDeliveryCount\"?; ");
+    let last = ".Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)";
+    assert!(text.ends_with(last), "{text}");
+    let unknown = bus.http.get("/$emulator/v1/namespaces/none/clock");
+    assert_eq!(
+        unknown.body["error"]["text"],
+        unknown.body["error"]["message"]
+    );
+}
