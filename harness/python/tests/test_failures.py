@@ -158,7 +158,7 @@ def test_a_mistake_in_a_fault_is_a_sentence(project: Pytester, request_: str, sa
             'the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "MaxDeliveryCount"?; '
             '*.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)',
         ),
-        ("queues='orders'", "queues is a list: ['orders'], not 'orders'"),
+        ("queues='orders'", 'queues is a list: ["orders"], not "orders"'),
         ("topology='none.json'", "*No such file or directory: '*none.json'"),
     ],
 )

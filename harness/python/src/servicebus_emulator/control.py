@@ -1,7 +1,8 @@
 """Requests to the emulator's control API."""
 
 import json
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -23,15 +24,16 @@ class Control:
         self._address = address
         self._why_it_ended = why_it_ended
 
-    def ask(self, method: str, path: str, body: object = None, **query: str | int | None) -> Any:
-        """Asks, and returns the answer; one that refuses is raised as a sentence."""
-        status, answer = self.answer(method, path, body, **query)
-        if status < 400:
-            return answer
-        raise EmulatorError(told(answer, status))
-
-    def answer(self, method: str, path: str, body: object = None, **query: str | int | None) -> tuple[int, Any]:
-        """Asks, and returns the status and what was answered, a refusal too."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        invalid: type[Exception] = EmulatorError,
+        **query: str | int | None,
+    ) -> Any:
+        """Asks, and returns the answer; a refusal is raised as a sentence, that of the request itself as `invalid`."""
         known = {name: value for name, value in query.items() if value is not None}
         target = f"/$emulator/v1/{path}" + (f"?{urlencode(known)}" if known else "")
         data = body if isinstance(body, bytes | None) else encoded(body)
@@ -45,32 +47,33 @@ class Control:
         finally:
             connection.close()
         is_json = (response.getheader("Content-Type") or "").startswith("application/json")
-        return response.status, json.loads(text) if is_json and text else text.decode()
+        answer: Any = json.loads(text) if is_json and text else text.decode()
+        if response.status < 400:
+            return answer
+        sentence = answer["error"]["text"] if is_json else f"the emulator answered {response.status}: {answer}"
+        raise (invalid if response.status == 400 else EmulatorError)(sentence)
 
 
 def encoded(body: object) -> bytes:
-    """A body as JSON: durations in seconds, instants in RFC 3339."""
+    """A body as JSON, in which some values are as the control API has them."""
     try:
         return json.dumps(body, default=plain).encode()
     except TypeError as error:
         raise TypeError(str(error)) from None  # Without the frames of `json`.
 
 
-def plain(value: object) -> float | str:
-    """A value that JSON does not have, as the control API takes it."""
+def plain(value: object) -> object:
+    """A value that JSON does not have: durations are seconds, instants RFC 3339."""
     match value:
+        case bytes():
+            return {"$bytes": b64encode(value).decode()}
         case timedelta():
             return value.total_seconds()
         case datetime():
             return value.astimezone().isoformat()
+        case Mapping():
+            return dict(value)
+        case Sequence():
+            return list(value)
         case _:
             raise TypeError(f"{value!r} cannot be sent as JSON")
-
-
-def told(answer: Any, status: int) -> str:
-    """A refusal as a sentence, with every problem of a topology."""
-    if not isinstance(answer, dict) or "error" not in answer:
-        return f"the emulator answered {status}: {answer}"
-    error = answer["error"]
-    problems = [f"{problem['path']} {problem['value']}: {problem['allowed']}" for problem in error.get("problems", ())]
-    return ": ".join([error["message"], "; ".join(problems)] if problems else [error["message"]])

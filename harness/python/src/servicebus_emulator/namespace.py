@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from .assertions import Assertions
-from .control import told
 from .faults import Faults
 from .process import Emulator, shared
 from .topology import Declared, encoded, topology
@@ -60,15 +59,11 @@ class ServiceBus(Assertions):
         body = encoded(topology(queues=["queue.1"]) if declared is None else declared)
         made = self._control.ask("PUT", self._path, body)
         self.connection_string: str = made["connection_string"]
+        self.tls_connection_string: str = made["tls_connection_string"]
+        """The connection string for TLS, as in production."""
         self.ca_certificate: str = emulator.ready["ca_certificate"]
         """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
         self.faults = Faults(self._control, self._path)
-
-    @property
-    def tls_connection_string(self) -> str:
-        """The connection string for TLS, as in production."""
-        ready = self.emulator.ready
-        return self.connection_string.replace(ready["amqp"], ready["amqps"]).replace("UseDevelopmentEmulator=true;", "")
 
     def now(self) -> datetime:
         """What the clock of the namespace shows."""
@@ -92,13 +87,13 @@ class ServiceBus(Assertions):
 
     def is_idle(self) -> bool:
         """Whether nothing is left to deliver to a receiver, and no message is locked."""
-        status, _ = self._control.answer("POST", f"{self._path}/settled", {"within": 0})
-        return status == 200
+        return bool(self._settled(0)["settled"])
 
     def wait_idle(self, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until the namespace is idle."""
-        status, answer = self._control.answer("POST", f"{self._path}/settled", {"within": within})
-        assert status == 200, told(answer, status)
+        told = self._settled(within)
+        if not told["settled"]:
+            raise AssertionError(told["failure"])
 
     def wait_for_receiver(self, entity: str, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until a client receives from a queue or subscription."""
@@ -145,7 +140,10 @@ class ServiceBus(Assertions):
         """Ends the namespace with all that is in it."""
         self._control.ask("DELETE", self._path)
 
-    def _ask(self, method: str, path: str, body: object = None, **query: str | None) -> Any:
+    def _settled(self, within: float | timedelta) -> Any:
+        return self._ask("POST", "settled", {"within": within, "refuse": False})
+
+    def _ask(self, method: str, path: str, body: object = None, **query: Any) -> Any:
         return self._control.ask(method, f"{self._path}/{path}", body, **query)
 
 
@@ -158,4 +156,5 @@ def namespace(topology: Declared = None, emulator: Emulator | None = None) -> It
         problem = servicebus.problem()
     finally:
         servicebus.remove()
-    assert problem is None, problem
+    if problem is not None:
+        raise AssertionError(problem)

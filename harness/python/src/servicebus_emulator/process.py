@@ -23,14 +23,6 @@ __tracebackhide__ = True
 
 PROGRAM = "servicebus-emulator.exe" if sys.platform == "win32" else "servicebus-emulator"
 VARIABLE = "SERVICEBUS_EMULATOR_BIN"
-OPTIONS = ("--record-messages", "--exit-with-stdin")
-# Free ports, unless options say otherwise.
-ENVIRONMENT = {
-    "SERVICEBUS_EMULATOR_HOST": "127.0.0.1",
-    "SERVICEBUS_EMULATOR_AMQP_PORT": "0",
-    "SERVICEBUS_EMULATOR_AMQPS_PORT": "0",
-    "EMULATOR_HTTP_PORT": "0",
-}
 START_SECONDS = 30
 STOP_SECONDS = 10
 
@@ -43,8 +35,7 @@ class Emulator:
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115
         self._program = program()
         self._process = subprocess.Popen(
-            [self._program, *OPTIONS, *options],
-            env=environment(),
+            [self._program, "--for-tests", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._last_words,
@@ -116,12 +107,6 @@ def shared() -> Emulator:
     emulator = Emulator()
     atexit.register(emulator.stop)
     return emulator
-
-
-def environment() -> dict[str, str]:
-    """That of this process, without the settings of an emulator that the developer runs, such as its data directory."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SERVICEBUS_EMULATOR_")}
-    return {**inherited, **ENVIRONMENT}
 
 
 def program() -> str:

@@ -1,15 +1,14 @@
-"""What a namespace holds, in the format of the official emulator's configuration file.
+"""What a namespace holds.
 
-`queue`, `topic` and `subscription` take every property of that format under its name in snake case, such as
-`max_delivery_count=3`; durations are `timedelta`. The emulator checks all of it, and names what is wrong.
+`queue`, `topic` and `subscription` take every property of the official emulator's configuration file under its name in
+snake case, such as `max_delivery_count=3`; durations are `timedelta`. The emulator checks all of it, and names what is
+wrong.
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-
-from .control import EmulatorError
 
 __tracebackhide__ = True
 
@@ -25,53 +24,36 @@ def topology(
 
     `settings` is the block `Emulator` of a namespace, such as `{"Expiry": "on-receive"}`.
     """
-    namespace: dict[str, Any] = {"Name": "tests", "Queues": named("queues", queues), "Topics": named("topics", topics)}
-    if settings is not None:
-        namespace["Emulator"] = dict(settings)
-    return {"UserConfig": {"Namespaces": [namespace]}}
+    return {"queues": listed(queues), "topics": listed(topics), "settings": settings}
 
 
 def queue(name: str, **properties: Property) -> dict[str, Any]:
     """A queue: `queue("orders", max_delivery_count=3, lock_duration=timedelta(seconds=30))`."""
-    return {"Name": name, "Properties": pascal(properties)}
+    return {"name": name, **properties}
 
 
 def topic(name: str, subscriptions: Iterable[Entity] = (), **properties: Property) -> dict[str, Any]:
     """A topic with subscriptions, each a name or made by `subscription`."""
-    return {"Name": name, "Properties": pascal(properties), "Subscriptions": named("subscriptions", subscriptions)}
+    return {"name": name, "subscriptions": listed(subscriptions), **properties}
 
 
 def subscription(name: str, rules: Iterable[Mapping[str, Any]] = (), **properties: Property) -> dict[str, Any]:
     """A subscription with rules, each made by `rule`; without any it selects every message."""
-    return {"Name": name, "Properties": pascal(properties), "Rules": named("rules", rules)}
+    return {"name": name, "rules": listed(rules), **properties}
 
 
 def rule(
     name: str, sql: str | None = None, correlation: Mapping[str, Any] | None = None, action: str | None = None
 ) -> dict[str, Any]:
     """A rule: `rule("high", "price > 10", action="SET tag = 'high'")`, or `correlation={"Label": "order"}`."""
-    given = {
-        "CorrelationFilter": correlation,
-        "SqlFilter": sql and {"SqlExpression": sql},
-        "Action": action and {"SqlExpression": action},
-    }
-    kind = "Correlation" if correlation else "Sql" if sql else "True"
-    return {"Name": name, "Properties": {"FilterType": kind} | {key: value for key, value in given.items() if value}}
+    return {"name": name, "sql": sql, "correlation": correlation, "action": action}
 
 
 def encoded(declared: Declared) -> object:
-    """The body of a request: a configuration as it is, or the content of its file."""
+    """The body of a request: what is declared as it is, or the content of its file."""
     return Path(declared).read_bytes() if isinstance(declared, str | Path) else declared
 
 
-def named(what: str, entities: Iterable[Entity]) -> list[dict[str, Any]]:
-    if isinstance(entities, str):
-        raise EmulatorError(f"{what} is a list: [{entities!r}], not {entities!r}")
-    return [{"Name": entity} if isinstance(entity, str) else dict(entity) for entity in entities]
-
-
-def pascal(properties: Mapping[str, Property]) -> dict[str, Any]:
-    return {
-        name.title().replace("_", ""): f"PT{value.total_seconds():f}S" if isinstance(value, timedelta) else value
-        for name, value in properties.items()
-    }
+def listed(items: Iterable[Any]) -> object:
+    """A list; a text is left as it is, for the emulator to refuse."""
+    return items if isinstance(items, str) else list(items)
