@@ -8,12 +8,9 @@ package servicebustest
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"strings"
 	"testing"
 	"time"
 )
@@ -28,6 +25,7 @@ type Bus struct {
 	Name string
 	// ConnectionString is for clients over plain TCP.
 	ConnectionString string
+	tlsString        string
 	// Faults are operations that are to go wrong.
 	Faults   *Faults
 	emulator *emulator
@@ -60,7 +58,7 @@ type Explanation struct {
 // A test that fails has its log show what happened in the namespace. One that passes fails when a fault has not fired.
 func New(t testing.TB, options ...Option) *Bus {
 	t.Helper()
-	settings := settings{queues: []Fields{}, topics: []Fields{}}
+	var settings settings
 	for _, option := range options {
 		option(&settings)
 	}
@@ -75,21 +73,18 @@ func New(t testing.TB, options ...Option) *Bus {
 	bus := &Bus{Name: fmt.Sprintf("test-%d", emulator.names.Add(1)), emulator: emulator, t: t}
 	bus.Faults = &Faults{bus: bus}
 	var made struct {
-		ConnectionString string `json:"connection_string"`
+		Plain string `json:"connection_string"`
+		TLS   string `json:"tls_connection_string"`
 	}
-	if err := emulator.ask("PUT", "namespaces/"+bus.Name, configuration, &made); err != nil {
-		t.Fatal(err)
-	}
-	bus.ConnectionString = made.ConnectionString
+	bus.check(emulator.ask("PUT", "namespaces/"+bus.Name, configuration, &made))
+	bus.ConnectionString, bus.tlsString = made.Plain, made.TLS
 	t.Cleanup(bus.end)
 	return bus
 }
 
 // TLSConnectionString is for clients over TLS, as in production, which take [Bus.TLSConfig] as their option.
 func (bus *Bus) TLSConnectionString() string {
-	ready := bus.emulator.ready
-	secured := strings.Replace(bus.ConnectionString, ready.AMQP, ready.AMQPS, 1)
-	return strings.Replace(secured, "UseDevelopmentEmulator=true;", "", 1)
+	return bus.tlsString
 }
 
 // TLSConfig trusts the emulator.
@@ -150,19 +145,15 @@ func (bus *Bus) StepByItself() {
 // IsIdle tells whether nothing is left to deliver to a receiver, and no message is locked.
 func (bus *Bus) IsIdle() bool {
 	bus.t.Helper()
-	err := bus.settled(0)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.status == http.StatusRequestTimeout {
-		return false
-	}
-	bus.check(err)
-	return true
+	return bus.busy(0) == ""
 }
 
 // WaitIdle waits until the namespace is idle, up to 5 s unless it is said how long.
 func (bus *Bus) WaitIdle(longest ...time.Duration) {
 	bus.t.Helper()
-	bus.check(bus.settled(append(longest, within)[0]))
+	if busy := bus.busy(append(longest, within)[0]); busy != "" {
+		bus.t.Fatal(busy)
+	}
 }
 
 // WaitForReceiver waits until a client receives from a queue or subscription, up to 5 s unless it is said how long.
@@ -176,12 +167,7 @@ func (bus *Bus) WaitForReceiver(entity string, longest ...time.Duration) {
 // Assertions and fields are those of the control API. The failure has what was found instead, and the timeline.
 func (bus *Bus) Expect(entity, assertion string, fields ...Fields) {
 	bus.t.Helper()
-	asked := Fields{"kind": assertion, "entity": entity}
-	for _, some := range fields {
-		for field, value := range some.asked() {
-			asked[field] = value
-		}
-	}
+	asked := Fields{"kind": assertion, "entity": entity}.with(fields)
 	var told struct {
 		Holds   bool
 		Failure string
@@ -266,8 +252,12 @@ func (bus *Bus) end() {
 	}
 }
 
-func (bus *Bus) settled(limit time.Duration) error {
-	return bus.emulator.ask("POST", bus.path("settled"), Fields{"within": limit.Seconds()}, nil)
+// busy is what keeps the namespace from being idle, if anything does after this time.
+func (bus *Bus) busy(limit time.Duration) string {
+	bus.t.Helper()
+	var told struct{ Failure string }
+	bus.ask("POST", "settled", Fields{"within": limit.Seconds(), "refuse": false}, &told)
+	return told.Failure
 }
 
 func (bus *Bus) timeline(entity, messageID string) (Timeline, error) {

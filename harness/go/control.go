@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -22,47 +21,13 @@ type control struct {
 	whyItEnded func() string
 }
 
-// refusal is an answer that refuses, as a sentence with every problem of a topology.
-type refusal struct {
-	Failed struct {
-		Message  string
-		Problems []struct {
-			Path, Allowed string
-			Value         any
-		}
-	} `json:"error"`
-	status int
-	text   string
-}
-
-func (refused *refusal) Error() string {
-	if refused.Failed.Message == "" {
-		return fmt.Sprintf("the emulator answered %d: %s", refused.status, refused.text)
-	}
-	var problems []string
-	for _, problem := range refused.Failed.Problems {
-		problems = append(problems, fmt.Sprintf("%s %v: %s", problem.Path, problem.Value, problem.Allowed))
-	}
-	if problems == nil {
-		return refused.Failed.Message
-	}
-	return refused.Failed.Message + ": " + strings.Join(problems, "; ")
-}
-
-// ask asks, and decodes the answer into what answer points to; query has names and values in turn.
+// ask asks, and decodes the answer into what answer points to; query has names and values in turn. A body is JSON as it is, or
+// what is made JSON.
 func (control *control) ask(method, path string, body, answer any, query ...string) error {
-	var encoded []byte
-	switch body := body.(type) {
-	case nil:
-	case []byte:
-		encoded = body
-	default:
+	encoded, isEncoded := body.([]byte)
+	if body != nil && !isEncoded {
 		var err error
 		if encoded, err = json.Marshal(body); err != nil {
-			var refused *json.MarshalerError
-			if errors.As(err, &refused) {
-				return refused.Err
-			}
 			return err
 		}
 	}
@@ -72,28 +37,39 @@ func (control *control) ask(method, path string, body, answer any, query ...stri
 			parameters.Set(query[i], query[i+1])
 		}
 	}
-	target := "http://" + control.address + "/$emulator/v1/" + path + "?" + parameters.Encode()
-	request, err := http.NewRequest(method, strings.TrimSuffix(target, "?"), bytes.NewReader(encoded))
+	target := url.URL{Scheme: "http", Host: control.address, Path: "/$emulator/v1/" + path, RawQuery: parameters.Encode()}
+	request, err := http.NewRequest(method, target.String(), bytes.NewReader(encoded))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := control.client.Do(request)
-	if err != nil {
+	status, text, err := control.send(request)
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s (%w)", control.whyItEnded(), err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return fmt.Errorf("%s (%w)", control.whyItEnded(), err)
-	}
-	if response.StatusCode >= 400 {
-		refused := &refusal{status: response.StatusCode, text: string(text)}
-		_ = json.Unmarshal(text, refused) // An answer without an error is told as it is.
-		return refused
-	}
-	if answer == nil {
+	case status >= 400:
+		return refusal(status, text)
+	case answer == nil:
 		return nil
 	}
 	return json.Unmarshal(text, answer)
+}
+
+func (control *control) send(request *http.Request) (status int, text []byte, err error) {
+	response, err := control.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(response.Body)
+	return response.StatusCode, text, err
+}
+
+// refusal is an answer that refuses, as a sentence.
+func refusal(status int, text []byte) error {
+	var refused struct{ Error struct{ Text string } }
+	if json.Unmarshal(text, &refused) != nil || refused.Error.Text == "" {
+		return fmt.Errorf("the emulator answered %d: %s", status, text)
+	}
+	return errors.New(refused.Error.Text)
 }

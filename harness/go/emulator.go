@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,8 +79,7 @@ func start(options []string) (*emulator, error) {
 	}
 	defer remove()
 	running := &emulator{ended: make(chan struct{})}
-	running.command = exec.Command(program, append([]string{"--record-messages", "--exit-with-stdin"}, options...)...)
-	running.command.Env = environment()
+	running.command = exec.Command(program, append([]string{"--for-tests"}, options...)...)
 	running.command.Stderr = &running.stderr
 	if running.stdin, err = running.command.StdinPipe(); err != nil {
 		return nil, err
@@ -110,15 +108,6 @@ func start(options []string) (*emulator, error) {
 	}()
 	running.control = control{running.ready.HTTP, http.Client{Timeout: longest}, running.whyItEnded}
 	return running, nil
-}
-
-// environment is that of this process, without the settings of an emulator that the developer runs, such as its data directory.
-func environment() []string {
-	inherited := slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable, "SERVICEBUS_EMULATOR_")
-	})
-	return append(inherited, "SERVICEBUS_EMULATOR_HOST=127.0.0.1", "SERVICEBUS_EMULATOR_AMQP_PORT=0",
-		"SERVICEBUS_EMULATOR_AMQPS_PORT=0", "EMULATOR_HTTP_PORT=0")
 }
 
 // whyItEnded is what became of it, in a sentence.

@@ -27,15 +27,8 @@ type Fault struct {
 
 // On takes the operation and what narrows it as the control API does: On("complete", Fields{"entity": "orders", "nth": 2}).
 func (faults *Faults) On(operation string, which ...Fields) *Operations {
-	request := Fields{"operation": operation}
-	written := fmt.Sprintf("On(%q", operation)
-	for _, some := range which {
-		for field, value := range some.asked() {
-			request[field] = value
-		}
-		written += ", " + encoded(some.asked())
-	}
-	return &Operations{faults, request, written + ")"}
+	request := Fields{"operation": operation}.with(which)
+	return &Operations{faults, request, written("On", operation, which)}
 }
 
 // ServiceUpdate ends all locks and links, as when the service is updated.
@@ -48,15 +41,16 @@ func (faults *Faults) ServiceUpdate() {
 func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
 	faults := operations.faults
 	faults.bus.t.Helper()
-	written := fmt.Sprintf("%s.Apply(%q", operations.written, effect)
-	operations.request["effect"] = effect
-	for _, detail := range details {
-		operations.request["effect"] = Fields{effect: detail.asked()}
-		written += ", " + encoded(detail.asked())
+	request := Fields{
+		"effect":     effect,
+		"written":    operations.written + "." + written("Apply", effect, details),
+		"written_at": place(),
+	}.with([]Fields{operations.request})
+	if len(details) > 0 {
+		request["effect"] = Fields{effect: Fields{}.with(details)}
 	}
-	operations.request["written"], operations.request["written_at"] = written+")", place()
 	var made struct{ ID int }
-	faults.bus.ask("POST", "faults", operations.request, &made)
+	faults.bus.ask("POST", "faults", request, &made)
 	return &Fault{faults, made.ID}
 }
 
@@ -141,10 +135,12 @@ func place() string {
 	}
 }
 
-func encoded(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err.Error()
+// written is a call as the test writes it.
+func written(method, name string, arguments []Fields) string {
+	call := fmt.Sprintf("%s(%q", method, name)
+	for _, some := range arguments {
+		text, _ := json.Marshal(some.asked()) // What has no form in JSON is refused with the request.
+		call += ", " + string(text)
 	}
-	return string(text)
+	return call + ")"
 }

@@ -195,8 +195,8 @@ func TestWhatIsExpectedIsJudgedByTheEmulator(t *testing.T) {
 	says(t, printed, "failures_test.go:*: *bought*dead_lettered")
 	says(t, printed, "failures_test.go:*: *colour*message_id")
 	says(t, printed, "failures_test.go:*: a: expected no message completed*")
-	says(t, printed, `failures_test.go:*: body is "\xff", which is no UTF-8; it takes a text`)
-	says(t, printed, "failures_test.go:*: body_json is bytes; it takes a value, such as a json.RawMessage")
+	says(t, printed, "failures_test.go:*: body is the bytes ff, which is no UTF-8; it takes a text")
+	says(t, printed, "failures_test.go:*: body_json has bytes in it, which JSON has not; it takes JSON")
 }
 
 func TestMistakesAreSentences(t *testing.T) {
