@@ -36,7 +36,7 @@ export class Control {
   ): Promise<{ status: number; answer: any }> {
     const known = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const target = `/$emulator/v1/${path}?${new URLSearchParams(known)}`;
-    const sent = typeof body === "string" ? body : JSON.stringify(body, withoutBytes);
+    const sent = typeof body === "string" ? body : JSON.stringify(body, withBytes);
     try {
       const { status, text } = await send(method, `http://${this.address}${target}`, sent);
       return { status, answer: /^[[{]/.test(text) ? JSON.parse(text) : text };
@@ -46,15 +46,10 @@ export class Control {
   }
 }
 
-/** A refusal as a sentence, with every problem of a topology. */
+/** A refusal as a sentence. */
 function told(status: number, answer: any): string {
-  if (!answer?.error) return `the emulator answered ${status}: ${answer}`;
-  const problems = answer.error.problems ?? [];
-  const lines = problems.map(({ path, value, allowed }: any) =>
-    [path, value && `${value}:`, allowed].filter(Boolean).join(" "),
-  );
-  const message = [answer.error.message, lines.join("; ")].filter(Boolean).join(": ");
-  return message.replace(/`\w+`/g, camelCase);
+  const sentence: string = answer?.error?.text ?? `the emulator answered ${status}: ${answer}`;
+  return sentence.replace(/`\w+`/g, camelCase);
 }
 
 /** `message_id` for `messageId`: what a name is in the control API. */
@@ -71,10 +66,10 @@ export function renamed(object: object, name: (key: string) => string): any {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value]));
 }
 
-/** Refuses bytes, which would be written as an object that equals nothing. */
-function withoutBytes(this: any, key: string, value: unknown): unknown {
-  if (types.isUint8Array(this[key])) throw new EmulatorError(`${key || "it"} is bytes, which cannot be sent as JSON`);
-  return value;
+/** Bytes as the control API has them, which alone would be an object that equals nothing. */
+function withBytes(this: any, key: string, value: unknown): unknown {
+  const given: unknown = this[key];
+  return types.isUint8Array(given) ? { $bytes: Buffer.from(given).toString("base64") } : value;
 }
 
 /** With a connection of its own, which keeps no process from ending. */

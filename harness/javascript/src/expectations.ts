@@ -1,7 +1,4 @@
 /** What `expect` waits for: the assertions of the emulator, and what each takes. */
-import { inspect, types } from "node:util";
-
-import { EmulatorError, snakeCase } from "./control.js";
 
 /** A text, or a part of one; bytes are text in UTF-8. */
 export type Text = string | Uint8Array | { contains: string | Uint8Array };
@@ -62,28 +59,4 @@ export interface Expectations {
   session_order: { session: string; bodies: Text[] };
   session_state: { session: string; text?: string; bytes?: string | Uint8Array; json?: unknown; set?: boolean };
   empty: {};
-}
-
-const JSON_FIELDS = ["bodyJson", "json"];
-
-/** Fields as the control API has them. */
-export function asked(fields: object): object {
-  const named = Object.entries(fields).map(([field, value]) => [
-    snakeCase(field),
-    JSON_FIELDS.includes(field) ? value : asText(field, value),
-  ]);
-  return Object.fromEntries(named);
-}
-
-/** Bytes as the control API takes them: those of a session's state in base64, others as the text that they are. */
-function asText(field: string, value: any): unknown {
-  if (Array.isArray(value)) return value.map((each) => asText(field, each));
-  if (value?.contains !== undefined) return { contains: asText(field, value.contains) };
-  if (!types.isUint8Array(value)) return value;
-  if (field === "bytes") return Buffer.from(value).toString("base64");
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
-  } catch {
-    throw new EmulatorError(`${field} is ${inspect(value)}, which is no UTF-8; it takes a text`);
-  }
 }

@@ -39,7 +39,7 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
-      const servicebus = ServiceBus.of(emulator, { name: run.namespace, connection_string: run.connection_string });
+      const servicebus = ServiceBus.of(emulator, { ...run, name: run.namespace });
       const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }));
       await control.ask("POST", `${exploration}/runs/${run.number}/result`, result);
     }

@@ -1,6 +1,6 @@
 /** A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it. */
-import { camelCase, renamed } from "./control.js";
-import { asked, type Expectations } from "./expectations.js";
+import { camelCase, renamed, snakeCase } from "./control.js";
+import { type Expectations } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
@@ -67,6 +67,9 @@ export class Timeline extends Array<Event> {
   }
 }
 
+/** A namespace as the control API describes it. */
+type Described = { name: string; connection_string: string; tls_connection_string?: string };
+
 /** A namespace of an emulator. */
 export class ServiceBus {
   readonly faults: Faults;
@@ -76,6 +79,8 @@ export class ServiceBus {
     readonly emulator: Emulator,
     readonly name: string,
     readonly connectionString: string,
+    /** The connection string for TLS, as in production. */
+    readonly tlsConnectionString: string,
   ) {
     this.path = `namespaces/${name}`;
     this.faults = new Faults(emulator.control, this.path);
@@ -88,14 +93,9 @@ export class ServiceBus {
   }
 
   /** One that there is, as the control API describes it. */
-  static of(emulator: Emulator, described: { name: string; connection_string: string }): ServiceBus {
-    return new ServiceBus(emulator, described.name, described.connection_string);
-  }
-
-  /** The connection string for TLS, as in production. */
-  get tlsConnectionString(): string {
-    const { amqp, amqps } = this.emulator.ready;
-    return this.connectionString.replace(amqp, amqps).replace("UseDevelopmentEmulator=true;", "");
+  static of(emulator: Emulator, described: Described): ServiceBus {
+    const { name, connection_string, tls_connection_string = "" } = described;
+    return new ServiceBus(emulator, name, connection_string, tls_connection_string);
   }
 
   /** The file that clients over TLS must trust: `NODE_EXTRA_CA_CERTS`. */
@@ -130,13 +130,13 @@ export class ServiceBus {
 
   /** Whether nothing is left to deliver to a receiver, and no message is locked. */
   async isIdle(): Promise<boolean> {
-    const { status } = await this.emulator.control.answer("POST", `${this.path}/settled`, { within: 0 });
-    return status === 200;
+    return (await this.ask("POST", "settled", { within: 0, refuse: false })).settled;
   }
 
   /** Waits until the namespace is idle. */
   async waitIdle(within = WITHIN_SECONDS): Promise<void> {
-    await this.ask("POST", "settled", { within });
+    const { settled, failure } = await this.ask("POST", "settled", { within, refuse: false });
+    if (!settled) throw new ExpectationError(failure);
   }
 
   /**
@@ -149,7 +149,7 @@ export class ServiceBus {
     kind: Kind,
     fields: Expectations[Kind] & { within?: number } = {} as Expectations[Kind],
   ): Promise<void> {
-    const assertion = { within: WITHIN_SECONDS, ...asked(fields), kind, entity };
+    const assertion = { within: WITHIN_SECONDS, ...renamed(fields, snakeCase), kind, entity };
     const { holds, failure } = await this.ask("POST", "assertions", assertion);
     if (!holds) throw new ExpectationError(failure);
   }

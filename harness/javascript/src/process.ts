@@ -8,14 +8,6 @@ import { Control, EmulatorError } from "./control.js";
 
 const BINARY_VARIABLE = "SERVICEBUS_EMULATOR_BIN";
 const OPTIONS_VARIABLE = "SERVICEBUS_EMULATOR_OPTIONS";
-const OPTIONS = ["--record-messages", "--exit-with-stdin"];
-/** Free ports, unless options say otherwise. */
-const ENVIRONMENT = {
-  SERVICEBUS_EMULATOR_HOST: "127.0.0.1",
-  SERVICEBUS_EMULATOR_AMQP_PORT: "0",
-  SERVICEBUS_EMULATOR_AMQPS_PORT: "0",
-  EMULATOR_HTTP_PORT: "0",
-};
 const PLATFORM = `${process.platform}-${process.arch}`;
 const START_MILLISECONDS = 30_000;
 const STOP_MILLISECONDS = 10_000;
@@ -49,7 +41,7 @@ export class Emulator {
   /** Starts one: `SERVICEBUS_EMULATOR_BIN`, else that of this installation, else the one on the path. */
   static async start(options: readonly string[] = []): Promise<Emulator> {
     const program = process.env[BINARY_VARIABLE] || installed() || "servicebus-emulator";
-    const child = spawn(program, [...OPTIONS, ...options], { env: environment() });
+    const child = spawn(program, ["--for-tests", ...options]);
     let said = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-SAID_LENGTH)));
     child.stdin.on("error", () => {}); // It has ended, which requests tell.
@@ -106,12 +98,6 @@ function endWithRunner(): void {
   if (process.env.NODE_TEST_CONTEXT === undefined && process.send === undefined) return;
   const runner = process.ppid;
   setInterval(() => process.ppid === runner || process.kill(process.pid, "SIGKILL"), 1_000).unref();
-}
-
-/** That of this process, without the settings of an emulator that the developer runs, such as its data directory. */
-function environment(): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICEBUS_EMULATOR_"));
-  return { ...Object.fromEntries(inherited), ...ENVIRONMENT };
 }
 
 /** The program of the package for this platform, which npm installs with this one. */

@@ -7,7 +7,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { inspect } from "node:util";
 
 import { EmulatorError } from "./control.js";
 
@@ -56,16 +55,11 @@ export function encoded(topology: Topology | undefined, test: string | undefined
   const directory = test === undefined ? process.cwd() : dirname(test);
   if (topology === undefined) {
     const beside = resolve(directory, FILE);
-    return encoded(existsSync(beside) ? beside : { queues: ["queue.1"] }, test);
+    return existsSync(beside) ? content(beside) : { queues: ["queue.1"] };
   }
-  if (topology instanceof URL) return encoded(fileURLToPath(topology), test);
+  if (topology instanceof URL) return content(fileURLToPath(topology));
   if (typeof topology === "string") return content(resolve(directory, topology));
-  if ("UserConfig" in topology) return topology;
-  const { queues = [], topics = [], settings, ...others } = topology;
-  refuse(others, "a topology", "queues, topics and settings, or UserConfig");
-  const [Queues, Topics] = [listed("queues", queues, entity), listed("topics", topics, entity)];
-  const namespace = { Name: "tests", Queues, Topics, Emulator: settings };
-  return { UserConfig: { Namespaces: [namespace] } };
+  return "UserConfig" in topology ? topology : { queues: [], ...topology };
 }
 
 function content(file: string): string {
@@ -74,36 +68,4 @@ function content(file: string): string {
   } catch (error) {
     throw new EmulatorError(`the topology cannot be read: ${(error as Error).message}`);
   }
-}
-
-function entity(declared: Topic | Subscription): object {
-  if (typeof declared === "string") return { Name: declared };
-  const { name, subscriptions, rules, ...properties } = declared as Exclude<Topic & Subscription, string>;
-  const Properties = Object.fromEntries(Object.entries(properties).map(([key, value]) => [pascal(key), value]));
-  const Subscriptions = subscriptions && listed("subscriptions", subscriptions, entity);
-  return { Name: name, Properties, Subscriptions, Rules: rules && listed("rules", rules, rule) };
-}
-
-function rule({ name, sql, correlation, action, ...others }: Rule): object {
-  refuse(others, "a rule", "name, sql, correlation and action");
-  const properties = {
-    FilterType: correlation ? "Correlation" : sql === undefined ? "True" : "Sql",
-    CorrelationFilter: correlation,
-    SqlFilter: expression(sql),
-    Action: expression(action),
-  };
-  return { Name: name, Properties: properties };
-}
-
-const expression = (text: string | undefined) => (text === undefined ? undefined : { SqlExpression: text });
-const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
-
-function listed<Item>(what: string, items: Item[], each: (item: Item) => object): object[] {
-  if (Array.isArray(items)) return items.map(each);
-  throw new EmulatorError(`${what} is an array: [${inspect(items)}], not ${inspect(items)}`);
-}
-
-function refuse(others: object, what: string, known: string): void {
-  const unknown = Object.keys(others).join(", ");
-  if (unknown) throw new EmulatorError(`${what} has ${known}, not ${unknown}`);
 }

@@ -105,7 +105,7 @@ const FAILING = [
     name: "a text for a list",
     topology: '{ queues: "orders" }',
     body: "",
-    says: [/queues is an array: \['orders'\], not 'orders'/],
+    says: [/queues is a list: \["orders"\], not "orders"/],
   },
   {
     name: "a file that is not there",

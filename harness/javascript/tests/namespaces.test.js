@@ -155,10 +155,10 @@ test(
       /expected no message completed/,
     );
     await assert.rejects(servicebus.expect("orders", "not_completed", { body: Buffer.from([255]) }), {
-      message: "body is <Buffer ff>, which is no UTF-8; it takes a text",
+      message: "body is the bytes ff, which is no UTF-8; it takes a text",
     });
     await assert.rejects(servicebus.expect("orders", "not_completed", { bodyJson: { id: order } }), {
-      message: "id is bytes, which cannot be sent as JSON",
+      message: "bodyJson has bytes in it, which JSON has not; it takes JSON",
     });
   }),
 );
