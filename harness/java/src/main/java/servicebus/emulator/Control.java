@@ -28,42 +28,13 @@ final class Control {
         this.whyItEnded = whyItEnded;
     }
 
-    /** An answer, a refusal too. */
-    static final class Answer {
-        final int status;
-        final Object body;
-
-        Answer(int status, Object body) {
-            this.status = status;
-            this.body = body;
-        }
-
-        /** A refusal as a sentence, with every problem of a topology. */
-        String told() {
-            Object error = body instanceof Map ? ((Map<?, ?>) body).get("error") : null;
-            if (error == null) {
-                return "the emulator answered " + status + ": " + body;
-            }
-            StringJoiner problems = new StringJoiner("; ", ": ", "").setEmptyValue("");
-            for (Object problem : list(map(error).getOrDefault("problems", List.of()))) {
-                Map<String, Object> said = map(problem);
-                problems.add(said.get("path") + " " + said.get("value") + ": " + said.get("allowed"));
-            }
-            return map(error).get("message") + problems.toString();
-        }
-    }
-
-    /** Asks, and returns the answer; one that refuses is thrown as a sentence. */
+    /**
+     * Asks, and returns the answer; one that refuses is thrown as a sentence.
+     *
+     * @param body a text as it is, nothing, or what is made JSON
+     * @param query names and values in turn
+     */
     Map<String, Object> ask(String method, String path, Object body, String... query) {
-        Answer answer = answer(method, path, body, query);
-        if (answer.status >= 400) {
-            throw new EmulatorException(answer.told());
-        }
-        return answer.body instanceof Map ? map(answer.body) : Map.of();
-    }
-
-    /** Asks; {@code body} is text as it is, nothing, or made JSON; {@code query} has names and values in turn. */
-    Answer answer(String method, String path, Object body, String... query) {
         StringJoiner parameters = new StringJoiner("&", "?", "").setEmptyValue("");
         for (int i = 0; i < query.length; i += 2) {
             if (query[i + 1] != null) {
@@ -81,7 +52,12 @@ final class Control {
             HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
             boolean isJson = response.headers().firstValue("Content-Type").orElse("").startsWith("application/json");
             String said = response.body();
-            return new Answer(response.statusCode(), isJson && !said.isEmpty() ? Json.parse(said) : said);
+            Map<String, Object> answer = isJson && !said.isEmpty() ? map(Json.parse(said)) : Map.of();
+            if (response.statusCode() >= 400) {
+                throw new EmulatorException(isJson ? (String) map(answer.get("error")).get("text")
+                        : "the emulator answered " + response.statusCode() + ": " + said);
+            }
+            return answer;
         } catch (InterruptedException interruption) {
             Thread.currentThread().interrupt();
             throw new EmulatorException("the test was interrupted while it waited for " + method + " " + target);

@@ -33,18 +33,10 @@ public final class Emulator implements AutoCloseable {
     /** Starts an emulator at free ports, with further options of its command line. */
     public Emulator(String... options) {
         Program program = Program.find();
-        List<String> command = new ArrayList<>(List.of(program.path, "--record-messages", "--exit-with-stdin"));
+        List<String> command = new ArrayList<>(List.of(program.path, "--for-tests"));
         command.addAll(List.of(options));
-        ProcessBuilder builder = new ProcessBuilder(command);
-        // The settings of an emulator that the developer runs, such as its data directory, are not for this one.
-        builder.environment().keySet().removeIf(name -> name.startsWith("SERVICEBUS_EMULATOR_"));
-        builder.environment().putAll(Map.of(
-                "SERVICEBUS_EMULATOR_HOST", "127.0.0.1",
-                "SERVICEBUS_EMULATOR_AMQP_PORT", "0",
-                "SERVICEBUS_EMULATOR_AMQPS_PORT", "0",
-                "EMULATOR_HTTP_PORT", "0"));
         try {
-            process = builder.start();
+            process = new ProcessBuilder(command).start();
         } catch (IOException problem) {
             throw didNotStart(problem.getMessage());
         }

@@ -95,7 +95,7 @@ public final class Faults {
 
         /** It happens later, by the clock of the namespace. */
         public Fault delay(Duration delay) {
-            return apply("delay", Map.of("seconds", ServiceBus.seconds(delay)));
+            return apply("delay", Map.of("seconds", delay));
         }
 
         /** The lock ends: before a settlement or renewal, after a delivery. */

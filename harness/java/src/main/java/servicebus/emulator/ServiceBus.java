@@ -1,13 +1,8 @@
 package servicebus.emulator;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.Arrays;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +22,7 @@ public final class ServiceBus implements AutoCloseable {
     private final String name;
     private final String path;
     private final String connectionString;
+    private final String tlsConnectionString;
     private final Faults faults;
 
     /** A namespace with what this configuration file declares, a text. */
@@ -35,7 +31,9 @@ public final class ServiceBus implements AutoCloseable {
         control = emulator.control;
         name = emulator.nextName();
         path = "namespaces/" + name;
-        connectionString = (String) control.ask("PUT", path, configuration).get("connection_string");
+        Map<String, Object> made = control.ask("PUT", path, configuration);
+        connectionString = (String) made.get("connection_string");
+        tlsConnectionString = (String) made.get("tls_connection_string");
         faults = new Faults(control, path);
     }
 
@@ -61,9 +59,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** The connection string for TLS, as in production. */
     public String tlsConnectionString() {
-        return connectionString
-                .replace(emulator.text("amqp"), emulator.text("amqps"))
-                .replace("UseDevelopmentEmulator=true;", "");
+        return tlsConnectionString;
     }
 
     /** The trust store for clients over TLS: {@code -Djavax.net.ssl.trustStore}, which any password opens. */
@@ -95,7 +91,6 @@ public final class ServiceBus implements AutoCloseable {
      */
     public void expect(String entity, String assertion, Map<String, ?> fields) {
         Map<String, Object> asked = new HashMap<>(fields);
-        asked.replaceAll(ServiceBus::asked);
         asked.putAll(Map.of("kind", assertion, "entity", entity));
         Map<String, Object> answer = ask("POST", "assertions", asked);
         if (!Boolean.TRUE.equals(answer.get("holds"))) {
@@ -115,7 +110,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Moves the clock; all that falls due on the way has happened when this returns. */
     public void advance(Duration duration) {
-        ask("POST", "clock/advance", Map.of("seconds", seconds(duration)));
+        ask("POST", "clock/advance", Map.of("seconds", duration));
     }
 
     /** Stops the clock. */
@@ -135,7 +130,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Whether nothing is left to deliver to a receiver, and no message is locked. */
     public boolean isIdle() {
-        return idle(Duration.ZERO).status == 200;
+        return busy(Duration.ZERO) == null;
     }
 
     /** Waits until the namespace is idle, up to five seconds. */
@@ -145,9 +140,9 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Waits until the namespace is idle. */
     public void waitIdle(Duration within) {
-        Control.Answer answer = idle(within);
-        if (answer.status != 200) {
-            throw new AssertionError(answer.told());
+        String busy = busy(within);
+        if (busy != null) {
+            throw new AssertionError(busy);
         }
     }
 
@@ -230,42 +225,9 @@ public final class ServiceBus implements AutoCloseable {
         control.ask("DELETE", path, null);
     }
 
-    private static Object asked(String field, Object value) {
-        if (value instanceof Duration) {
-            return seconds((Duration) value);
-        }
-        if (field.equals("body_json") || field.equals("json")) {
-            return value;
-        }
-        if (value instanceof byte[]) {
-            return field.equals("bytes") ? Base64.getEncoder().encodeToString((byte[]) value) : text(field, (byte[]) value);
-        }
-        if (value instanceof List) {
-            return ((List<?>) value).stream().map(item -> asked(field, item)).collect(Collectors.toList());
-        }
-        if (value instanceof Map) {
-            Map<String, Object> members = new HashMap<>(Control.map(value));
-            members.replaceAll((name, member) -> asked(field, member));
-            return members;
-        }
-        return value;
-    }
-
-    private static String text(String field, byte[] bytes) {
-        try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
-        } catch (CharacterCodingException problem) {
-            throw new EmulatorException(
-                    field + " is " + Arrays.toString(bytes) + ", which is no UTF-8; it takes a text");
-        }
-    }
-
-    static double seconds(Duration duration) {
-        return duration.toNanos() / 1e9;
-    }
-
-    private Control.Answer idle(Duration within) {
-        return control.answer("POST", path + "/settled", Map.of("within", seconds(within)));
+    /** What keeps the namespace from being idle after this time, or null. */
+    private String busy(Duration within) {
+        return (String) ask("POST", "settled", Map.of("within", within, "refuse", false)).get("failure");
     }
 
     private Map<String, Object> ask(String method, String what, Object body, String... query) {

@@ -211,8 +211,8 @@ class FailuresTest {
         assertEquals("", printed.get("holds"));
         assertEquals("", printed.get("listsAndArrays"));
         says(printed.get("bytes"), "AssertionError: orders: expected no message completed*");
-        says(printed.get("noText"), "EmulatorException: body is [-1], which is no UTF-8; it takes a text*");
-        says(printed.get("noJson"), "EmulatorException: a byte[] cannot be sent as JSON: give a text or a list*");
+        says(printed.get("noText"), "EmulatorException: body is the bytes ff, which is no UTF-8; it takes a text*");
+        says(printed.get("noJson"), "EmulatorException: body_json has bytes in it, which JSON has not; it takes JSON*");
         says(printed.get("fails"),
                 "AssertionError: orders: expected 1 message dead-lettered with reason \"late\", found none within 0.1 s*",
                 "timeline of*",
