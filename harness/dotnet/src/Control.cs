@@ -27,17 +27,6 @@ namespace ServiceBus.Testing
         /// <summary>Asks, and returns the answer; one that refuses is thrown as a sentence.</summary>
         internal async Task<XElement> AskAsync(string method, string path, object body = null)
         {
-            var answer = await AnswerAsync(method, path, body).ConfigureAwait(false);
-            if (answer.Status >= 400)
-            {
-                throw new ServiceBusEmulatorException(answer.Sentence());
-            }
-            return answer.Json;
-        }
-
-        /// <summary>Asks, and returns what was answered, a refusal too.</summary>
-        internal async Task<Answer> AnswerAsync(string method, string path, object body = null)
-        {
             var target = $"/$emulator/v1/{path}";
             try
             {
@@ -52,7 +41,14 @@ namespace ServiceBus.Testing
                     {
                         var text = await response.Content.ReadAsByteArrayAsync().ConfigureAwait(false);
                         var isJson = response.Content.Headers.ContentType?.MediaType == "application/json" && text.Length > 0;
-                        return new Answer((int)response.StatusCode, text, isJson);
+                        var answer = isJson ? Json.Read(text) : new XElement("root");
+                        if ((int)response.StatusCode < 400)
+                        {
+                            return answer;
+                        }
+                        throw new ServiceBusEmulatorException(
+                            answer.Element("error")?.Text("text")
+                            ?? $"the emulator answered {(int)response.StatusCode}: {Encoding.UTF8.GetString(text)}");
                     }
                 }
             }
@@ -80,36 +76,6 @@ namespace ServiceBus.Testing
             // A connection that is kept may be closed by the emulator just when the next request takes it.
             client.DefaultRequestHeaders.ConnectionClose = true;
             return client;
-        }
-    }
-
-    /// <summary>An answer of the control API.</summary>
-    internal sealed class Answer
-    {
-        private readonly string text;
-
-        internal Answer(int status, byte[] text, bool isJson)
-        {
-            Status = status;
-            Json = isJson ? Testing.Json.Read(text) : new XElement("root");
-            this.text = Encoding.UTF8.GetString(text);
-        }
-
-        internal int Status { get; }
-
-        internal XElement Json { get; }
-
-        /// <summary>A refusal as a sentence, with every problem of a topology.</summary>
-        internal string Sentence()
-        {
-            var error = Json.Element("error");
-            if (error == null)
-            {
-                return $"the emulator answered {Status}: {text}";
-            }
-            var problems = error.Items("problems").Select(each => $"{each.Text("path")} {each.Text("value")}: {each.Text("allowed")}");
-            var said = string.Join("; ", problems);
-            return said == "" ? error.Text("message") : $"{error.Text("message")}: {said}";
         }
     }
 }

@@ -18,16 +18,6 @@ namespace ServiceBus.Testing
 
         private static readonly TimeSpan LongestStart = TimeSpan.FromSeconds(30);
         private static readonly TimeSpan LongestStop = TimeSpan.FromSeconds(10);
-        private static readonly string[] AlwaysOptions = { "--record-messages", "--exit-with-stdin" };
-
-        /// <summary>Free ports, unless options say otherwise.</summary>
-        private static readonly Dictionary<string, string> Variables = new Dictionary<string, string>
-        {
-            ["SERVICEBUS_EMULATOR_HOST"] = "127.0.0.1",
-            ["SERVICEBUS_EMULATOR_AMQP_PORT"] = "0",
-            ["SERVICEBUS_EMULATOR_AMQPS_PORT"] = "0",
-            ["EMULATOR_HTTP_PORT"] = "0",
-        };
 
         private static readonly Lazy<Task<EmulatorProcess>> SharedProcess =
             new Lazy<Task<EmulatorProcess>>(() => StartAsync(Options.ToArray()));
@@ -38,7 +28,7 @@ namespace ServiceBus.Testing
 
         private EmulatorProcess(string program, IEnumerable<string> options)
         {
-            var start = new ProcessStartInfo(program, string.Join(" ", AlwaysOptions.Concat(options).Select(Quoted)))
+            var start = new ProcessStartInfo(program, string.Join(" ", options.Prepend("--for-tests").Select(Quoted)))
             {
                 CreateNoWindow = true,
                 RedirectStandardError = true,
@@ -46,15 +36,6 @@ namespace ServiceBus.Testing
                 RedirectStandardOutput = true,
                 UseShellExecute = false,
             };
-            // The settings of an emulator that the developer runs, such as its data directory, are not for this one.
-            foreach (var name in start.Environment.Keys.Where(each => each.StartsWith("SERVICEBUS_EMULATOR_")).ToArray())
-            {
-                start.Environment.Remove(name);
-            }
-            foreach (var variable in Variables)
-            {
-                start.Environment[variable.Key] = variable.Value;
-            }
             process = new Process { StartInfo = start };
             process.ErrorDataReceived += (_, line) => Keep(line.Data);
         }

@@ -1,7 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
-using System.Text;
 
 namespace ServiceBus.Testing
 {
@@ -97,27 +96,14 @@ namespace ServiceBus.Testing
         /// <summary>Any other field of the control API's assertions, by its name.</summary>
         public object this[string field]
         {
-            set => Fields[field] = Asked(field, value);
-        }
-
-        /// <summary>Bytes are text, but for those of a session's state; JSON has none.</summary>
-        private static object Asked(string field, object value)
-        {
-            if (value is byte[] bytes && field != "body_json" && field != "json")
-            {
-                return field == "bytes" ? Convert.ToBase64String(bytes) : ((TextMatch)bytes).Encoded;
-            }
-            return value is TextMatch text ? text.Encoded : value;
+            set => Fields[field] = value is TextMatch text ? text.Encoded : value;
         }
     }
 
     /// <summary>A text that is compared exactly, or of which a part is known.</summary>
     public struct TextMatch
     {
-        private TextMatch(object encoded)
-        {
-            Encoded = encoded;
-        }
+        private TextMatch(object encoded) => Encoded = encoded;
 
         internal object Encoded { get; }
 
@@ -125,7 +111,7 @@ namespace ServiceBus.Testing
         public static TextMatch Contains(string part) => new TextMatch(new { contains = part });
 
         /// <summary>Exactly this text, in UTF-8.</summary>
-        public static implicit operator TextMatch(byte[] text) => new TextMatch(new UTF8Encoding(false, true).GetString(text));
+        public static implicit operator TextMatch(byte[] text) => new TextMatch((object)text);
 
         /// <summary>Exactly this text.</summary>
         public static implicit operator TextMatch(string text) => new TextMatch(text);

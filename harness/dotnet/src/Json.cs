@@ -73,21 +73,10 @@ namespace ServiceBus.Testing
 
         private static void WriteValue(XmlDictionaryWriter writer, object value)
         {
-            if (value is TimeSpan span)
-            {
-                value = span.TotalSeconds;
-            }
+            value = Plain(value);
             if (value is string text)
             {
                 writer.WriteString(text);
-            }
-            else if (value is DateTimeOffset time)
-            {
-                writer.WriteString(time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture));
-            }
-            else if (value is byte[])
-            {
-                throw new ServiceBusEmulatorException("bytes cannot be sent as JSON: give the text that they are");
             }
             else if (value is IConvertible plain)
             {
@@ -103,6 +92,13 @@ namespace ServiceBus.Testing
                 WriteElements(writer, value);
             }
         }
+
+        /// <summary>What JSON does not have is written as the control API takes it.</summary>
+        private static object Plain(object value) =>
+            value is TimeSpan span ? span.TotalSeconds
+            : value is DateTimeOffset time ? time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture)
+            : value is byte[] bytes ? new Dictionary<string, object> { ["$bytes"] = Convert.ToBase64String(bytes) }
+            : value;
 
         private static void WriteElements(XmlDictionaryWriter writer, object value)
         {

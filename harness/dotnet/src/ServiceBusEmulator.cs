@@ -29,9 +29,7 @@ namespace ServiceBus.Testing
             path = $"namespaces/{name}";
             ConnectionString = made.Text("connection_string");
             AdministrationConnectionString = made.Text("admin_connection_string");
-            TlsConnectionString = ConnectionString
-                .Replace(emulator.Ready.Text("amqp"), emulator.Ready.Text("amqps"))
-                .Replace("UseDevelopmentEmulator=true;", "");
+            TlsConnectionString = made.Text("tls_connection_string");
             Faults = new Faults(control, path);
         }
 
@@ -133,15 +131,15 @@ namespace ServiceBus.Testing
         public Task StepByItselfAsync() => AskAsync("POST", "clock/auto");
 
         /// <summary>Whether nothing is left to deliver to a receiver, and no message is locked.</summary>
-        public async Task<bool> IsIdleAsync() => (await SettledAsync(TimeSpan.Zero).ConfigureAwait(false)).Status == 200;
+        public async Task<bool> IsIdleAsync() => await BusyAsync(TimeSpan.Zero).ConfigureAwait(false) == null;
 
         /// <summary>Waits until the namespace is idle, up to 5 s unless it is said how long.</summary>
         public async Task WaitIdleAsync(TimeSpan? within = null)
         {
-            var answer = await SettledAsync(within ?? UnlessSaid).ConfigureAwait(false);
-            if (answer.Status != 200)
+            var busy = await BusyAsync(within ?? UnlessSaid).ConfigureAwait(false);
+            if (busy != null)
             {
-                throw Failed(answer.Sentence());
+                throw Failed(busy);
             }
         }
 
@@ -215,7 +213,9 @@ namespace ServiceBus.Testing
             }
         }
 
-        private Task<Answer> SettledAsync(TimeSpan within) => control.AnswerAsync("POST", $"{path}/settled", new { within });
+        /// <summary>What keeps the namespace from being idle after this time, or null.</summary>
+        private async Task<string> BusyAsync(TimeSpan within) =>
+            (await AskAsync("POST", "settled", new { within, refuse = false }).ConfigureAwait(false)).Text("failure");
 
         private Task<XElement> AskAsync(string method, string what, object body = null) => control.AskAsync(method, $"{path}/{what}", body);
 

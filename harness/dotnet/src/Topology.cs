@@ -3,7 +3,6 @@ using System.Collections.Generic;
 using System.IO;
 using System.Linq;
 using System.Text;
-using System.Xml;
 
 namespace ServiceBus.Testing
 {
@@ -46,17 +45,8 @@ namespace ServiceBus.Testing
             {
                 return file;
             }
-            var declared = new Dictionary<string, object>
-            {
-                ["Name"] = "tests",
-                ["Queues"] = Queues.Select(each => each.Encoded()),
-                ["Topics"] = Topics.Select(each => each.Encoded()),
-            };
-            if (Settings.Count > 0)
-            {
-                declared["Emulator"] = Settings;
-            }
-            return new { UserConfig = new { Namespaces = new[] { declared } } };
+            var (queues, topics) = (Queues.Select(each => each.Encoded()), Topics.Select(each => each.Encoded()));
+            return new { queues, topics, settings = Settings };
         }
     }
 
@@ -67,10 +57,7 @@ namespace ServiceBus.Testing
     {
         private readonly Dictionary<string, object> properties = new Dictionary<string, object>();
 
-        internal Entity(string name)
-        {
-            Name = name;
-        }
+        internal Entity(string name) => Name = name;
 
         /// <summary>The name.</summary>
         public string Name { get; }
@@ -108,11 +95,10 @@ namespace ServiceBus.Testing
         /// <summary>Any other property of the configuration, by its name: <c>["Status"] = "SendDisabled"</c>.</summary>
         public object this[string property]
         {
-            set => properties[property] = value is TimeSpan span ? XmlConvert.ToString(span) : value;
+            set => properties[property] = value;
         }
 
-        internal virtual Dictionary<string, object> Encoded() =>
-            new Dictionary<string, object> { ["Name"] = Name, ["Properties"] = properties };
+        internal virtual Dictionary<string, object> Encoded() => new Dictionary<string, object>(properties) { ["name"] = Name };
     }
 
     /// <summary>A queue: <c>new Queue("orders") { MaxDeliveryCount = 3 }</c>.</summary>
@@ -137,7 +123,7 @@ namespace ServiceBus.Testing
         internal override Dictionary<string, object> Encoded()
         {
             var encoded = base.Encoded();
-            encoded["Subscriptions"] = Subscriptions.Select(each => each.Encoded());
+            encoded["subscriptions"] = Subscriptions.Select(each => each.Encoded());
             return encoded;
         }
     }
@@ -157,7 +143,7 @@ namespace ServiceBus.Testing
         internal override Dictionary<string, object> Encoded()
         {
             var encoded = base.Encoded();
-            encoded["Rules"] = Rules.Select(each => each.Encoded());
+            encoded["rules"] = Rules.Select(each => each.Encoded());
             return encoded;
         }
     }
@@ -168,10 +154,7 @@ namespace ServiceBus.Testing
         private readonly string name;
 
         /// <summary>A rule of this name.</summary>
-        public Rule(string name)
-        {
-            this.name = name;
-        }
+        public Rule(string name) => this.name = name;
 
         /// <summary>An expression that selects.</summary>
         public string Sql { private get; set; }
@@ -182,16 +165,6 @@ namespace ServiceBus.Testing
         /// <summary>Statements that change the copy of the message: <c>SET tag = 'high'</c>.</summary>
         public string Action { private get; set; }
 
-        internal Dictionary<string, object> Encoded()
-        {
-            var properties = new Dictionary<string, object>
-            {
-                ["FilterType"] = Correlation != null ? "Correlation" : Sql != null ? "Sql" : "True",
-                ["CorrelationFilter"] = Correlation,
-                ["SqlFilter"] = Sql == null ? null : new { SqlExpression = Sql },
-                ["Action"] = Action == null ? null : new { SqlExpression = Action },
-            };
-            return new Dictionary<string, object> { ["Name"] = name, ["Properties"] = Json.Given(properties) };
-        }
+        internal object Encoded() => new { name, sql = Sql, correlation = Correlation, action = Action };
     }
 }

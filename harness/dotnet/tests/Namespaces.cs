@@ -174,9 +174,11 @@ public class Namespaces
                 var said = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", expected));
                 StringAssert.Contains("expected no message completed", said);
             }
-            Assert.Throws<DecoderFallbackException>(() => new Expected { Body = new byte[] { 255 } });
+            var noText = new Expected { Body = new byte[] { 255 } };
+            var refused = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", noText));
+            Assert.That(refused, Is.EqualTo("body is the bytes ff, which is no UTF-8; it takes a text"));
             var asJson = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", new Expected { BodyJson = body }));
-            Assert.That(asJson, Is.EqualTo("bytes cannot be sent as JSON: give the text that they are"));
+            Assert.That(asJson, Is.EqualTo("body_json has bytes in it, which JSON has not; it takes JSON"));
         });
     }
 
