@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use servicebus_control_api::{ExplorationRun, NamespaceInfo, Fault, Pick, RunResult};
+use servicebus_control_api::{ExplorationRun, Fault, NamespaceInfo, Pick, RunResult};
 use servicebus_explore::{Coming, Failure, Outcome, Plan};
 use tokio::task::spawn_blocking;
 

@@ -70,7 +70,8 @@ impl fmt::Display for TitledTimeline<'_> {
 pub fn line(event: &Event) -> String {
     let summary = Timeline::default().summary(event, true);
     let width = OFFSET_WIDTH.max(offset(event).len() + 1);
-    in_columns(event, width, KIND_WIDTH, &summary)
+    let kind_width = KIND_WIDTH.max(label(&event.kind).len() + 1);
+    in_columns(event, width, kind_width, &summary)
 }
 
 fn in_columns(event: &Event, width: usize, kind_width: usize, summary: &str) -> String {

@@ -153,3 +153,10 @@ fn deliveries_of_dead_letters_have_no_limit() {
     let shown = Timeline::new("orders", answer, Some(3)).to_string();
     assert!(shown.contains("(delivery 4)"), "{shown}");
 }
+
+#[test]
+fn a_line_keeps_a_long_kind_apart_from_what_it_is_about() {
+    let event = r#"{"at":"2024-01-01T00:00:00Z","offset":0.021,"kind":"session-accepted","entity":"carts","session":"s-1"}"#;
+    let shown = line(&serde_json::from_str(event).unwrap());
+    assert_eq!(shown, "  +0.021 s  session accepted s-1, in carts");
+}

@@ -16,7 +16,7 @@ fn it_declares_what_a_configuration_does() {
         ],
         "topics": [{"name": "prices", "requires_duplicate_detection": true, "subscriptions": [
             "all",
-            {"name": "some", "default_message_time_to_live": 0.5, "rules": [
+            {"name": "some", "default_message_time_to_live": 1.5, "rules": [
                 {"name": "high", "sql": "price > 10", "action": "SET tag = 'high'"},
                 {"name": "label", "correlation": {"Label": "order"}},
                 {"name": "any"},
@@ -38,7 +38,7 @@ fn it_declares_what_a_configuration_does() {
             "Properties": {"RequiresDuplicateDetection": true},
             "Subscriptions": [
                 {"Name": "all"},
-                {"Name": "some", "Properties": {"DefaultMessageTimeToLive": "PT0.5S"}, "Rules": [
+                {"Name": "some", "Properties": {"DefaultMessageTimeToLive": "PT1.5S"}, "Rules": [
                     {"Name": "high", "Properties": {
                         "FilterType": "Sql",
                         "SqlFilter": {"SqlExpression": "price > 10"},
