@@ -11,6 +11,10 @@ export class EmulatorError extends Error {
 
 const LONGEST_MILLISECONDS = 630_000;
 
+/** What is named otherwise here, in a refusal. */
+const FIELDS =
+  /`\w+`|(?<!["\w])(message_id|session_id|sequence_number|body_json|at_least|at_most|due_in|(transfer_)?dead_letter)(?!["\w])/g;
+
 type Query = Record<string, string | undefined>;
 
 /** The control API of an emulator; `whyItEnded` tells what became of an emulator that does not answer. */
@@ -49,7 +53,7 @@ export class Control {
 /** A refusal as a sentence. */
 function told(status: number, answer: any): string {
   const sentence: string = answer?.error?.text ?? `the emulator answered ${status}: ${answer}`;
-  return sentence.replace(/`\w+`/g, camelCase);
+  return sentence.replace(FIELDS, camelCase);
 }
 
 /** `message_id` for `messageId`: what a name is in the control API. */
