@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.ComponentModel;
 using System.Diagnostics;
@@ -23,7 +24,7 @@ namespace ServiceBus.Testing
             new Lazy<Task<EmulatorProcess>>(() => StartAsync(Options.ToArray()));
 
         private readonly Process process;
-        private readonly Queue<string> lastLines = new Queue<string>();
+        private readonly ConcurrentQueue<string> lastLines = new ConcurrentQueue<string>();
         private int namespaces;
 
         private EmulatorProcess(string program, IEnumerable<string> options)
@@ -116,7 +117,7 @@ namespace ServiceBus.Testing
             }
             Kill();
             var late = line.IsCompleted ? $"{program} is no emulator" : $"it was not ready within {LongestStart.TotalSeconds} s";
-            throw NotStarted(Lines().FirstOrDefault() ?? late);
+            throw NotStarted(lastLines.FirstOrDefault() ?? late);
         }
 
         /// <summary>What became of it, in a sentence.</summary>
@@ -127,7 +128,7 @@ namespace ServiceBus.Testing
                 return "the emulator runs and does not answer: end the run, and start it again";
             }
             process.WaitForExit();
-            var words = Lines().LastOrDefault();
+            var words = lastLines.LastOrDefault();
             var ended = $"the emulator ended with exit code {process.ExitCode} in the middle of the run: start the run again";
             return words == null ? ended : $"{ended}; {words}";
         }
@@ -148,24 +149,13 @@ namespace ServiceBus.Testing
 
         private void Keep(string line)
         {
-            lock (lastLines)
+            if (!string.IsNullOrWhiteSpace(line))
             {
-                if (!string.IsNullOrWhiteSpace(line))
-                {
-                    lastLines.Enqueue(line);
-                }
-                if (lastLines.Count > KeptLines)
-                {
-                    lastLines.Dequeue();
-                }
+                lastLines.Enqueue(line);
             }
-        }
-
-        private string[] Lines()
-        {
-            lock (lastLines)
+            if (lastLines.Count > KeptLines)
             {
-                return lastLines.ToArray();
+                lastLines.TryDequeue(out _);
             }
         }
     }

@@ -43,22 +43,11 @@ namespace ServiceBus.Testing
             [CallerFilePath] string file = "",
             [CallerLineNumber] int line = 0)
         {
-            var which = new Dictionary<string, object>
+            var which = Json.Members(new
             {
-                ["entity"] = entity,
-                ["message_id"] = messageId,
-                ["session_id"] = sessionId,
-                ["nth"] = nth,
-                ["every"] = every,
-                ["times"] = times,
-                ["delivery"] = delivery,
-                ["sequence_number"] = sequenceNumber,
-                ["client"] = client,
-                ["party"] = party,
-                ["name"] = name,
-                ["property"] = property,
-                ["random"] = random,
-            };
+                entity, message_id = messageId, session_id = sessionId, nth, every, times, delivery,
+                sequence_number = sequenceNumber, client, party, name, property, random,
+            });
             return new Operations(this, operation, Json.Given(which), $"{file}:{line}");
         }
 

@@ -17,7 +17,8 @@ import java.util.function.Supplier;
 
 /** Requests to the control API of an emulator. */
 final class Control {
-    private static final Duration LONGEST = Duration.ofMinutes(10);
+    /** Longer than any assertion may wait. */
+    private static final Duration LONGEST = Duration.ofMinutes(11);
 
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final String address;

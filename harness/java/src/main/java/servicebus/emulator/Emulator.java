@@ -2,6 +2,7 @@ package servicebus.emulator;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -9,11 +10,10 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The process of an emulator. It ends with its standard input, and so with this JVM, however that ends. */
@@ -26,7 +26,7 @@ public final class Emulator implements AutoCloseable {
     private final AtomicInteger names = new AtomicInteger();
     private final Deque<String> said = new ConcurrentLinkedDeque<>();
     private final Process process;
-    private final Thread listener;
+    private final CompletableFuture<Void> allSaid = new CompletableFuture<>();
     private final Map<String, Object> ready;
     final Control control;
 
@@ -40,7 +40,7 @@ public final class Emulator implements AutoCloseable {
         } catch (IOException problem) {
             throw didNotStart(problem.getMessage());
         }
-        listener = new Thread(this::listen, "standard error of the emulator");
+        Thread listener = new Thread(this::listen, "standard error of the emulator");
         listener.setDaemon(true);
         listener.start();
         ready = waitUntilReady(program);
@@ -63,15 +63,12 @@ public final class Emulator implements AutoCloseable {
     public void close() {
         try {
             process.getOutputStream().close();
-            if (process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
-                return;
-            }
         } catch (IOException ended) {
             return;
-        } catch (InterruptedException interruption) {
-            Thread.currentThread().interrupt();
         }
-        process.destroyForcibly();
+        if (!endsWithin(STOP_SECONDS)) {
+            process.destroyForcibly();
+        }
     }
 
     String text(String member) {
@@ -84,21 +81,18 @@ public final class Emulator implements AutoCloseable {
     }
 
     private Map<String, Object> waitUntilReady(Program program) {
-        BufferedReader output =
-                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+        BufferedReader output = reader(process.getInputStream());
+        CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> readLine(output));
         String words = program.path + " is no emulator";
         try {
-            String line = CompletableFuture.supplyAsync(() -> readLine(output)).get(START_SECONDS, TimeUnit.SECONDS);
-            Map<String, Object> ready = Control.map(Json.parse(line));
+            Map<String, Object> ready = Control.map(Json.parse(line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join()));
             if ("ready".equals(ready.get("event"))) {
                 return ready;
             }
-        } catch (TimeoutException late) {
+        } catch (CompletionException late) {
             words = "it was not ready within " + START_SECONDS + " s";
-        } catch (ExecutionException | IllegalArgumentException | ClassCastException | NullPointerException other) {
+        } catch (IllegalArgumentException | ClassCastException | NullPointerException other) {
             // It printed no ready line: it says why on standard error.
-        } catch (InterruptedException interruption) {
-            Thread.currentThread().interrupt();
         }
         waitForLastWords();
         process.destroyForcibly();
@@ -121,12 +115,8 @@ public final class Emulator implements AutoCloseable {
 
     /** What became of it, in a sentence. */
     private String whyItEnded() {
-        try {
-            if (!process.waitFor(1, TimeUnit.SECONDS)) {
-                return "the emulator runs and does not answer: end the run, and start it again";
-            }
-        } catch (InterruptedException interruption) {
-            Thread.currentThread().interrupt();
+        if (!endsWithin(1)) {
+            return "the emulator runs and does not answer: end the run, and start it again";
         }
         waitForLastWords();
         int code = process.exitValue();
@@ -136,21 +126,30 @@ public final class Emulator implements AutoCloseable {
     }
 
     private void listen() {
-        BufferedReader errors =
-                new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8));
+        BufferedReader errors = reader(process.getErrorStream());
         for (String line = readLine(errors); line != null; line = readLine(errors)) {
             said.addLast(line);
             if (said.size() > LAST_WORDS) {
                 said.removeFirst();
             }
         }
+        allSaid.complete(null);
     }
 
     private void waitForLastWords() {
+        allSaid.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).join();
+    }
+
+    private boolean endsWithin(int seconds) {
         try {
-            listener.join(1000);
+            return process.waitFor(seconds, TimeUnit.SECONDS);
         } catch (InterruptedException interruption) {
             Thread.currentThread().interrupt();
+            return false;
         }
+    }
+
+    private static BufferedReader reader(InputStream stream) {
+        return new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8));
     }
 }
