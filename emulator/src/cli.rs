@@ -27,7 +27,7 @@ pub use data::{DataVerb, run_data};
 pub use health::{HealthOptions, run_health};
 pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
-use values::{GivenToken, PortOption, read_pair, read_port, syncs, tiers};
+use values::{FOR_TESTS, GivenToken, PortOption, for_tests, read_pair, read_port, syncs, tiers};
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

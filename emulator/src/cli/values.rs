@@ -64,3 +64,18 @@ pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
 pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {
     PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::of_word(&word))
 }
+
+/// As on its command line.
+pub(super) const FOR_TESTS: &str = "--for-tests";
+
+/// The command line with the defaults of tests. Variables are those of an emulator that a developer runs beside them.
+pub(super) fn for_tests(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let argument = argument.env(None::<&str>);
+        match argument.get_id().as_str() {
+            "host" => argument.default_value("127.0.0.1"),
+            "amqp_port" | "amqps_port" | "http_port" => argument.default_value("0"),
+            _ => argument,
+        }
+    })
+}

@@ -83,7 +83,9 @@ fn entity(declared: Value) -> Result<Value, ApiError> {
             _ => {
                 let name = in_pascal_case(&name);
                 let value = match value {
-                    Value::Number(seconds) if DURATIONS.contains(&name.as_str()) => {
+                    Value::Number(number) if DURATIONS.contains(&name.as_str()) => {
+                        let seconds = number.as_f64().unwrap_or_default();
+                        // As a number of this type is shown: 30, not 30.0, and without an exponent.
                         format!("PT{seconds}S").into()
                     }
                     value => value,

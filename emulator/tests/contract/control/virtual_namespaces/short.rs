@@ -99,7 +99,7 @@ fn a_mistake_in_it_is_a_sentence() {
 fn a_refusal_is_told_in_one_text() {
     let bus = Bus::with_queues(&["q"]);
     let declared =
-        json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1}]});
+        json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1.0}]});
     let answer = put(&bus, "wrong", &declared.to_string());
     let text = answer.body["error"]["text"].as_str().expect("a text");
     assert_contains(text, "the topology cannot be served: ");
