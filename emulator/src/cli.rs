@@ -90,6 +90,8 @@ pub struct RunOptions {
     pub process_memory: u64,
     /// Where what namespaces hold outlives the process, if anywhere.
     pub data: Option<DataOptions>,
+    /// Whether variables count, the one that says what to log, too.
+    pub variables: bool,
 }
 
 impl Command {
@@ -495,6 +497,7 @@ impl TryFrom<RunArguments> for RunOptions {
                 sync: arguments.sync,
                 prune: arguments.prune,
             }),
+            variables: !arguments.for_tests,
         })
     }
 }

@@ -95,7 +95,7 @@ fn config(options: &RunOptions) -> Result<Config, (u8, String)> {
 }
 
 fn run(options: RunOptions) -> Ended {
-    log_to_stderr().map_err(|message| (BAD_ARGUMENTS, message))?;
+    log_to_stderr(options.variables).map_err(|message| (BAD_ARGUMENTS, message))?;
     let config = config(&options)?;
     let runtime = tokio::runtime::Runtime::new();
     let runtime = runtime.map_err(|error| (CANNOT_LISTEN, error.to_string()))?;
@@ -201,9 +201,10 @@ async fn stdin_closed() {
     while matches!(stdin.read(&mut ignored).await, Ok(read) if read > 0) {}
 }
 
-/// Logs what the environment asks for; an error says what is wrong with that.
-fn log_to_stderr() -> Result<(), String> {
-    let asked = std::env::var_os(LOG_VARIABLE).filter(|asked| !asked.is_empty());
+/// Logs what the environment asks for, if that counts; an error says what is wrong with that.
+fn log_to_stderr(variables: bool) -> Result<(), String> {
+    let asked = std::env::var_os(LOG_VARIABLE);
+    let asked = asked.filter(|asked| variables && !asked.is_empty());
     let asked = asked.map_or_else(
         || "warn".into(),
         |asked| asked.to_string_lossy().into_owned(),

@@ -28,6 +28,7 @@ fn defaults() -> RunOptions {
         connection_memory: 64 << 20,
         process_memory: 1 << 30,
         data: None,
+        variables: true,
     }
 }
 
@@ -114,6 +115,7 @@ fn tests_have_defaults_of_their_own_and_no_variables() {
         http_port: 0,
         record_messages: true,
         exit_with_stdin: true,
+        variables: false,
         ..defaults()
     };
     assert_eq!(

@@ -3,10 +3,11 @@
 //! It is made a configuration, which is judged as any other. Properties may be spelt in snake case and in camel case, and
 //! durations may be seconds.
 
+use std::collections::HashMap;
+
 use axum::http::StatusCode;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
 
 use super::error::ApiError;
 

@@ -1,5 +1,7 @@
 //! Arguments, variables, help, and what happens when they are wrong.
 
+use serde_json::Value;
+
 use crate::support::*;
 
 #[test]
@@ -83,6 +85,26 @@ fn help_says_what_one_needs_first() {
         text.trim(),
         concat!("servicebus-emulator ", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn an_emulator_of_tests_takes_nothing_from_variables() {
+    let variables = [
+        ("SERVICEBUS_EMULATOR_CONFIG", "none.json"),
+        ("SERVICEBUS_EMULATOR_DATA", "/dev/null/data"),
+        ("SERVICEBUS_EMULATOR_HOST", "no such host"),
+        ("SERVICEBUS_EMULATOR_HTTPS_PORT", "1"),
+        ("EMULATOR_HTTP_PORT", "nonsense"),
+        ("SERVICEBUS_EMULATOR_LOG", "nonsense=nonsense"),
+    ];
+    // It ends by itself: its standard input is closed.
+    let output = run(&["--for-tests"], &variables);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let ready: Value = serde_json::from_slice(&output.stdout).expect("a ready line");
+    assert_eq!(ready["event"], "ready");
+    let amqp = ready["amqp"].as_str().expect("an address");
+    assert!(amqp.starts_with("127.0.0.1:"), "{amqp}");
 }
 
 #[test]
