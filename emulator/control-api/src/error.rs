@@ -95,16 +95,14 @@ impl fmt::Display for Problem {
 impl Problem {
     /// The problem among others in a line: `Queues[0].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`.
     pub fn in_line(&self) -> String {
-        let Self {
-            path,
-            value,
-            allowed,
-        } = self;
-        match value {
-            Value::Null => format!("{path}: {allowed}"),
-            Value::String(text) if text.is_empty() => format!("{path}: {allowed}"),
-            Value::String(text) => format!("{path} {text}: {allowed}"),
-            value => format!("{path} {value}: {allowed}"),
+        let Self { path, allowed, .. } = self;
+        let value = match self.value.as_str() {
+            Some(text) => text.to_owned(),
+            None => self.value.to_string(),
+        };
+        match self.value.is_null() || value.is_empty() {
+            true => format!("{path}: {allowed}"),
+            false => format!("{path} {value}: {allowed}"),
         }
     }
 

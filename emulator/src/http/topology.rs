@@ -52,19 +52,23 @@ fn listed(
     items: Value,
     read: fn(Value) -> Result<Value, ApiError>,
 ) -> Result<Value, ApiError> {
-    match items {
-        Value::Null => Ok(json!([])),
-        Value::Array(items) => items.into_iter().map(read).collect(),
-        other => Err(refused(format!("{name} is a list: [{other}], not {other}"))),
+    if items.is_null() {
+        return Ok(json!([]));
+    }
+    match items.as_array() {
+        Some(items) => items.iter().cloned().map(read).collect(),
+        None => Err(refused(format!("{name} is a list: [{items}], not {items}"))),
     }
 }
 
 /// The members of a declaration in short; one that is written as in a configuration is left as it is.
 fn short(declared: Value) -> Result<Members, Value> {
-    match declared {
-        Value::String(name) => Err(json!({ "Name": name })),
-        Value::Object(members) if !members.contains_key("Name") => Ok(members),
-        other => Err(other),
+    if let Some(name) = declared.as_str() {
+        return Err(json!({ "Name": name }));
+    }
+    match declared.as_object().cloned() {
+        Some(members) if !members.contains_key("Name") => Ok(members),
+        _ => Err(declared),
     }
 }
 
@@ -83,14 +87,10 @@ fn entity(declared: Value) -> Result<Value, ApiError> {
             "rules" => whole.insert("Rules".into(), listed(&name, value, rule)?),
             _ => {
                 let name = in_pascal_case(&name);
-                let value = match value {
-                    Value::Number(number) if DURATIONS.contains(&name.as_str()) => {
-                        let seconds = number.as_f64().unwrap_or_default();
-                        // As a number of this type is shown: 30, not 30.0, and without an exponent.
-                        format!("PT{seconds}S").into()
-                    }
-                    value => value,
-                };
+                let seconds = value.as_f64();
+                let seconds = seconds.filter(|_| DURATIONS.contains(&name.as_str()));
+                // As a number of this type is shown: 30, not 30.0, and without an exponent.
+                let value = seconds.map_or(value, |seconds| format!("PT{seconds}S").into());
                 properties.insert(name, value)
             }
         };
