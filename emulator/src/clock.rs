@@ -20,7 +20,7 @@ use servicebus_broker::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::durable::KeptClock;
+use crate::durable::ClockState;
 
 /// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
 /// thread may be kept from its processor between reading them.
@@ -239,12 +239,12 @@ impl NamespaceClock {
         };
     }
 
-    /// How it stands, to go on from there in another process.
-    pub(crate) fn kept(&self) -> KeptClock {
+    /// Its state, from which [`NamespaceClock::restore`] goes on in another process.
+    pub(crate) fn stored_state(&self) -> ClockState {
         let state = self.state();
         let Reading { now, ahead, .. } = self.reading(&state);
         let frozen_at = state.frozen_at.filter(|_| !state.flows_after);
-        KeptClock {
+        ClockState {
             offset: if state.flows_after {
                 ahead
             } else {
@@ -256,15 +256,15 @@ impl NamespaceClock {
     }
 
     /// Goes on from where it stood in another process, never back; returns by how many milliseconds real time went back since.
-    pub(crate) fn go_on(&self, kept: KeptClock) -> i64 {
+    pub(crate) fn restore(&self, stored: ClockState) -> i64 {
         let mut state = self.state();
         *state = State {
-            offset: kept.offset,
-            frozen_at: kept.frozen_at.map(Timestamp::from_millis),
+            offset: stored.offset,
+            frozen_at: stored.frozen_at.map(Timestamp::from_millis),
             flows_after: false,
         };
         let shown = self.reading(&state).now.as_millis();
-        let back = kept.now.saturating_sub(shown).max(0);
+        let back = stored.now.saturating_sub(shown).max(0);
         state.offset = state.offset.saturating_add(back);
         back
     }

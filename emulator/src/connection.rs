@@ -100,7 +100,7 @@ pub(crate) async fn serve<W: Wire>(
         more = false;
         tokio::select! {
             biased;
-            told = withheld.written(), if is_waiting => told?,
+            committed = withheld.committed(), if is_waiting => committed?,
             moved = poll_fn(|cx| {
                 if may_read && let Poll::Ready(read) = wire.poll_read(cx, &mut input) {
                     return Poll::Ready(read.map(Moved::Read));

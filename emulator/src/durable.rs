@@ -1,17 +1,16 @@
-//! What outlives the process, where a directory for it was given: changes of entities, written in groups.
+//! The data directory: changes of entities survive the process, committed to a disk in batches.
 //!
-//! An operation says what it changed under the lock of its entity ([`Store::keep`]), so that rows stand here in the order in which
-//! they came about. One thread writes: everything that has come while it wrote goes with the next transaction. An operation and
-//! what follows from it in other entities is one [`Unit`], and the thread begins between units, so that a transaction has all of
-//! an operation or nothing. What a client is told waits until what it tells is written ([`Store::written`]).
+//! An operation appends its changes under the lock of its entity ([`NamespaceStore::append_changes`]), so that their order is that
+//! of the operations. One thread commits at a time: a batch has every change that was appended during the previous commit. An
+//! operation and its follow-ups in other entities are one [`Unit`], and batches are cut between units, so that a batch has all
+//! of an operation or nothing. A client gets an answer only after the changes behind it are committed ([`Store::flush`]).
 //!
-//! Where the rows are written is behind [`Disk`]: a file, or memory in tests.
+//! [`Disk`] is what batches are committed to: a file, or memory in tests.
 
-#[cfg(feature = "cli")]
-mod at_rest;
 #[cfg(feature = "durable")]
 mod backend;
 mod bodies;
+mod clock_state;
 mod definition;
 #[cfg(feature = "durable")]
 mod directory;
@@ -19,13 +18,14 @@ mod directory;
 mod file;
 #[cfg(feature = "durable")]
 mod journal;
-mod kept_clock;
 mod load;
+#[cfg(feature = "cli")]
+mod offline;
 #[cfg(feature = "durable")]
 mod reader;
-mod room;
 #[cfg(feature = "durable")]
 mod shrink;
+mod space;
 #[cfg(feature = "cli")]
 mod walk;
 mod writer;
@@ -46,20 +46,20 @@ use tokio::sync::watch;
 use crate::failures::Failures;
 use crate::lock_order::{Ordered, Rank, take};
 use crate::namespace::AuthorizationRule;
-#[cfg(feature = "cli")]
-pub(crate) use at_rest::{AtRest, compact, open_at_rest};
 #[cfg(any(feature = "durable", test))]
 pub(crate) use bodies::Snapshot;
 #[cfg(feature = "cli")]
 pub(crate) use bodies::fill;
-pub(crate) use bodies::{Bodies, Missing};
-use bodies::{Fresh, FreshMessages};
+pub(crate) use bodies::{Bodies, MissingBodies};
+use bodies::{BodyCache, CachedBody};
+pub(crate) use clock_state::ClockState;
 pub(crate) use definition::Definition;
 #[cfg(feature = "durable")]
 pub(crate) use file::open;
-pub(crate) use kept_clock::KeptClock;
 pub(crate) use load::{LoadError, LoadedEntity};
-use room::Room;
+#[cfg(feature = "cli")]
+pub(crate) use offline::{OfflineStore, compact, open_offline};
+use space::DiskSpace;
 #[cfg(feature = "cli")]
 pub(crate) use walk::{Visitor, walk};
 
@@ -68,125 +68,119 @@ mod crash;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Rows by their keys, in order; none is a row that is to be removed.
+/// Rows by key; `None` removes the row.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Option<Bytes>>;
 
-/// What is done with a row, by its key.
+/// Reads one row: its key and its value.
 pub(crate) type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), LoadError> + 'a;
 
-/// Where rows are written.
+/// A transactional store of rows and message bodies.
 pub(crate) trait Disk: Send {
-    /// Whether there is room.
-    fn room(&self) -> Arc<Room>;
+    fn space(&self) -> Arc<DiskSpace>;
 
-    /// Writes all of it or nothing; returns when it is as safe as was asked for.
+    /// Commits the whole batch or nothing; returns when it is as durable as [`Sync`] asks for.
     fn write(&mut self, batch: Batch) -> Result<(), String>;
 
-    /// Whether the next write takes long, because much that was written is put where it is to stay.
-    fn is_much(&self) -> bool {
+    /// Whether the next write has to wait for a checkpoint.
+    fn needs_checkpoint(&self) -> bool {
         false
     }
 
-    /// Puts what was written where it is to stay, as long as nothing else is to be done.
-    fn settle(&mut self, _is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+    /// Moves journal records into the database while `may_continue`.
+    fn checkpoint(&mut self, _may_continue: &dyn Fn() -> bool) -> Result<(), String> {
         Ok(())
     }
 
-    /// Hands the rows whose keys begin with `prefix` to `each`, in order, until that fails.
+    /// Calls `each` for the rows whose keys begin with `prefix`, in order, until it fails.
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError>;
 
-    /// The bytes under a number.
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError>;
 
-    /// How many messages' bytes there are, and the last number of any.
+    /// The number of bodies, and the highest body id.
     fn bodies(&self) -> Result<(u64, u64), LoadError>;
 
-    /// What gives them out while it is written.
+    /// Reads bodies concurrently with writes.
     fn reader(&self) -> Box<dyn Bodies>;
 
-    /// Gives room back that nothing is in, as long as nothing else is to be done.
-    fn shrink(&mut self, _is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+    /// Gives unused space back to the file system while `may_continue`.
+    fn shrink(&mut self, _may_continue: &dyn Fn() -> bool) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Which rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
-    /// What there is to know.
     Rows,
-    /// The bytes of messages, by their numbers.
+    /// Message bodies by id.
     Bodies,
 }
 
-/// What is written together.
+/// Changes that are committed together.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Rows whose keys begin with these are removed, before any is written.
+    /// Key prefixes whose rows are removed before `rows` are written.
     pub(crate) removed: Vec<Vec<u8>>,
     pub(crate) rows: Rows,
     pub(crate) bodies: BTreeMap<BodyId, Option<Bytes>>,
-    /// The messages that have these bytes in memory.
-    fresh: Vec<Fresh>,
+    /// The messages in memory that have the bodies of this batch.
+    cached: Vec<CachedBody>,
 }
 
-/// How safe what a client was told is.
+/// What a committed change survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
-    /// It survives loss of power: the disk has been told to write.
+    /// Loss of power: each commit is synchronized to the disk.
     #[default]
     Always,
-    /// It survives the end of the process, however that comes; the operating system writes when it likes.
+    /// The end of the process, also by a kill; the operating system writes to the disk when it likes.
     Process,
 }
 
 impl Sync {
-    /// All of them, by what they are called.
+    /// All values with their names.
     pub const WORDS: [(&str, Self); 2] = [("always", Self::Always), ("process", Self::Process)];
 
-    /// The one that is called this; the safest of no other.
+    /// The value of this name; [`Sync::Always`] for an unknown one.
     #[cfg(feature = "cli")]
-    pub(crate) fn of_word(word: &str) -> Self {
-        let mut all = Self::WORDS.into_iter();
-        let found = all.find(|(own, _)| *own == word);
+    pub(crate) fn from_name(name: &str) -> Self {
+        let found = Self::WORDS.into_iter().find(|(own, _)| *own == name);
         found.map_or(Self::Always, |(_, sync)| sync)
     }
 }
 
-/// Nothing can be written any more.
+/// A commit failed; no later one is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "The data directory cannot be written any more: {0}. Nothing is accepted until the emulator is restarted."
 )]
 pub(crate) struct WriteFailed(pub(crate) Arc<str>);
 
-/// Everything that is kept, and what waits to be written.
+/// The data directory with the changes that are not committed yet.
 pub(crate) struct Store {
     pending: Mutex<Pending>,
-    /// Notified when something waits to be written, and when the store closes.
+    /// Notified when a client waits for a commit, and when the store closes.
     wake: Condvar,
-    /// Held by every operation, and by the writer while it takes what waits.
+    /// Read-locked by every operation, write-locked while the next batch is cut.
     units: RwLock<()>,
-    /// How many changes were said that a client may wait for.
-    said: AtomicU64,
-    /// How many of them are written, or why no more are.
-    written: watch::Sender<Result<u64, WriteFailed>>,
-    bodies: AtomicU64,
-    bodies_on_disk: Box<dyn Bodies>,
-    /// Locked by itself.
-    fresh: Mutex<FreshMessages>,
-    room: Arc<Room>,
-    /// Until nothing is written any more.
+    /// The sequence number of the last appended change for which a client may wait.
+    sequence: AtomicU64,
+    /// The sequence number up to which changes are committed, or why commits have ended.
+    committed: watch::Sender<Result<u64, WriteFailed>>,
+    last_body: AtomicU64,
+    body_reader: Box<dyn Bodies>,
+    /// No other lock of the store is taken while this one is held.
+    body_cache: Mutex<BodyCache>,
+    space: Arc<DiskSpace>,
+    /// `None` once the store is closed or a commit has failed.
     disk: Mutex<Option<Box<dyn Disk>>>,
-    /// The thread that writes, once it has begun.
+    /// The writer thread, once it is started.
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Where it tells what fails.
+    /// Where the writer reports failed commits.
     failures: OnceLock<Failures>,
-    /// Which namespaces are kept and not served yet, by their names in lower case, and the last number that was given to one.
-    numbers: Mutex<(BTreeMap<String, u32>, u32)>,
-    /// What is told to be damaged when something is.
-    place: PathBuf,
-    /// What a simulation does wherever the thread that writes could take what waits.
+    namespaces: Mutex<NamespaceNumbers>,
+    /// The file that errors name.
+    path: PathBuf,
+    /// Called by a simulation wherever the writer thread could cut a batch.
     #[cfg(test)]
     between: Mutex<Option<Between>>,
 }
@@ -198,15 +192,23 @@ type Between = Box<dyn FnMut(&Store) + Send>;
 struct Pending {
     batch: Batch,
     counts: BodyCounts,
-    /// Whether what waits is waited for by more than the next moment of leisure.
+    /// Whether a client waits for the batch; if none does, it may wait for an idle interval.
     is_awaited: bool,
     is_closing: bool,
-    /// Whether a thread has begun to write, or to give room back.
+    /// Whether a thread is committing, checkpointing or shrinking.
     is_writing: bool,
-    /// For how many moments of leisure nothing was to be written.
-    rests: u32,
-    /// Whether nothing is taken down any more, as if the process had been killed.
-    is_lost: bool,
+    /// Consecutive idle intervals without changes.
+    idle_intervals: u32,
+    /// Whether changes are discarded, as if the process had been killed.
+    is_discarded: bool,
+}
+
+/// The numbers of namespaces in row keys.
+#[derive(Debug, Default)]
+struct NamespaceNumbers {
+    /// Stored namespaces that are not served yet, by lower-case name.
+    stored: BTreeMap<String, u32>,
+    last: u32,
 }
 
 /// The rows of one namespace.
@@ -216,58 +218,57 @@ pub(crate) struct NamespaceStore {
     number: u32,
 }
 
-/// An operation with what follows from it: what it changes is written together.
+/// A unit of work: an operation with its follow-ups, which are committed together.
 pub(crate) type Unit<'a> = Ordered<RwLockReadGuard<'a, ()>>;
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = self.said.load(Ordering::Relaxed);
-        formatter
-            .debug_struct("Store")
-            .field("said", &said)
-            .finish_non_exhaustive()
+        let mut store = formatter.debug_struct("Store");
+        store.field("sequence", &self.sequence());
+        store.finish_non_exhaustive()
     }
 }
 
 impl Store {
-    /// A store that writes to `disk`, on a thread of its own.
-    pub(crate) fn begin(disk: Box<dyn Disk>, place: PathBuf) -> Result<Arc<Self>, LoadError> {
-        let (_, last) = disk.bodies()?;
+    /// A store on `disk`; [`Store::start`] starts its writer thread.
+    pub(crate) fn open(disk: Box<dyn Disk>, path: PathBuf) -> Result<Arc<Self>, LoadError> {
+        let (_, last_body) = disk.bodies()?;
         let store = Arc::new(Self {
             pending: Mutex::default(),
             wake: Condvar::new(),
             units: RwLock::new(()),
-            said: AtomicU64::new(0),
-            written: watch::Sender::new(Ok(0)),
-            bodies: AtomicU64::new(last),
-            bodies_on_disk: disk.reader(),
-            fresh: Mutex::default(),
-            room: disk.room(),
+            sequence: AtomicU64::new(0),
+            committed: watch::Sender::new(Ok(0)),
+            last_body: AtomicU64::new(last_body),
+            body_reader: disk.reader(),
+            body_cache: Mutex::default(),
+            space: disk.space(),
             disk: Mutex::new(Some(disk)),
             thread: Mutex::default(),
             failures: OnceLock::new(),
-            numbers: Mutex::default(),
-            place,
+            namespaces: Mutex::default(),
+            path,
             #[cfg(test)]
             between: Mutex::default(),
         });
-        for declared in store.declared()? {
-            let mut numbers = store.numbers.lock();
-            numbers.1 = numbers.1.max(declared.number);
-            numbers
-                .0
-                .insert(declared.name.to_ascii_lowercase(), declared.number);
-        }
+        let declared = store.declared()?;
+        let mut numbers = store.namespaces.lock();
+        numbers.last = declared.iter().map(|own| own.number).max().unwrap_or(0);
+        let stored = declared.into_iter();
+        numbers.stored = stored
+            .map(|own| (own.name.to_ascii_lowercase(), own.number))
+            .collect();
+        drop(numbers);
         Ok(store)
     }
 
-    /// The rows of the namespace of this name, those that are kept of it if it was not asked for before.
+    /// The rows of the namespace of this name: its stored ones at the first call, none at later ones.
     pub(crate) fn namespace(self: &Arc<Self>, name: &str) -> NamespaceStore {
-        let mut numbers = self.numbers.lock();
-        let kept = numbers.0.remove(&name.to_ascii_lowercase());
-        let number = kept.unwrap_or_else(|| {
-            numbers.1 += 1;
-            numbers.1
+        let mut numbers = self.namespaces.lock();
+        let stored = numbers.stored.remove(&name.to_ascii_lowercase());
+        let number = stored.unwrap_or_else(|| {
+            numbers.last += 1;
+            numbers.last
         });
         NamespaceStore {
             store: Arc::clone(self),
@@ -275,55 +276,51 @@ impl Store {
         }
     }
 
-    /// Whether what clients send can be written.
-    pub(crate) fn has_room(&self) -> bool {
-        self.room.is_there()
+    /// Whether the disk has space for what clients send.
+    pub(crate) fn has_space(&self) -> bool {
+        self.space.is_available()
     }
 
-    /// The file that is written.
-    pub(crate) fn place(&self) -> &Path {
-        &self.place
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Takes down what Azure Resource Manager knows beside namespaces.
-    pub(crate) fn keep_resources(&self, row: Vec<u8>) {
-        self.push(true, |pending| {
-            let key = vec![load::RESOURCES];
-            pending.batch.rows.insert(key, Some(row.into()));
-        });
+    /// Stores the resources of Azure Resource Manager that are no namespaces or entities.
+    pub(crate) fn append_resources(&self, row: Vec<u8>) {
+        self.append_row(vec![load::RESOURCES], row);
     }
 
-    /// Lets the thread that writes end when it has written what is left.
+    /// Tells the writer thread to commit what is pending and end.
     pub(crate) fn begin_close(&self) {
         self.pending.lock().is_closing = true;
-        self.room.set_patient(false);
+        self.space.set_may_wait(false);
         self.wake.notify_all();
     }
 
-    /// Writes what is left and lets go of the directory; blocks until that is done.
+    /// Commits what is pending and releases the directory; blocks until then.
     pub(crate) fn close(&self) {
         self.begin_close();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
-            // One that has panicked has told of it.
+            // A panic of the thread has been reported.
             drop(thread.join());
         }
         drop(self.disk.lock().take());
     }
 
-    /// Forgets what waits to be written, and takes nothing down any more.
-    pub(crate) fn lose(&self) {
+    /// Discards pending and later changes, as a kill of the process would.
+    pub(crate) fn discard(&self) {
         let mut pending = self.pending.lock();
-        pending.is_lost = true;
+        pending.is_discarded = true;
         pending.batch = Batch::default();
     }
 
     fn next_body(&self) -> BodyId {
-        let last = self.bodies.fetch_add(1, Ordering::Relaxed);
+        let last = self.last_body.fetch_add(1, Ordering::Relaxed);
         BodyId(NonZeroU64::MIN.saturating_add(last))
     }
 
-    /// The thread that writes may take what waits now, if no operation has begun.
+    /// Calls `between` if no unit of work is open.
     #[cfg(test)]
     fn interleave(&self) {
         if self.units.try_write().is_none() {
@@ -336,17 +333,24 @@ impl Store {
         }
     }
 
-    fn push(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
+    fn append_row(&self, key: Vec<u8>, row: Vec<u8>) {
+        self.append(true, |pending| {
+            pending.batch.rows.insert(key, Some(row.into()));
+        });
+    }
+
+    /// Appends a change to the pending batch. The writer commits it at once where a client may wait for it.
+    fn append(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
         #[cfg(test)]
         self.interleave();
         let mut pending = self.pending.lock();
-        if !pending.is_lost {
+        if !pending.is_discarded {
             change(&mut pending);
         }
-        pending.is_awaited |= is_awaited;
         if is_awaited {
-            self.said.fetch_add(1, Ordering::Release);
-            // Who writes looks again.
+            pending.is_awaited = true;
+            self.sequence.fetch_add(1, Ordering::Release);
+            // A thread that is writing looks for pending changes when it ends.
             if !pending.is_writing {
                 drop(pending);
                 self.wake.notify_one();
@@ -356,115 +360,105 @@ impl Store {
 }
 
 impl NamespaceStore {
-    /// Begins an operation. No thread may begin another one before it has ended this.
+    /// Begins a unit of work; a thread has at most one.
     pub(crate) fn begin_unit(&self) -> Unit<'_> {
         #[cfg(test)]
         self.store.interleave();
         take(Rank::Unit, || self.store.units.read())
     }
 
-    /// Takes down what an operation changed in an entity, which is locked, and how the clock stands then; `definition` is asked for
-    /// when that has changed.
-    pub(crate) fn keep(
+    /// Appends what an operation changed in `entity`, which is locked, with the namespace's clock; `definition` renders the
+    /// entity's definition if that changed.
+    pub(crate) fn append_changes(
         &self,
         entity: &mut Entity,
-        clock: impl FnOnce() -> KeptClock,
+        clock: impl FnOnce() -> ClockState,
         definition: impl FnOnce(&Entity) -> Vec<u8>,
     ) {
         let id = entity.id();
         let Some(mut changes) = entity.take_changes(&mut || self.store.next_body()) else {
             if entity.is_deleted() && entity.check_whole().is_err() {
-                self.forget(id);
+                // `remove_orphans` removes its bodies at the next start.
+                self.remove(self.entity_key(id));
             }
             return;
         };
         let definition = changes.definition.then(|| definition(entity));
-        let clock = (self.clock_key(), clock().encode());
-        self.store
-            .push(changes.is_awaited || changes.deleted, |pending| {
-                let Pending { batch, counts, .. } = pending;
-                counts.follow(&mut changes, |change| match change {
-                    BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
-                    // The removal waits here, because an operation is written as a whole.
-                    BodyChange::Stay(body) => drop(batch.bodies.remove(&body)),
-                    BodyChange::Remove(body) => drop(batch.bodies.insert(body, None)),
-                });
-                let fresh = changes.gained.into_iter().filter_map(|gained| {
-                    Some(Fresh {
-                        namespace: self.number,
-                        entity: id,
-                        place: gained.place,
-                        body: gained.body,
-                        length: gained.bytes?.len() as u64,
-                    })
-                });
-                batch.fresh.extend(fresh);
-                batch.rows.insert(clock.0, Some(clock.1.into()));
-                if changes.deleted {
-                    batch.remove(self.entity_key(id));
-                }
-                if let Some(definition) = definition {
-                    let key = [&self.entity_key(id)[..], &[load::DEFINITION]].concat();
-                    batch.rows.insert(key, Some(definition.into()));
-                }
-                for (key, row) in changes.rows {
-                    let mut whole = self.entity_key(id);
-                    key.encode(&mut whole);
-                    batch.rows.insert(whole, row.map(Bytes::from));
-                }
+        let clock = (self.key(load::CLOCK), clock().encode());
+        let entity_key = self.entity_key(id);
+        let is_awaited = changes.is_awaited || changes.deleted;
+        self.store.append(is_awaited, |pending| {
+            let Pending { batch, counts, .. } = pending;
+            counts.follow(&mut changes, |change| match change {
+                BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
+                // Its removal was appended by this unit of work.
+                BodyChange::Stay(body) => drop(batch.bodies.remove(&body)),
+                BodyChange::Remove(body) => drop(batch.bodies.insert(body, None)),
             });
+            let cached = changes.gained.into_iter().filter_map(|gained| {
+                Some(CachedBody {
+                    namespace: self.number,
+                    entity: id,
+                    place: gained.place,
+                    body: gained.body,
+                    length: gained.bytes?.len() as u64,
+                })
+            });
+            batch.cached.extend(cached);
+            batch.rows.insert(clock.0, Some(clock.1.into()));
+            if changes.deleted {
+                batch.remove(entity_key.clone());
+            }
+            if let Some(definition) = definition {
+                let key = [&entity_key[..], &[load::DEFINITION]].concat();
+                batch.rows.insert(key, Some(definition.into()));
+            }
+            for (key, row) in changes.rows {
+                let mut whole = entity_key.clone();
+                key.encode(&mut whole);
+                batch.rows.insert(whole, row.map(Bytes::from));
+            }
+        });
     }
 
-    /// Removes what is kept of an entity. Bytes to which its rows referred go when the store is opened again.
-    fn forget(&self, id: EntityId) {
+    /// Removes the rows of the namespace.
+    pub(crate) fn remove_namespace(&self) {
+        self.remove(self.prefix());
+    }
+
+    pub(crate) fn append_clock(&self, clock: &ClockState) {
+        self.store.append_row(self.key(load::CLOCK), clock.encode());
+    }
+
+    /// Stores the configuration that declares the namespace.
+    pub(crate) fn append_declaration(&self, declaration: String) {
+        let key = self.key(load::DECLARATION);
+        self.store.append_row(key, declaration.into());
+    }
+
+    /// Stores the authorization rules that were added to the declared ones.
+    pub(crate) fn append_keys(&self, rules: &[AuthorizationRule]) {
+        let row = definition::keys_row(rules);
+        self.store.append_row(self.key(load::KEYS), row);
+    }
+
+    fn remove(&self, prefix: Vec<u8>) {
         self.store
-            .push(true, |pending| pending.batch.remove(self.entity_key(id)));
+            .append(true, |pending| pending.batch.remove(prefix));
     }
 
-    /// Removes everything that is kept of the namespace.
-    pub(crate) fn forget_namespace(&self) {
-        self.store
-            .push(true, |pending| pending.batch.remove(self.key()));
+    fn prefix(&self) -> Vec<u8> {
+        [&[load::NAMESPACE][..], &self.number.to_be_bytes()].concat()
     }
 
-    /// Takes down how the clock stands.
-    pub(crate) fn keep_clock(&self, clock: &KeptClock) {
-        let row = Bytes::from(clock.encode());
-        self.store.push(true, |pending| {
-            pending.batch.rows.insert(self.clock_key(), Some(row));
-        });
-    }
-
-    /// Takes down as what the namespace was declared.
-    pub(crate) fn keep_declaration(&self, declaration: String) {
-        self.store.push(true, |pending| {
-            let key = [&self.key()[..], &[load::DECLARATION]].concat();
-            pending.batch.rows.insert(key, Some(declaration.into()));
-        });
-    }
-
-    /// Takes down the keys that were added to the namespace.
-    pub(crate) fn keep_keys(&self, rules: &[AuthorizationRule]) {
-        let row = Bytes::from(definition::keys_row(rules));
-        self.store.push(true, |pending| {
-            let key = [&self.key()[..], &[load::KEYS]].concat();
-            pending.batch.rows.insert(key, Some(row));
-        });
-    }
-
-    fn clock_key(&self) -> Vec<u8> {
-        [&self.key()[..], &[load::CLOCK]].concat()
-    }
-
-    fn key(&self) -> Vec<u8> {
-        let mut key = vec![load::NAMESPACE];
-        key.extend(self.number.to_be_bytes());
+    fn key(&self, tag: u8) -> Vec<u8> {
+        let mut key = self.prefix();
+        key.push(tag);
         key
     }
 
     fn entity_key(&self, id: EntityId) -> Vec<u8> {
-        let mut key = self.key();
-        key.push(load::ENTITY);
+        let mut key = self.key(load::ENTITY);
         key.extend(id.0.to_be_bytes());
         key
     }
@@ -476,11 +470,24 @@ impl Batch {
     }
 
     fn remove(&mut self, prefix: Vec<u8>) {
-        let rows = self.rows.range(prefix.clone()..);
-        let rows = rows.take_while(|(key, _)| key.starts_with(&prefix));
-        for key in Vec::from_iter(rows.map(|(key, _)| key.clone())) {
-            self.rows.remove(&key);
-        }
+        remove_prefix(&mut self.rows, &prefix);
         self.removed.push(prefix);
     }
+}
+
+fn remove_prefix<T>(rows: &mut BTreeMap<Vec<u8>, T>, prefix: &[u8]) {
+    let range = prefix.to_vec()..end_of(prefix);
+    rows.extract_if(range, |_, _| true).for_each(drop);
+}
+
+/// The first key behind all that begin with `prefix`, which has a byte other than the greatest.
+fn end_of(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
 }

@@ -165,7 +165,7 @@ impl Emulator {
     /// word, and what is not in the directory by now never will be.
     pub async fn crash(self) {
         if let Some(store) = &self.shared.namespaces.store {
-            store.lose();
+            store.discard();
         }
         self.shared.listeners.abort();
         self.shared.listeners.stop().await;
@@ -234,7 +234,7 @@ fn share(
     let resources = match &store {
         Some(store) => {
             ResourceState::kept(Arc::clone(store)).map_err(|error| DataError::Damaged {
-                file: store.place().to_owned(),
+                file: store.path().to_owned(),
                 reason: error.to_string(),
             })?
         }
@@ -258,7 +258,7 @@ fn share(
 #[cfg(feature = "durable")]
 fn open(data: &DataOptions) -> Result<Arc<Store>, DataError> {
     let (disk, file) = durable::open(&data.directory, data.sync)?;
-    Store::begin(disk, file.clone()).map_err(|error| DataError::Damaged {
+    Store::open(disk, file.clone()).map_err(|error| DataError::Damaged {
         file,
         reason: error.to_string(),
     })
@@ -276,7 +276,7 @@ fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
         return Ok(());
     };
     let damaged = |reason: String| DataError::Damaged {
-        file: store.place().to_owned(),
+        file: store.path().to_owned(),
         reason,
     };
     let declared = store
@@ -287,7 +287,7 @@ fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
             continue;
         }
         if namespaces.prunes {
-            store.namespace(&kept.name).forget_namespace();
+            store.namespace(&kept.name).remove_namespace();
             continue;
         }
         let (name, tier) = (&kept.name, shared.options.tier);
@@ -299,7 +299,7 @@ fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
     let started = store.start(namespaces.failures().clone());
     started.map_err(|source| {
         StartError::Data(DataError::Directory {
-            directory: store.place().to_owned(),
+            directory: store.path().to_owned(),
             source,
         })
     })

@@ -58,7 +58,7 @@ impl Failures {
             self.add(Failure {
                 namespace: None,
                 entity: None,
-                reason: format!("{place}: {}", told(payload)),
+                reason: format!("{place}: {}", panic_text(payload)),
             });
         }
     }
@@ -69,7 +69,7 @@ impl Failures {
 }
 
 /// What a panic says.
-pub(crate) fn told(payload: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     format!("panicked: {}", text.unwrap_or("it does not say why"))

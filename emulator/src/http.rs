@@ -153,7 +153,7 @@ impl Control {
         Router::new()
             .fallback(answer)
             .layer(from_fn_with_state(self.clone(), guard::guard))
-            .layer(from_fn_with_state(self.clone(), once_written))
+            .layer(from_fn_with_state(self.clone(), once_committed))
     }
 
     /// Makes a namespace of a configuration that was read already.
@@ -187,13 +187,17 @@ impl Control {
     }
 }
 
-/// Answers when what the answer tells is written, where what namespaces hold outlives the process.
-async fn once_written(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+/// Answers when the changes of the request are committed, where there is a data directory.
+async fn once_committed(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let response = next.run(request).await;
     let Some(store) = &shared.namespaces.store else {
         return response;
     };
-    match store.written().await {
+    match store.flush().await {
         Ok(()) => response,
         Err(failed) => error::not_written(&failed).into_response(),
     }

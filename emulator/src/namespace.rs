@@ -189,7 +189,7 @@ impl Namespace {
     ) -> Result<Self, DataError> {
         let store = Some(store);
         let namespace = Self::empty(config, real, seed, records_messages, failures, store);
-        namespace.go_on(prunes)?;
+        namespace.recover(prunes)?;
         Ok(namespace)
     }
 

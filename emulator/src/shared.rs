@@ -183,7 +183,7 @@ impl ResourceState {
         // Both are held until it is taken down, so that what is older never comes behind what is newer.
         let (locks, described) = (self.locks.lock(), self.described.lock());
         let row = serde_json::to_vec(&(&*locks, &*described));
-        store.keep_resources(row.unwrap_or_default());
+        store.append_resources(row.unwrap_or_default());
     }
 }
 

@@ -132,7 +132,7 @@ impl Call<'_> {
         let created =
             created.map_err(|error| self.refused(kind, path, element, &wanted, &error))?;
         created.metadata(|metadata| metadata.set_admin_metadata(admin_metadata));
-        self.namespace.keep_metadata(&created);
+        self.namespace.append_metadata(&created);
         let shown = self.show(&created).with_status(StatusCode::CREATED);
         Ok(match kind {
             EntityKind::Queue | EntityKind::Topic => shown.untagged(),
@@ -152,7 +152,7 @@ impl Call<'_> {
         changed.map_err(|error| self.refused(kind, path, element, &wanted.entity, &error))?;
         let is_described_anew = before.admin_metadata != wanted.admin_metadata;
         entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
-        self.namespace.keep_metadata(entity);
+        self.namespace.append_metadata(entity);
         // These are properties as well, whose change ends locks (observed 38).
         let only_status = EntityDescription {
             status: wanted.entity.status,

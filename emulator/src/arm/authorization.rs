@@ -216,12 +216,12 @@ fn change(
                 change(&mut own.authorization_rules);
                 metadata.set_admin_metadata(own);
             });
-            namespace.keep_metadata(entity);
+            namespace.append_metadata(entity);
         }
         None => {
             let mut added = namespace.added_rules.lock();
             change(&mut added);
-            namespace.keep_added_rules(&added);
+            namespace.append_added_rules(&added);
         }
     }
 }

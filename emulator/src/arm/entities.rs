@@ -160,7 +160,7 @@ impl Call<'_> {
                 ..AdminMetadata::default()
             });
         });
-        namespace.keep_metadata(&entity);
+        namespace.append_metadata(&entity);
         Ok(Answer::ok(show(namespace, &entity, &self.id())))
     }
 

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use servicebus_broker::{EntityKind, SubQueue};
 
 use crate::config::NamespaceConfig;
-use crate::durable::{AtRest, Disk, LoadedEntity, Visitor, compact, open_at_rest, walk};
+use crate::durable::{Disk, LoadedEntity, OfflineStore, Visitor, compact, open_offline, walk};
 use crate::options::DataError;
 
 /// Rows that are told to be damaged.
@@ -51,8 +51,8 @@ fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-fn opened(directory: &Path) -> Result<AtRest, String> {
-    open_at_rest(directory).map_err(|error: DataError| error.to_string())
+fn opened(directory: &Path) -> Result<OfflineStore, String> {
+    open_offline(directory).map_err(|error: DataError| error.to_string())
 }
 
 #[derive(Default)]
@@ -99,11 +99,11 @@ impl Visitor for Counted {
 fn check(directory: &Path) -> Result<(), String> {
     // Pages of a damaged file may be anything, and then a panic is what tells; what is said of it below says so better.
     std::panic::set_hook(Box::new(|_| {}));
-    let AtRest { disk, file, damage } = opened(directory)?;
+    let OfflineStore { disk, file, damage } = opened(directory)?;
     let mut counted = Counted::default();
     let walked = catch_unwind(AssertUnwindSafe(|| walk(&*disk, &mut counted)));
     let walked = walked.unwrap_or_else(|payload| {
-        let text = crate::failures::told(&*payload);
+        let text = crate::failures::panic_text(&*payload);
         Err(crate::durable::LoadError::Disk(text))
     });
     counted.lines.iter().for_each(|line| say(line));

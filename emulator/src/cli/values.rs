@@ -62,7 +62,7 @@ pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
 }
 
 pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {
-    PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::of_word(&word))
+    PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::from_name(&word))
 }
 
 /// As on its command line.

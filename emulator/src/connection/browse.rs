@@ -15,7 +15,7 @@ use servicebus_broker::{
 use super::account::{HANDLED_AT_ONCE, OUTPUT_HIGH};
 use super::links::Link;
 use super::peer::ClientConnection;
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 use crate::namespace::SharedEntity;
 use crate::nodes::{Condition, ServiceError, SessionRequest};
 
@@ -211,12 +211,13 @@ impl ClientConnection {
             return false;
         };
         let credit = self.engine.credit(link) as usize;
-        let mut missing = Missing::default();
+        let mut missing = MissingBodies::default();
         let mut seen = match &browser.view {
             View::Copies(from, _) if credit > 0 => {
                 namespace.operate(&browser.entity, &mut self.client.caller, |entity, cx| {
                     let seen = entity.peek(cx, browser.kind, *from, LOOK, None);
-                    missing = Missing::of(namespace.store(), seen.iter().map(|seen| &seen.message));
+                    missing =
+                        MissingBodies::of(namespace.store(), seen.iter().map(|seen| &seen.message));
                     seen
                 })
             }

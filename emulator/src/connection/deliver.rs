@@ -6,7 +6,7 @@ use servicebus_broker::{Delivery, ReceiverId};
 use super::account::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 
 /// Messages taken under one lock.
 const TAKE: u32 = 64;
@@ -160,10 +160,10 @@ impl ClientConnection {
         let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
         let mut taken = std::mem::take(&mut self.outbound.taken);
-        let mut missing = Missing::default();
+        let mut missing = MissingBodies::default();
         let more = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
-            missing = namespace.missing_of(&taken);
+            missing = namespace.missing_bodies_of(&taken);
             // One that has yet to look at more was told so, and goes on behind the others.
             entity.reserved(kind, receiver_id) > 0 && !entity.is_looking(kind, receiver_id)
         });

@@ -20,7 +20,7 @@ use super::idle::Idle;
 use super::links::{Link, Links};
 use super::outcomes::Outcomes;
 use super::transactions::Transactions;
-use crate::failures::{Broken, told};
+use crate::failures::{Broken, panic_text};
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::{Condition, ServiceError, broker_outcome};
 use crate::router::BroadcastEvent;
@@ -96,7 +96,7 @@ impl ClientConnection {
             .add_panic(&place, payload);
         let text = match payload.downcast_ref::<Broken>() {
             Some(broken) => broken.to_string(),
-            None => format!("the connection {}", told(payload)),
+            None => format!("the connection {}", panic_text(payload)),
         };
         let error = ServiceError::new(Condition::InternalError, text);
         // Where the engine is what panicked, the client is not told.

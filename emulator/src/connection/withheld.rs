@@ -1,7 +1,7 @@
-//! What a connection tells while what it tells is being written, where what namespaces hold outlives the process.
+//! The output of a connection waits until the changes that it acknowledges are committed, where there is a data directory.
 //!
 //! The output of a turn is taken from the engine and waits; meanwhile the connection takes its next turn, whose output waits in
-//! the engine. A third turn has to wait with them: what clients send is bounded by what is written.
+//! the engine. A third turn waits with them, so that commits limit what clients send.
 
 use std::io;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use servicebus_amqp::Output;
 
 use crate::durable::Store;
 
-/// Output that waits until what was changed before it is written.
+/// Output that waits for commits.
 pub(crate) struct Withheld {
-    /// None where nothing outlives the process: output does not wait.
+    /// None without a data directory: output does not wait.
     store: Option<Arc<Store>>,
     output: Output,
-    /// How many changes are to be written first.
-    until: u64,
+    /// The sequence number of the last change that the output acknowledges.
+    sequence: u64,
     /// Whether it had to wait when it was last asked for.
     is_waiting: bool,
 }
@@ -26,7 +26,7 @@ impl Withheld {
         Self {
             store,
             output: Output::default(),
-            until: 0,
+            sequence: 0,
             is_waiting: false,
         }
     }
@@ -37,7 +37,7 @@ impl Withheld {
     }
 
     /// The output that may be written to the stream now, of which some was taken from `gathered`, the engine's; none while it
-    /// has to wait. Fails where it will wait for ever.
+    /// has to wait. Fails when the commit has failed.
     pub(crate) fn next<'a>(
         &'a mut self,
         gathered: &'a mut Output,
@@ -52,10 +52,12 @@ impl Withheld {
                 return Ok(Some(&mut self.output));
             }
             std::mem::swap(&mut self.output, gathered);
-            self.until = store.said();
-            store.write_until(self.until);
+            self.sequence = store.sequence();
+            store.commit_inline(self.sequence);
         }
-        self.is_waiting = !store.is_written(self.until).map_err(io::Error::other)?;
+        self.is_waiting = !store
+            .is_committed(self.sequence)
+            .map_err(io::Error::other)?;
         Ok((!self.is_waiting).then_some(&mut self.output))
     }
 
@@ -64,12 +66,15 @@ impl Withheld {
         self.is_waiting
     }
 
-    /// Resolves when what was taken from the engine need not wait; fails where it will wait for ever.
-    pub(crate) fn written(&self) -> impl Future<Output = io::Result<()>> + use<> {
-        let (store, until) = (self.store.clone(), self.until);
+    /// Resolves when the output taken from the engine may be written; fails when the commit has failed.
+    pub(crate) fn committed(&self) -> impl Future<Output = io::Result<()>> + use<> {
+        let (store, sequence) = (self.store.clone(), self.sequence);
         async move {
             match store {
-                Some(store) => store.written_until(until).await.map_err(io::Error::other),
+                Some(store) => store
+                    .wait_committed(sequence)
+                    .await
+                    .map_err(io::Error::other),
                 None => Ok(()),
             }
         }
@@ -83,7 +88,7 @@ impl Withheld {
         if let Some(store) = &self.store
             && !(self.output.is_empty() && gathered.is_empty())
         {
-            store.written().await.map_err(io::Error::other)?;
+            store.flush().await.map_err(io::Error::other)?;
         }
         Ok([&mut self.output, gathered])
     }
@@ -99,39 +104,39 @@ mod tests {
     use crate::durable::tests::{Process, State};
 
     /// Everything that may be written now.
-    fn told(withheld: &mut Withheld, gathered: &mut Output) -> usize {
-        let mut told = 0;
+    fn written(withheld: &mut Withheld, gathered: &mut Output) -> usize {
+        let mut written = 0;
         while let Some(output) = withheld.next(gathered).expect("it can be written")
             && !output.is_empty()
         {
-            told += output.len();
+            written += output.len();
             output.advance(output.len());
         }
-        told
+        written
     }
 
     #[tokio::test]
     async fn the_output_of_a_turn_waits_for_what_was_changed_by_then_and_that_of_the_next_with_it()
     {
         let process = Process::start(&Arc::default());
-        process.store.written().await.expect("it can be written");
+        process.store.flush().await.expect("it can be written");
         let mut withheld = Withheld::new(Some(Arc::clone(&process.store)));
         let mut gathered = Output::default();
         gathered.share(Bytes::from_static(b"nothing was changed"));
-        assert_eq!(told(&mut withheld, &mut gathered), 19);
+        assert_eq!(written(&mut withheld, &mut gathered), 19);
 
         process.gate.set(State::Closed);
         process.send("b");
         gathered.share(Bytes::from_static(b"one"));
-        assert_eq!(told(&mut withheld, &mut gathered), 0);
+        assert_eq!(written(&mut withheld, &mut gathered), 0);
         assert!(withheld.is_waiting());
         process.send("b");
         gathered.share(Bytes::from_static(b"second"));
-        assert_eq!(told(&mut withheld, &mut gathered), 0);
+        assert_eq!(written(&mut withheld, &mut gathered), 0);
         assert_eq!((withheld.len(), gathered.len()), (3, 6));
 
         process.gate.set(State::Open);
-        withheld.written().await.expect("it is written");
+        withheld.committed().await.expect("it is written");
         let first = withheld.next(&mut gathered).expect("it is written");
         assert_eq!(first.map(|output| output.len()), Some(3));
         assert!(!withheld.is_waiting());
@@ -151,7 +156,7 @@ mod tests {
         if let Ok(output) = withheld.next(&mut gathered) {
             assert!(output.is_none());
         }
-        withheld.written().await.expect_err("it is not written");
+        withheld.committed().await.expect_err("it is not written");
         withheld.next(&mut gathered).expect_err("it is not written");
         withheld.all(&mut gathered).await.expect_err("nor is that");
     }

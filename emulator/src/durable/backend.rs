@@ -1,4 +1,4 @@
-//! What the embedded database writes to: a file that is synchronized or not, and waits for room where there is none.
+//! The files behind the database and the journal: synchronized or not, with writes that wait while the disk is full.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,45 +8,45 @@ use std::sync::Arc;
 use redb::StorageBackend;
 
 use super::Sync;
-use super::room::{Reserve, Room, is_no_room};
+use super::space::{DiskSpace, Reserve, is_disk_full};
 
-/// Bytes of the reserve: rows of settlements, deliveries and forwards of about 30,000 messages.
+/// Bytes of the reserve, which hold rows of settlements, deliveries and forwards of about 30,000 messages.
 const RESERVE: u64 = 8 << 20;
 
-/// A backend whose writes wait for room.
+/// A backend that tries writes again when the disk is full.
 #[derive(Debug)]
-pub(super) struct Waiting<B> {
+pub(super) struct RetryWhenFull<B> {
     backend: B,
-    room: Arc<Room>,
+    space: Arc<DiskSpace>,
 }
 
-/// A file, of which the disk is told to write only where that was asked for.
+/// A file that is synchronized as [`Sync`] says.
 #[derive(Debug)]
-pub(super) struct Backend {
+pub(super) struct FileBackend {
     file: File,
     sync: Sync,
 }
 
-/// A file that is there so that its blocks are.
+/// A file whose blocks are the reserve.
 #[derive(Debug)]
 pub(super) struct ReserveFile(pub(super) PathBuf);
 
-impl<B: StorageBackend> Waiting<B> {
-    pub(super) fn new(backend: B, room: Arc<Room>) -> Self {
-        Self { backend, room }
+impl<B: StorageBackend> RetryWhenFull<B> {
+    pub(super) fn new(backend: B, space: Arc<DiskSpace>) -> Self {
+        Self { backend, space }
     }
 
-    fn until_room(&self, write: impl Fn(&B) -> io::Result<()>) -> io::Result<()> {
+    fn retry_when_full(&self, write: impl Fn(&B) -> io::Result<()>) -> io::Result<()> {
         loop {
             match write(&self.backend) {
-                Err(error) if is_no_room(&error) => self.room.find(error)?,
+                Err(error) if is_disk_full(&error) => self.space.wait(error)?,
                 done => return done,
             }
         }
     }
 }
 
-impl<B: StorageBackend> StorageBackend for Waiting<B> {
+impl<B: StorageBackend> StorageBackend for RetryWhenFull<B> {
     fn len(&self) -> io::Result<u64> {
         self.backend.len()
     }
@@ -56,16 +56,16 @@ impl<B: StorageBackend> StorageBackend for Waiting<B> {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        self.until_room(|backend| backend.set_len(length))
+        self.retry_when_full(|backend| backend.set_len(length))
     }
 
-    // What is on the disk once this has failed is not known: it is not tried again, whatever the reason.
+    // Never tried again: after a failed synchronization the content of the disk is unknown.
     fn sync_data(&self) -> io::Result<()> {
         self.backend.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.until_room(|backend| backend.write(offset, data))
+        self.retry_when_full(|backend| backend.write(offset, data))
     }
 
     fn close(&self) -> io::Result<()> {
@@ -74,7 +74,7 @@ impl<B: StorageBackend> StorageBackend for Waiting<B> {
 }
 
 impl Reserve for ReserveFile {
-    fn fill(&mut self) -> io::Result<()> {
+    fn allocate(&mut self) -> io::Result<()> {
         if fs::metadata(&self.0).is_ok_and(|own| own.len() == RESERVE) {
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl Reserve for ReserveFile {
 
 impl ReserveFile {
     fn write(&self) -> io::Result<()> {
-        // File systems that compress would keep nothing of zeros.
+        // Pseudo-random bytes: a file system that compresses would allocate nothing for zeros.
         let mut state = 1u64;
         let block: Vec<u8> = (0..8192)
             .flat_map(|_| {
@@ -114,13 +114,13 @@ impl ReserveFile {
     }
 }
 
-impl Backend {
+impl FileBackend {
     pub(super) fn new(file: File, sync: Sync) -> Self {
         Self { file, sync }
     }
 }
 
-impl StorageBackend for Backend {
+impl StorageBackend for FileBackend {
     fn len(&self) -> Result<u64, io::Error> {
         Ok(self.file.metadata()?.len())
     }

@@ -1,8 +1,8 @@
-//! Bytes of messages that are not in memory: which are left out, and how they are read when they are asked for.
+//! Message bodies that are not in memory: the cache of recent ones, and how the others are read.
 //!
-//! Messages that were sent of late stay whole, up to [`FRESH`] bytes; of all others memory has what the broker reads of them. The
-//! bytes of a message may be removed as soon as another operation begins. So who saw it takes a [`Snapshot`] before their own
-//! operation has ended, which waits for no disk, and reads of it when no entity is locked.
+//! Up to [`CACHE_LIMIT`] bytes of the bodies that were sent last stay in memory; of all other messages memory has what the broker
+//! reads of them. Another operation may remove a body as soon as the present one has ended. So an operation takes a [`Snapshot`]
+//! before it ends, which waits for no disk, and reads from it when no entity is locked.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -15,25 +15,25 @@ use tokio::task::block_in_place;
 use super::{LoadError, NamespaceStore, Store};
 use crate::namespace::Namespace;
 
-/// Bytes of messages that stay in memory when they are written.
-const FRESH: u64 = 64 << 20;
-/// What a message counts beside its bytes.
+/// Bytes of committed bodies that stay in memory.
+const CACHE_LIMIT: u64 = 64 << 20;
+/// What a message counts beside its body.
 const OVERHEAD: u64 = 128;
 
-/// Gives out the bytes of messages while others are written.
+/// Reads message bodies concurrently with writes.
 pub(crate) trait Bodies: Send + Sync {
-    /// What there is now of these; later writes change nothing of it. Waits for no disk.
+    /// A snapshot of these bodies, which later writes do not change. Waits for no disk.
     fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError>;
 }
 
-/// The bytes of messages at one instant.
+/// Message bodies at one instant.
 pub(crate) trait Snapshot: Send {
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError>;
 }
 
-/// A message that was whole when it was handed over to be written.
+/// The body of a message that was in memory when it was appended.
 #[derive(Debug)]
-pub(super) struct Fresh {
+pub(super) struct CachedBody {
     pub(super) namespace: u32,
     pub(super) entity: EntityId,
     pub(super) place: (SubQueue, u64),
@@ -41,82 +41,77 @@ pub(super) struct Fresh {
     pub(super) length: u64,
 }
 
-/// Messages that are written and may be whole, the oldest first, with the namespaces that have them.
+/// Committed bodies that may be in memory, the oldest first, with the namespaces of their messages.
 #[derive(Debug, Default)]
-pub(super) struct FreshMessages {
-    queue: VecDeque<Fresh>,
+pub(super) struct BodyCache {
+    queue: VecDeque<CachedBody>,
     bytes: u64,
     namespaces: BTreeMap<u32, Weak<Namespace>>,
 }
 
-impl FreshMessages {
-    /// Adds what was written; returns what is to be left out for it.
-    fn add(&mut self, written: Vec<Fresh>) -> Vec<Fresh> {
-        self.bytes += written.iter().map(Fresh::cost).sum::<u64>();
-        self.queue.extend(written);
-        let mut left_out = Vec::new();
-        while self.bytes > FRESH
+impl BodyCache {
+    /// Adds committed bodies; returns those that are to be evicted for them.
+    fn add(&mut self, committed: Vec<CachedBody>) -> Vec<CachedBody> {
+        self.bytes += committed.iter().map(CachedBody::cost).sum::<u64>();
+        self.queue.extend(committed);
+        let mut evicted = Vec::new();
+        while self.bytes > CACHE_LIMIT
             && let Some(oldest) = self.queue.pop_front()
         {
             self.bytes -= oldest.cost();
-            left_out.push(oldest);
+            evicted.push(oldest);
         }
-        left_out
+        evicted
     }
 }
 
-impl Fresh {
+impl CachedBody {
     fn cost(&self) -> u64 {
         self.length + OVERHEAD
     }
 }
 
 impl Store {
-    /// Notes that these are written, and leaves out the bytes of the oldest.
-    pub(super) fn leave_out(&self, written: Vec<Fresh>) {
-        let mut fresh = self.fresh.lock();
-        let left_out = fresh.add(written);
-        let is_of_one = |one: &Fresh, other: &Fresh| {
+    /// Adds committed bodies to the cache, and evicts the oldest beyond its limit from memory.
+    pub(super) fn cache(&self, committed: Vec<CachedBody>) {
+        let mut cache = self.body_cache.lock();
+        let evicted = cache.add(committed);
+        let is_of_one = |one: &CachedBody, other: &CachedBody| {
             (one.namespace, one.entity) == (other.namespace, other.entity)
         };
-        let groups: Vec<_> = left_out
+        let groups: Vec<_> = evicted
             .chunk_by(is_of_one)
             .map(|group| {
-                let namespace = fresh.namespaces.get(&group[0].namespace);
+                let namespace = cache.namespaces.get(&group[0].namespace);
                 (namespace.and_then(Weak::upgrade), group)
             })
             .collect();
-        drop(fresh);
+        drop(cache);
         for (namespace, group) in groups {
             if let Some(namespace) = namespace {
-                let bodies = group.iter().map(|fresh| (fresh.place, fresh.body));
-                namespace.leave_out(group[0].entity, bodies);
+                let bodies = group.iter().map(|cached| (cached.place, cached.body));
+                namespace.evict_bodies(group[0].entity, bodies);
             }
         }
     }
 }
 
 impl NamespaceStore {
-    /// Leaves out bytes of messages that this namespace has.
+    /// Registers the namespace from whose messages bodies are evicted.
     pub(crate) fn serve(&self, namespace: &Arc<Namespace>) {
-        let mut fresh = self.store.fresh.lock();
-        fresh
+        let mut cache = self.store.body_cache.lock();
+        cache
             .namespaces
             .insert(self.number, Arc::downgrade(namespace));
     }
-
-    /// What these bytes of messages can be read of, which the present operation has seen.
-    fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError> {
-        self.store.bodies_on_disk.snapshot(bodies)
-    }
 }
 
-/// What is needed to fill messages that an operation has seen.
+/// The bodies that messages of an operation lack.
 #[derive(Default)]
-pub(crate) struct Missing(Option<Result<Box<dyn Snapshot>, LoadError>>);
+pub(crate) struct MissingBodies(Option<Result<Box<dyn Snapshot>, LoadError>>);
 
-impl Missing {
-    /// To be asked for before the operation has ended.
+impl MissingBodies {
+    /// Takes a snapshot of the bodies that `messages` lack, before the operation ends.
     pub(crate) fn of<'a>(
         store: Option<&NamespaceStore>,
         messages: impl IntoIterator<Item = &'a Message>,
@@ -124,11 +119,11 @@ impl Missing {
         Self(store.and_then(|store| {
             let bodies = messages.into_iter().filter_map(Message::missing);
             let bodies = Vec::from_iter(bodies);
-            (!bodies.is_empty()).then(|| store.snapshot(&bodies))
+            (!bodies.is_empty()).then(|| store.store.body_reader.snapshot(&bodies))
         }))
     }
 
-    /// Reads what is missing of these messages. What cannot be read stays missing, and the log tells why.
+    /// Reads the bodies of these messages. A body that cannot be read stays missing, and the log has the reason.
     pub(crate) fn fill<'a>(&self, messages: impl IntoIterator<Item = &'a mut Message>) {
         let Some(snapshot) = &self.0 else {
             return;
@@ -142,14 +137,14 @@ impl Missing {
             }
         };
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            // The disk keeps this thread alone waiting.
+            // Only this thread waits for the disk.
             Ok(RuntimeFlavor::MultiThread) => block_in_place(read),
             _ => read(),
         }
     }
 }
 
-/// Takes in what is missing of a message, by what reads the bytes under a number.
+/// Fills a message with its body, if it lacks it.
 pub(crate) fn fill(
     message: &mut Message,
     read: impl FnOnce(BodyId) -> Result<Option<Bytes>, LoadError>,
@@ -170,19 +165,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_are_left_out_first() {
-        let fresh = |body| Fresh {
+    fn the_oldest_bodies_are_evicted_first() {
+        let cached = |body| CachedBody {
             namespace: 1,
             entity: EntityId(1),
             place: (SubQueue::Active, body),
             body: BodyId(NonZeroU64::MIN.saturating_add(body)),
-            length: FRESH / 4,
+            length: CACHE_LIMIT / 4,
         };
-        let mut all = FreshMessages::default();
-        assert!(all.add((0..3).map(fresh).collect()).is_empty());
-        let left_out = all.add((3..6).map(fresh).collect());
-        let places: Vec<_> = left_out.iter().map(|fresh| fresh.place.1).collect();
+        let mut all = BodyCache::default();
+        assert!(all.add((0..3).map(cached).collect()).is_empty());
+        let evicted = all.add((3..6).map(cached).collect());
+        let places: Vec<_> = evicted.iter().map(|cached| cached.place.1).collect();
         assert_eq!(places, [0, 1, 2]);
-        assert!(all.bytes <= FRESH);
+        assert!(all.bytes <= CACHE_LIMIT);
     }
 }

@@ -1,10 +1,10 @@
-//! Crashes at every write and every synchronization of random histories: what was told is there afterwards, and each operation
-//! is there whole or not at all, in all entities that it concerned.
+//! Crashes at every write and every synchronization of random histories: committed changes survive, and each operation is
+//! there whole or not at all, in all entities that it changed.
 //!
-//! The store is the real one on a file that remembers what was done to it. Wherever the thread that writes could take what
-//! waits, it does so by chance, and then by chance has the database take in what the journal has. For each crash some of what
-//! was not synchronized is lost, out of order and torn; the file is opened again, and the namespace in it must look as it did
-//! after some step of the history, and not before the last one that was told.
+//! The store is the real one on a file that records what was done to it. Wherever the writer thread could take a batch, the test
+//! commits one by chance, and then by chance checkpoints the journal. For each crash some writes that were not synchronized are
+//! lost, out of order and torn; the file is opened again, and the namespace in it must look as it did after some step of the
+//! history, and not before the last committed one.
 //!
 //! `CRASH_HISTORIES` says how many histories, `CRASH_SEED` which alone.
 
@@ -29,7 +29,7 @@ use self::disk::{Crash, Progress, SimulatedDisk};
 use self::operations::{Client, path};
 use self::seen::seen;
 use super::file::RowFile;
-use super::room::Room;
+use super::space::DiskSpace;
 use super::{Batch, Disk, Store, Table};
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
@@ -42,7 +42,7 @@ const HISTORIES: u64 = 200;
 const OPERATIONS: usize = 12;
 
 #[test]
-fn what_was_told_outlives_a_crash_at_every_write() {
+fn committed_changes_survive_a_crash_at_every_write() {
     let asked = |name| {
         std::env::var(name)
             .ok()
@@ -112,8 +112,8 @@ pub(super) struct Steps {
 
 struct Step {
     seen: Vec<String>,
-    /// Changes that are told once they are written.
-    said: u64,
+    /// The sequence number of the last change.
+    sequence: u64,
     /// Ids that duplicate detection knows.
     known: BTreeSet<String>,
 }
@@ -124,7 +124,7 @@ impl Steps {
         let mut all = self.all.lock();
         all.push(Step {
             seen: seen(namespace),
-            said: self.store.said.load(Ordering::Acquire),
+            sequence: self.store.sequence(),
             known: known.clone(),
         });
         self.done.store(all.len() - 1, Ordering::Release);
@@ -184,14 +184,14 @@ impl ManualWriter {
         if !store.pending.lock().is_awaited {
             return;
         }
-        let (batch, said) = store.next_batch();
+        let (batch, sequence) = store.take_batch();
         self.content.apply(&batch);
         self.taken.push((self.content.clone(), done));
-        // Where it fails, those who wait are told so.
-        drop(store.write(self.disk.as_mut(), batch, said, &self.failures));
+        // Where it fails, the waits for it fail.
+        drop(store.commit(self.disk.as_mut(), batch, sequence, &self.failures));
         let left = Cell::new(times);
-        let is_wanted = || left.replace(left.get().saturating_sub(1)) > 0;
-        self.disk.settle(&is_wanted).expect("there is room");
+        let may_continue = || left.replace(left.get().saturating_sub(1)) > 0;
+        self.disk.checkpoint(&may_continue).expect("there is room");
     }
 }
 
@@ -206,17 +206,17 @@ struct Process {
 }
 
 impl Process {
-    fn start(file: &SimulatedDisk, room: Room) -> Self {
-        Self::start_at(file, room, 0)
+    fn start(file: &SimulatedDisk, space: DiskSpace) -> Self {
+        Self::start_at(file, space, 0)
     }
 
     /// The same when the clock of the machine is so far ahead, in milliseconds.
-    fn start_at(file: &SimulatedDisk, room: Room, ahead: i64) -> Self {
+    fn start_at(file: &SimulatedDisk, space: DiskSpace, ahead: i64) -> Self {
         let is_new = file.is_empty();
         let [rows, journal] = file.files();
-        let disk = RowFile::new(rows, journal, room, is_new).expect("it can be opened");
+        let disk = RowFile::new(rows, journal, space, is_new).expect("it can be opened");
         let content = Content::read(&disk);
-        let store = Store::begin(Box::new(disk), "rows".into()).expect("it can be read");
+        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let (put, real) = put_by_hand();
         put.store(ahead, Ordering::Relaxed);
         let config = NamespaceConfig::new("one");
@@ -270,7 +270,7 @@ impl History {
         rng: &mut SeededRng,
     ) -> Self {
         let is_new = file.is_empty();
-        let process = Process::start(&file, Room::new(Box::new(())));
+        let process = Process::start(&file, DiskSpace::new(Box::new(())));
         let mut before = file.copy();
         let store = &process.store;
         let steps = Arc::new(Steps {
@@ -281,8 +281,8 @@ impl History {
         steps.add(&process.namespace, &known);
         let progress = Arc::clone(&steps);
         let progress: Progress = Arc::new(move || {
-            let written = progress.store.written.borrow().clone().unwrap_or(0);
-            (written, progress.done.load(Ordering::Acquire))
+            let committed = progress.store.committed.borrow().clone().unwrap_or(0);
+            (committed, progress.done.load(Ordering::Acquire))
         });
         file.begin_log(Arc::clone(&progress));
         let writer = Arc::new(Mutex::new(ManualWriter {
@@ -341,11 +341,11 @@ impl History {
         let mut chance = SeededRng::new(rng.0.next());
         self.file.crashes(&self.before, rng, |crash| {
             count += 1;
-            let told = (0..=crash.done)
+            let committed = (0..=crash.done)
                 .rev()
-                .find(|at| all[*at].said <= crash.written)
+                .find(|at| all[*at].sequence <= crash.committed)
                 .unwrap_or(0);
-            let at = self.look(&crash, &all, &mut looked, told);
+            let at = self.look(&crash, &all, &mut looked, committed);
             if left.is_none() || chance.one_in(count) {
                 left = Some((crash.disk, all[at].known.clone()));
             }
@@ -354,16 +354,16 @@ impl History {
         (count as u64, left, known)
     }
 
-    /// After which step the namespace looks that a crash left, which must not be before the step `told`.
+    /// After which step the namespace looks that a crash left, which must not be before the step `committed`.
     fn look(
         &self,
         crash: &Crash,
         all: &[Step],
         looked: &mut [Option<usize>],
-        told: usize,
+        committed: usize,
     ) -> usize {
         let [rows, journal] = crash.disk.copy().files();
-        let opened = RowFile::new(rows, journal, Room::new(Box::new(())), false);
+        let opened = RowFile::new(rows, journal, DiskSpace::new(Box::new(())), false);
         let content = Content::read(&opened.expect("it can be opened after a crash"));
         let number = self.taken.iter().rposition(|(taken, _)| *taken == content);
         let number =
@@ -373,9 +373,9 @@ impl History {
             recover(&crash.disk, all, done)
         });
         assert!(
-            at >= told || all[at].seen == all[told].seen,
-            "step {told} was told, and a crash left what was there after step {at}:\n{}",
-            difference(&all[told].seen, &all[at].seen)
+            at >= committed || all[at].seen == all[committed].seen,
+            "step {committed} was committed, and a crash left what was there after step {at}:\n{}",
+            difference(&all[committed].seen, &all[at].seen)
         );
         at
     }
@@ -383,7 +383,7 @@ impl History {
 
 /// After which step the namespace in a file looks, of which the one after `done` had begun.
 fn recover(file: &SimulatedDisk, all: &[Step], done: usize) -> usize {
-    let process = Process::start(&file.copy(), Room::new(Box::new(())));
+    let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     let found = seen(&process.namespace);
     let possible = done..all.len().min(done + 2);
     let at = possible.clone().rev().find(|at| all[*at].seen == found);

@@ -1,5 +1,4 @@
-//! What an entity is, as a row: its properties and rules in the words of a configuration file, and what is kept about it beside its
-//! messages.
+//! The definition of an entity as a row: its properties and rules in the form of a configuration file, and its metadata.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::auth::{Claim, Claims};
 use crate::config::{Config, declared_rules, properties_json, read_properties};
 use crate::namespace::{AdminMetadata, AuthorizationRule, EntityMetadata};
 
-/// What is kept of an entity beside its messages.
+/// What is stored of an entity beside its messages.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) kind: EntityKind,
@@ -31,7 +30,6 @@ const KINDS: [(&str, EntityKind); 3] = [
     ("subscription", EntityKind::Subscription),
 ];
 
-/// As it stands in a row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -40,13 +38,13 @@ struct Row {
     properties: Value,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     subscriptions: Vec<Subscription>,
-    /// When it was created and changed, and last used before that.
+    /// When it was created, changed, and last used.
     times: (i64, i64, Option<i64>),
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     targets: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<KeyPair>,
-    /// The client of JMS that it belongs to.
+    /// The JMS client of a client-affine subscription.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client: Option<Client>,
 }
@@ -54,7 +52,7 @@ struct Row {
 #[derive(Debug, Serialize, Deserialize)]
 struct Subscription {
     path: String,
-    /// As a file declares them.
+    /// In the form of a configuration file.
     rules: Vec<Value>,
     /// When each was created.
     created: Vec<i64>,
@@ -107,7 +105,7 @@ impl Definition {
         serde_json::to_vec(&row).unwrap_or_default()
     }
 
-    /// What [`Definition::row`] wrote; what is wrong with it otherwise.
+    /// Reads what [`Definition::row`] wrote.
     pub(crate) fn read(row: &[u8], tier: Tier) -> Result<Self, String> {
         let row: Row = serde_json::from_slice(row).map_err(|error| error.to_string())?;
         let path = path_of(&row.path)?;
@@ -143,13 +141,13 @@ impl Definition {
     }
 }
 
-/// The row of the keys that were added to a namespace.
+/// The row of the authorization rules that were added to a namespace.
 pub(crate) fn keys_row(rules: &[AuthorizationRule]) -> Vec<u8> {
     let pairs: Vec<KeyPair> = rules.iter().map(KeyPair::of).collect();
     serde_json::to_vec(&pairs).unwrap_or_default()
 }
 
-/// What [`keys_row`] wrote; what is wrong with it otherwise.
+/// Reads what [`keys_row`] wrote.
 pub(crate) fn read_keys(row: &[u8]) -> Result<Vec<AuthorizationRule>, String> {
     let pairs = serde_json::from_slice::<Vec<KeyPair>>(row).map_err(|error| error.to_string())?;
     Ok(pairs.into_iter().map(KeyPair::read).collect())

@@ -1,4 +1,4 @@
-//! The store as a file of a directory: an embedded database, on a file that is synchronised or not.
+//! The store in a directory: an embedded database behind a write-ahead journal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,84 +8,79 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use redb::{
     Builder, Database, ReadableDatabase as _, ReadableTable as _, StorageBackend, TableDefinition,
-    TableError,
 };
 use servicebus_broker::BodyId;
 
-use super::backend::{Backend, ReserveFile, Waiting};
+use super::backend::{FileBackend, ReserveFile, RetryWhenFull};
 use super::directory::{
-    COPY, FILE, JOURNAL_FILE, MARK, VERSION, begin, cannot_open, check_lengths, check_mark, lock,
-    open_file, sync_directory, write_mark,
+    COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
+    create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
 };
-use super::journal::{Journal, Position, SOME};
+use super::journal::{CHECKPOINT_SIZE, Journal, Position};
 use super::reader::BodyReader;
-use super::room::Room;
 use super::shrink::{self, Waste};
-use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table};
+use super::space::DiskSpace;
+use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table, end_of};
 use crate::options::DataError;
 
-/// What is given up when the disk is full.
+/// Deleted when the disk is full.
 const RESERVE: &str = "reserve";
-/// Pages of the file that are kept in memory.
+/// Bytes of the database's page cache.
 pub(super) const CACHE: usize = 32 << 20;
 
-pub(super) type Own = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type TableKind = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
-pub(super) const ROWS: Own = TableDefinition::new("rows");
-pub(super) const BODIES: Own = TableDefinition::new("bodies");
-/// Under [`START`], where the records in the journal begin which are not in the other tables.
-pub(super) const JOURNAL: Own = TableDefinition::new("journal");
+pub(super) const ROWS: TableKind = TableDefinition::new("rows");
+pub(super) const BODIES: TableKind = TableDefinition::new("bodies");
+/// Under [`START`], the position of the first journal record that is not in the other tables.
+pub(super) const JOURNAL: TableKind = TableDefinition::new("journal");
 const START: &[u8] = b"generation";
 
 pub(super) struct RowFile {
     database: Arc<Database>,
-    /// The same, for those who read while it is written: who has it keeps no directory.
+    /// The same for readers, which do not keep the directory open.
     current: Arc<Mutex<Weak<Database>>>,
     journal: Journal,
-    room: Arc<Room>,
-    /// Where it is, and how safe, if that is a directory.
-    place: Option<(PathBuf, Sync)>,
+    space: Arc<DiskSpace>,
+    /// Where it can be shrunk.
+    directory: Option<(PathBuf, Sync)>,
     waste: Waste,
 }
 
-/// Opens the store of a directory, which is made if it is not there.
+/// Opens the store in a directory, which is created if it does not exist.
 pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathBuf), DataError> {
     let (disk, path) = open_rows(directory, sync)?;
     Ok((Box::new(disk), path))
 }
 
-/// The same, as a file.
 pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBuf), DataError> {
-    let cannot_use = |source| DataError::Directory {
-        directory: directory.to_owned(),
-        source,
-    };
+    let cannot_use = |source| cannot_use(directory, source);
     fs::create_dir_all(directory).map_err(cannot_use)?;
-    let path = directory.join(FILE);
-    let version = check_mark(directory, &path)?;
-    let is_new = version.is_none() && begin(directory, sync)?;
+    let path = directory.join(STORE_FILE);
+    let version = read_version(directory, &path)?;
+    let is_new = version.is_none() && create_store(directory, sync)?;
     let file = open_file(&path).map_err(cannot_use)?;
     lock(&file, directory)?;
     check_lengths(directory, version)?;
     let journal = open_file(&directory.join(JOURNAL_FILE)).map_err(cannot_use)?;
-    let room = Room::new(Box::new(ReserveFile(directory.join(RESERVE))));
-    shrink::remove(&directory.join(COPY)).map_err(cannot_use)?;
+    let space = DiskSpace::new(Box::new(ReserveFile(directory.join(RESERVE))));
+    shrink::remove(&directory.join(COPY_FILE)).map_err(cannot_use)?;
     let length = file.metadata().map_err(cannot_use)?.len();
-    let [file, journal] = [file, journal].map(|file| Backend::new(file, sync));
-    let opened = RowFile::new(file, journal, room, is_new);
+    let [file, journal] = [file, journal].map(|file| FileBackend::new(file, sync));
+    let opened = RowFile::new(file, journal, space, is_new);
     let opened = opened.and_then(|disk| disk.at(directory.to_owned(), sync, length));
-    let disk = opened.map_err(|error| cannot_open(directory, error))?;
-    if version.is_none() && !disk.has_no_rows().map_err(|e| cannot_open(directory, e))? {
-        return Err(DataError::Missing(directory.join(MARK)));
+    let disk = opened.map_err(|error| open_error(directory, error))?;
+    if version.is_none() && !disk.has_no_rows().map_err(|e| open_error(directory, e))? {
+        return Err(DataError::Missing(directory.join(FORMAT_FILE)));
     }
     if version != Some(VERSION) {
-        write_mark(directory, sync).map_err(cannot_use)?;
+        write_version(directory, sync).map_err(cannot_use)?;
     }
     Ok((disk, path))
 }
 
-/// The database in a file, which is made there where there is none; one that is not new is checked.
+/// Opens the database of a file, which is created in an empty one; the integrity of one that is not new is checked.
 pub(super) fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Database, redb::Error> {
     let database = Builder::new()
         .set_cache_size(CACHE)
@@ -94,7 +89,7 @@ pub(super) fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Data
     Ok(database)
 }
 
-/// Sees to it that the tables are there; returns where the records of the journal begin.
+/// Creates tables that are missing; returns the start of the journal.
 pub(super) fn prepare(database: &Database) -> Result<Position, redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(ROWS)?;
@@ -102,7 +97,7 @@ pub(super) fn prepare(database: &Database) -> Result<Position, redb::Error> {
     let mut table = transaction.open_table(JOURNAL)?;
     let found = table.get(START)?;
     let found = found.and_then(|own| Position::decode(own.value()));
-    let start = found.unwrap_or_else(Position::draw);
+    let start = found.unwrap_or_else(Position::random);
     table.insert(START, &start.encode()[..])?;
     drop(table);
     transaction.commit()?;
@@ -110,49 +105,48 @@ pub(super) fn prepare(database: &Database) -> Result<Position, redb::Error> {
 }
 
 impl RowFile {
-    /// The store that is in `backend` and its journal, which is made there where there is none; one that is not new is checked.
+    /// Opens the database in `backend` as [`open_in`] does, and recovers its journal.
     pub(super) fn new(
         backend: impl StorageBackend,
         journal: impl StorageBackend,
-        room: Room,
+        space: DiskSpace,
         is_new: bool,
     ) -> Result<Self, redb::Error> {
-        let room = Arc::new(room);
-        let database = open_in(Waiting::new(backend, Arc::clone(&room)), is_new)?;
-        let journal = Waiting::new(journal, Arc::clone(&room));
-        Self::of(database, Arc::new(journal), room)
+        let space = Arc::new(space);
+        let database = open_in(RetryWhenFull::new(backend, Arc::clone(&space)), is_new)?;
+        let journal = RetryWhenFull::new(journal, Arc::clone(&space));
+        Self::recover(database, Arc::new(journal), space)
     }
 
-    /// The store that is in a database, which takes in what its journal has.
-    pub(super) fn of(
+    /// Recovers the journal of a database, and checkpoints all of it.
+    pub(super) fn recover(
         database: Database,
         journal: Arc<dyn StorageBackend>,
-        room: Arc<Room>,
+        space: Arc<DiskSpace>,
     ) -> Result<Self, redb::Error> {
         let start = prepare(&database)?;
-        let last = last_body(&database)?;
-        let journal = Journal::open(journal, start, last)?;
+        let journal = Journal::open(journal, start, last_body(&database)?)?;
         let database = Arc::new(database);
         let mut store = Self {
             current: Arc::new(Mutex::new(Arc::downgrade(&database))),
             database,
             journal,
-            room,
-            place: None,
+            space,
+            directory: None,
             waste: Waste::none(),
         };
         while !store.journal.is_empty() {
-            store.take_oldest()?;
+            store.checkpoint_oldest()?;
         }
         store.journal.shrink()?;
         Ok(store)
     }
 
-    /// The same in a directory, where it can become smaller; its file has so many bytes.
+    /// The same in a directory, where it can be shrunk; its file has `length` bytes.
     fn at(self, directory: PathBuf, sync: Sync, length: u64) -> Result<Self, redb::Error> {
         Ok(Self {
             waste: Waste::of(&self.database, length)?,
-            place: Some((directory, sync)),
+            directory: Some((directory, sync)),
             ..self
         })
     }
@@ -162,23 +156,23 @@ impl RowFile {
         Ok(table.first()?.is_none())
     }
 
-    /// The database, where no one else has it.
+    /// The database, if no reader has it.
     #[cfg(feature = "cli")]
     pub(super) fn into_database(self) -> Option<Database> {
         Arc::into_inner(self.database)
     }
 
-    /// Takes the oldest of what the journal has into the database.
-    fn take_oldest(&mut self) -> Result<(), redb::Error> {
-        let count = self.journal.oldest(SOME);
+    /// Moves the oldest records of the journal into the database.
+    fn checkpoint_oldest(&mut self) -> Result<(), redb::Error> {
+        let count = self.journal.oldest(CHECKPOINT_SIZE);
         let start = self.journal.start_after(count);
         let waste = &mut self.waste;
-        let mut taken = Vec::new();
+        let mut moved = Vec::new();
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         let mut bodies = transaction.open_table(BODIES)?;
-        for before in 0..count {
-            let batch = self.journal.remainder(before)?;
+        for index in 0..count {
+            let batch = self.journal.live_part(index)?;
             for prefix in batch.removed {
                 let end = end_of(&prefix);
                 rows.retain_in(&prefix[..]..&end[..], |key, row| {
@@ -192,7 +186,7 @@ impl RowFile {
             for (body, bytes) in batch.bodies {
                 let key = body.0.get().to_be_bytes();
                 put(&mut bodies, &key, bytes.as_deref(), waste)?;
-                taken.extend(bytes.is_some().then_some(body));
+                moved.extend(bytes.is_some().then_some(body));
             }
         }
         drop((rows, bodies));
@@ -200,24 +194,24 @@ impl RowFile {
         journal.insert(START, &start.encode()[..])?;
         drop(journal);
         transaction.commit()?;
-        self.journal.forget(count, &taken, start)?;
+        self.journal.remove_oldest(count, &moved, start)?;
         Ok(())
     }
 
-    /// Copies everything to a file that takes the place of that of so many bytes; nothing where that was not wanted to its end.
+    /// Copies the database to a file, which replaces the present one of `length` bytes; nothing if it may not continue to the end.
     fn replace(
         &mut self,
         (directory, sync): &(PathBuf, Sync),
         length: u64,
-        is_wanted: &dyn Fn() -> bool,
+        may_continue: &dyn Fn() -> bool,
     ) -> Result<(), redb::Error> {
-        let copy = directory.join(COPY);
+        let copy = directory.join(COPY_FILE);
         let file = open_file(&copy)?;
-        // As long as it is a copy nothing depends on it.
-        let backend = Backend::new(file.try_clone()?, Sync::Process);
+        // Not synchronized: a crash discards the copy.
+        let backend = FileBackend::new(file.try_clone()?, Sync::Process);
         let database = open_in(backend, true)?;
         prepare(&database)?;
-        if !shrink::copy(&self.database, &database, length / 4 * 3, is_wanted)? {
+        if !shrink::copy(&self.database, &database, length / 4 * 3, may_continue)? {
             drop(database);
             shrink::remove(&copy)?;
             return Ok(());
@@ -227,10 +221,10 @@ impl RowFile {
             file.sync_all()?;
         }
         file.lock()?;
-        let backend = Waiting::new(Backend::new(file, *sync), Arc::clone(&self.room));
+        let backend = RetryWhenFull::new(FileBackend::new(file, *sync), Arc::clone(&self.space));
         let database = Arc::new(open_in(backend, true)?);
-        fs::rename(&copy, directory.join(FILE))?;
-        // From now on a write to the old file would be lost.
+        fs::rename(&copy, directory.join(STORE_FILE))?;
+        // Writes to the old file would be lost from here on.
         *self.current.lock() = Arc::downgrade(&database);
         self.database = database;
         sync_directory(directory, *sync)?;
@@ -239,36 +233,36 @@ impl RowFile {
 
     fn table(
         &self,
-        table: Own,
+        table: TableKind,
     ) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>, LoadError> {
-        let transaction = self.database.begin_read().map_err(told)?;
-        transaction
-            .open_table(table)
-            .map_err(|error: TableError| told(error))
+        let transaction = self.database.begin_read().map_err(disk_error)?;
+        transaction.open_table(table).map_err(disk_error)
     }
 }
 
 impl Disk for RowFile {
-    fn room(&self) -> Arc<Room> {
-        Arc::clone(&self.room)
+    fn space(&self) -> Arc<DiskSpace> {
+        Arc::clone(&self.space)
     }
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
         self.journal.encode(&batch);
-        while self.journal.is_much() || !self.journal.has_room() {
-            self.take_oldest().map_err(|error| error.to_string())?;
+        while self.journal.needs_checkpoint() || !self.journal.has_space() {
+            self.checkpoint_oldest()
+                .map_err(|error| error.to_string())?;
         }
         let written = self.journal.append(batch);
         written.map_err(|error| error.to_string())
     }
 
-    fn is_much(&self) -> bool {
-        self.journal.is_much()
+    fn needs_checkpoint(&self) -> bool {
+        self.journal.needs_checkpoint()
     }
 
-    fn settle(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
-        while !self.journal.is_empty() && is_wanted() {
-            self.take_oldest().map_err(|error| error.to_string())?;
+    fn checkpoint(&mut self, may_continue: &dyn Fn() -> bool) -> Result<(), String> {
+        while !self.journal.is_empty() && may_continue() {
+            self.checkpoint_oldest()
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -278,8 +272,8 @@ impl Disk for RowFile {
             Table::Rows => ROWS,
             Table::Bodies => BODIES,
         })?;
-        for row in table.range(prefix..).map_err(told)? {
-            let (key, value) = row.map_err(told)?;
+        for row in table.range(prefix..).map_err(disk_error)? {
+            let (key, value) = row.map_err(disk_error)?;
             if !key.value().starts_with(prefix) {
                 break;
             }
@@ -290,7 +284,7 @@ impl Disk for RowFile {
 
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
         let key = body.0.get().to_be_bytes();
-        let found = self.table(BODIES)?.get(&key[..]).map_err(told)?;
+        let found = self.table(BODIES)?.get(&key[..]).map_err(disk_error)?;
         Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
     }
 
@@ -298,35 +292,35 @@ impl Disk for RowFile {
         Box::new(BodyReader::new(&self.current, &self.journal))
     }
 
-    fn shrink(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<(), String> {
+    fn shrink(&mut self, may_continue: &dyn Fn() -> bool) -> Result<(), String> {
         self.journal.shrink().map_err(|error| error.to_string())?;
-        let Some(place) = self.place.clone() else {
+        let Some(directory) = self.directory.clone() else {
             return Ok(());
         };
-        let length = fs::metadata(place.0.join(FILE));
+        let length = fs::metadata(directory.0.join(STORE_FILE));
         let length = length.map_err(|error| error.to_string())?.len();
         if !self.waste.is_worth(length) {
             return Ok(());
         }
-        let replaced = self.replace(&place, length, is_wanted);
-        if is_wanted() {
+        let replaced = self.replace(&directory, length, may_continue);
+        if may_continue() {
             self.waste = Waste::none();
         }
         replaced.map_err(|error| {
-            // What is left of it goes at the next start.
-            let _ = shrink::remove(&place.0.join(COPY));
+            // Otherwise the next start removes it.
+            let _ = shrink::remove(&directory.0.join(COPY_FILE));
             error.to_string()
         })
     }
 
     fn bodies(&self) -> Result<(u64, u64), LoadError> {
         use redb::ReadableTableMetadata as _;
-        let count = self.table(BODIES)?.len().map_err(told)?;
-        Ok((count, last_body(&self.database).map_err(told)?))
+        let count = self.table(BODIES)?.len().map_err(disk_error)?;
+        Ok((count, last_body(&self.database).map_err(disk_error)?))
     }
 }
 
-/// The last number of a message's bytes.
+/// The highest body id.
 fn last_body(database: &Database) -> Result<u64, redb::Error> {
     let table = database.begin_read()?.open_table(BODIES)?;
     let last = table.last()?;
@@ -334,7 +328,7 @@ fn last_body(database: &Database) -> Result<u64, redb::Error> {
     Ok(last.map_or(0, u64::from_be_bytes))
 }
 
-/// Writes a row or removes it, and counts what was there.
+/// Writes or removes a row, and counts what it replaces.
 fn put(
     table: &mut Writable<'_>,
     key: &[u8],
@@ -351,18 +345,6 @@ fn put(
     Ok(())
 }
 
-pub(super) fn told(error: impl std::fmt::Display) -> LoadError {
+pub(super) fn disk_error(error: impl std::fmt::Display) -> LoadError {
     LoadError::Disk(error.to_string())
-}
-
-/// The first key behind all that begin with `prefix`, which does not end with the greatest byte for ever.
-fn end_of(prefix: &[u8]) -> Vec<u8> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            break;
-        }
-    }
-    end
 }

@@ -1,4 +1,4 @@
-//! What the rows of a store say when an emulator starts: its namespaces, and their entities.
+//! Reads the stored namespaces and entities when an emulator starts.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -9,29 +9,30 @@ use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, Timestamp}
 use thiserror::Error;
 
 use super::definition::read_keys;
-use super::{Definition, KeptClock, NamespaceStore, Store, Table};
+use super::{ClockState, Definition, NamespaceStore, Store, Table};
 use crate::config::NamespaceConfig;
 use crate::namespace::AuthorizationRule;
 
-/// What the keys of rows begin with: of a namespace, its number follows.
+/// The first byte of row keys; the number of a namespace follows.
 pub(super) const NAMESPACE: u8 = b'n';
-/// The key of the row of what Azure Resource Manager knows beside namespaces.
+/// The key of the row of [`Store::append_resources`].
 pub(super) const RESOURCES: u8 = b'r';
-/// Behind that, one of these. Of an entity its number follows, and then its definition or a [`RowKey`], before which it stands.
+/// The byte behind the number of a namespace. The id of an entity follows, and then its definition or a [`RowKey`], all of which are
+/// behind the definition.
 pub(super) const CLOCK: u8 = b'c';
 pub(super) const DECLARATION: u8 = b'd';
-/// The keys that were added to those of the declaration.
+/// Authorization rules that are not in the declaration.
 pub(super) const KEYS: u8 = b'k';
 pub(super) const ENTITY: u8 = b'e';
 pub(super) const DEFINITION: u8 = b'!';
 
-/// Why what is kept cannot be used.
+/// Why stored rows cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum LoadError {
-    /// A row is not what was written.
+    /// A row does not have the form in which rows are written.
     #[error("a row is damaged: {0}")]
     Damaged(String),
-    /// The disk does not give it out.
+    /// The disk cannot be read.
     #[error("{0}")]
     Disk(String),
 }
@@ -42,44 +43,41 @@ impl From<DamagedRow> for LoadError {
     }
 }
 
-/// What is kept of one namespace.
+/// The content of one stored namespace.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) clock: Option<KeptClock>,
+    pub(crate) clock: Option<ClockState>,
     pub(crate) keys: Vec<AuthorizationRule>,
     pub(crate) entities: Vec<LoadedEntity>,
 }
 
-/// A namespace that is kept.
+/// A stored namespace.
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(super) number: u32,
     pub(crate) name: String,
-    /// A configuration that declares it, without entities.
+    /// The configuration that declares it, without entities.
     pub(crate) text: String,
 }
 
-/// An entity as its rows have it, before it goes on.
+/// A stored entity.
 #[derive(Debug)]
 pub(crate) struct LoadedEntity {
     pub(crate) entity: Entity,
     pub(crate) definition: Definition,
 }
 
-/// The number of bytes by their key.
-pub(super) fn body_of_key(key: &[u8]) -> Result<BodyId, LoadError> {
+pub(super) fn body_id(key: &[u8]) -> Result<BodyId, LoadError> {
     let number = key.try_into().map(u64::from_be_bytes).ok();
-    let number = number.and_then(NonZeroU64::new);
-    number
-        .map(BodyId)
-        .ok_or_else(|| LoadError::Damaged("the number of a message's bytes".into()))
+    let id = number.and_then(NonZeroU64::new).map(BodyId);
+    id.ok_or_else(|| LoadError::Damaged("the number of a message's bytes".into()))
 }
 
 impl Store {
-    /// The namespaces that are kept.
+    /// All stored namespaces.
     pub(crate) fn declared(&self) -> Result<Vec<Declared>, LoadError> {
         let mut all = Vec::new();
-        let read = self.with_disk(|disk| {
+        self.read_disk(|disk| {
             disk.read(Table::Rows, &[NAMESPACE], &mut |key, row| {
                 let rest = key.get(1..).and_then(|key| key.split_first_chunk());
                 if let Some((number, &[DECLARATION])) = rest {
@@ -88,49 +86,47 @@ impl Store {
                 }
                 Ok(())
             })
-        });
-        read.unwrap_or(Ok(())).map(|()| all)
+        })?;
+        Ok(all)
     }
 
-    /// What is kept of Azure Resource Manager beside namespaces, as it was given.
+    /// The row of [`Store::append_resources`].
     pub(crate) fn resources(&self) -> Result<Option<Vec<u8>>, LoadError> {
         let mut found = None;
-        let read = self.with_disk(|disk| {
+        self.read_disk(|disk| {
             disk.read(Table::Rows, &[RESOURCES], &mut |_, row| {
                 found = Some(row.to_vec());
                 Ok(())
             })
-        });
-        read.unwrap_or(Ok(())).map(|()| found)
+        })?;
+        Ok(found)
     }
 
-    /// Removes bytes to which no row refers: what a panic left of an entity that was deleted.
+    /// Removes bodies to which no row refers: a panic may leave those of an entity that was deleted.
     pub(crate) fn remove_orphans(&self) -> Result<(), LoadError> {
         let pending = &mut *self.pending.lock();
-        let read = self.with_disk(|disk| {
+        self.read_disk(|disk| {
             let (bodies, _) = disk.bodies()?;
             if bodies == pending.counts.len() {
                 return Ok(());
             }
             disk.read(Table::Bodies, &[], &mut |key, _| {
-                let body = body_of_key(key)?;
+                let body = body_id(key)?;
                 if !pending.counts.is_used(body) {
                     pending.batch.bodies.insert(body, None);
                 }
                 Ok(())
             })
-        });
-        read.unwrap_or(Ok(()))
+        })
     }
 }
 
 impl NamespaceStore {
-    /// The store of which this is a part.
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// What is kept of this namespace, whose entities are made as `config` says.
+    /// Reads the content of this namespace, whose settings are those of `config`.
     pub(crate) fn load(
         &self,
         config: &NamespaceConfig,
@@ -141,13 +137,13 @@ impl NamespaceStore {
             keys: Vec::new(),
             entities: Vec::new(),
         };
-        let prefix = self.key();
+        let prefix = self.prefix();
         let mut bodies = Vec::new();
-        let read = self.store.with_disk(|disk| {
+        self.store.read_disk(|disk| {
             disk.read(Table::Rows, &prefix, &mut |key, row| {
                 let (&tag, rest) = key[prefix.len()..].split_first().ok_or(DamagedRow)?;
                 match tag {
-                    CLOCK => loaded.clock = Some(KeptClock::decode(row).ok_or(DamagedRow)?),
+                    CLOCK => loaded.clock = Some(ClockState::decode(row).ok_or(DamagedRow)?),
                     KEYS => loaded.keys = read_keys(row).map_err(LoadError::Damaged)?,
                     ENTITY => {
                         let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;
@@ -176,13 +172,9 @@ impl NamespaceStore {
                 }
                 Ok(())
             })
-        });
-        read.unwrap_or(Ok(()))?;
-        let mut pending = self.store.pending.lock();
-        bodies
-            .into_iter()
-            .for_each(|body| pending.counts.count(body));
-        drop(pending);
+        })?;
+        let counts = &mut self.store.pending.lock().counts;
+        bodies.into_iter().for_each(|body| counts.count(body));
         Ok(loaded)
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes of messages are read while others are written: of the journal, where they stand there alone, or of the database.
+//! Reads message bodies concurrently with writes: from the journal until the checkpoint, then from the database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -8,22 +8,21 @@ use parking_lot::Mutex;
 use redb::{Database, ReadTransaction, ReadableDatabase as _, StorageBackend};
 use servicebus_broker::BodyId;
 
-use super::file::{BODIES, told};
-use super::journal::{Journal, JournalBodies, SeenBody};
+use super::file::{BODIES, disk_error};
+use super::journal::{Journal, JournalBodies, PinnedBody};
 use super::{Bodies, LoadError, Snapshot};
 
-/// Keeps no directory: what it reads is open for as long as its store is.
+/// Has weak references only: it does not keep the directory open when its store is closed.
 pub(super) struct BodyReader {
     database: Arc<Mutex<Weak<Database>>>,
     journal: Arc<JournalBodies>,
     journal_file: Weak<dyn StorageBackend>,
 }
 
-/// What there was at one instant; nothing can be read of it when its database is closed.
-struct Seen {
+struct BodySnapshot {
     transaction: ReadTransaction,
     _database: Arc<Database>,
-    journal: BTreeMap<BodyId, Arc<SeenBody>>,
+    journal: BTreeMap<BodyId, Arc<PinnedBody>>,
     journal_file: Arc<dyn StorageBackend>,
 }
 
@@ -40,13 +39,14 @@ impl BodyReader {
 
 impl Bodies for BodyReader {
     fn snapshot(&self, bodies: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError> {
-        // What is taken in meanwhile is seen in the database.
-        let journal = self.journal.see(bodies);
+        // Before the database: a body that a checkpoint moves in between is in both.
+        let journal = self.journal.pin(bodies);
         let database = self.database.lock().upgrade();
         let files = database.zip(self.journal_file.upgrade());
-        let (database, journal_file) = files.ok_or_else(|| told("the data directory is closed"))?;
-        Ok(Box::new(Seen {
-            transaction: database.begin_read().map_err(told)?,
+        let (database, journal_file) =
+            files.ok_or_else(|| disk_error("the data directory is closed"))?;
+        Ok(Box::new(BodySnapshot {
+            transaction: database.begin_read().map_err(disk_error)?,
             _database: database,
             journal,
             journal_file,
@@ -54,14 +54,17 @@ impl Bodies for BodyReader {
     }
 }
 
-impl Snapshot for Seen {
+impl Snapshot for BodySnapshot {
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
-        if let Some(seen) = self.journal.get(&body) {
-            return seen.read(&*self.journal_file).map(Some).map_err(told);
+        if let Some(pinned) = self.journal.get(&body) {
+            return pinned
+                .read(&*self.journal_file)
+                .map(Some)
+                .map_err(disk_error);
         }
         let key = body.0.get().to_be_bytes();
-        let found = self.transaction.open_table(BODIES).map_err(told)?;
-        let found = found.get(&key[..]).map_err(told)?;
+        let found = self.transaction.open_table(BODIES).map_err(disk_error)?;
+        let found = found.get(&key[..]).map_err(disk_error)?;
         Ok(found.map(|bytes| Bytes::copy_from_slice(bytes.value())))
     }
 }

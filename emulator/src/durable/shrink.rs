@@ -1,7 +1,6 @@
-//! A file that has more room than its rows take becomes a smaller one: they are copied to another file, which takes its place.
+//! Shrinks the file of a database whose rows need less: they are copied to a new file, which replaces it.
 //!
-//! The database in the file can do that by itself, but not in steps; and a copy leaves what there is untouched until it is
-//! complete, wherever the process ends.
+//! The database can compact itself, but not in steps; and a crash while it is copied leaves it unchanged.
 
 use std::fs;
 use std::io;
@@ -9,24 +8,24 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _};
 
-use super::file::{BODIES, JOURNAL, Own, ROWS};
+use super::file::{BODIES, JOURNAL, ROWS, TableKind};
 
-/// Bytes that are copied before others have their turn.
+/// Bytes of one transaction of the copy.
 const STEP: usize = 4 << 20;
-/// Rows at each end of a table that are looked at to know how large the others are.
+/// Rows at each end of a table from which the size of the table is estimated.
 const SAMPLE: usize = 64;
-/// A file of fewer bytes is left as it is.
-const SMALL: u64 = 4 << 20;
+/// Smaller files are not shrunk.
+const MIN_FILE: u64 = 4 << 20;
 
-/// What has become of the room in a file since it was last made small.
+/// The free space in the file of a database.
 #[derive(Debug)]
 pub(super) struct Waste {
-    /// Bytes of rows that were removed.
+    /// Bytes of rows that were removed since the file was last shrunk.
     removed: u64,
 }
 
 impl Waste {
-    /// Of a file of so many bytes that an earlier process has left.
+    /// An estimate for a file of `length` bytes that an earlier process has left.
     pub(super) fn of(database: &Database, length: u64) -> Result<Self, redb::Error> {
         let mut kept = 0;
         for table in [ROWS, BODIES] {
@@ -45,15 +44,14 @@ impl Waste {
         self.removed = self.removed.saturating_add(removed as u64);
     }
 
-    /// Whether a file of so many bytes is to be copied: not for less than a part of it, so that all copies together take no
-    /// more than what was written.
+    /// Whether to shrink a file of `length` bytes: at a fixed share of it, so that copies write no more than was written.
     pub(super) fn is_worth(&self, length: u64) -> bool {
-        length > SMALL && self.removed >= length / 4
+        length > MIN_FILE && self.removed >= length / 4
     }
 }
 
-/// About how many bytes the rows of a table have, by the first and the last of them.
-fn estimate(database: &Database, table: Own) -> Result<u64, redb::Error> {
+/// The approximate bytes of the rows of a table.
+fn estimate(database: &Database, table: TableKind) -> Result<u64, redb::Error> {
     let table = database.begin_read()?.open_table(table)?;
     let (mut seen, mut bytes) = (0, 0);
     let all = || table.range::<&[u8]>(..);
@@ -65,35 +63,35 @@ fn estimate(database: &Database, table: Own) -> Result<u64, redb::Error> {
     Ok(table.len()? * bytes / seen.max(1))
 }
 
-/// Copies everything, in steps, as long as that is wanted and the copy stays below `most` bytes; says whether it is whole.
+/// Copies all tables in steps while `may_continue` and the copy has at most `limit` bytes; returns whether it is complete.
 pub(super) fn copy(
     from: &Database,
     to: &Database,
-    most: u64,
-    is_wanted: &dyn Fn() -> bool,
+    limit: u64,
+    may_continue: &dyn Fn() -> bool,
 ) -> Result<bool, redb::Error> {
-    let mut room = most;
+    let mut left = limit;
     for table in [JOURNAL, ROWS, BODIES] {
         let mut next = Some(Vec::new());
         while let Some(first) = next {
-            if !is_wanted() {
+            if !may_continue() {
                 return Ok(false);
             }
             let (copied, rest) = copy_step(from, to, table, &first)?;
-            let Some(left) = room.checked_sub(copied) else {
+            let Some(rest_of_limit) = left.checked_sub(copied) else {
                 return Ok(false);
             };
-            (room, next) = (left, rest);
+            (left, next) = (rest_of_limit, rest);
         }
     }
     Ok(true)
 }
 
-/// Copies a step from this key on; how many bytes it had, and with which key the next one begins.
+/// Copies one step from the key `first`; returns its bytes and the first key of the next one.
 fn copy_step(
     from: &Database,
     to: &Database,
-    table: Own,
+    table: TableKind,
     first: &[u8],
 ) -> Result<(u64, Option<Vec<u8>>), redb::Error> {
     let source = from.begin_read()?.open_table(table)?;
@@ -114,7 +112,7 @@ fn copy_step(
     Ok((copied as u64, next))
 }
 
-/// Removes a copy that is not whole.
+/// Removes an incomplete copy.
 pub(super) fn remove(copy: &Path) -> io::Result<()> {
     match fs::remove_file(copy) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -174,7 +172,7 @@ mod tests {
             ..Batch::default()
         };
         disk.write(batch).expect("it can be written");
-        disk.settle(&|| true).expect("it can be written");
+        disk.checkpoint(&|| true).expect("it can be written");
     }
 
     fn is_whole(disk: &dyn Disk) -> bool {

@@ -15,14 +15,14 @@ use crate::namespace::{Ids, Namespace};
 
 /// Rows in memory, which outlive their store.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct Stored {
     rows: BTreeMap<Vec<u8>, Bytes>,
     bodies: BTreeMap<Vec<u8>, Bytes>,
 }
 
 /// A disk that writes when it is let to.
 struct Memory {
-    kept: Arc<Mutex<Kept>>,
+    stored: Arc<Mutex<Stored>>,
     gate: Arc<Gate>,
 }
 
@@ -49,8 +49,8 @@ impl Gate {
 }
 
 impl Disk for Memory {
-    fn room(&self) -> Arc<Room> {
-        Arc::new(Room::new(Box::new(())))
+    fn space(&self) -> Arc<DiskSpace> {
+        Arc::new(DiskSpace::new(Box::new(())))
     }
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
@@ -61,22 +61,22 @@ impl Disk for Memory {
         if let State::Broken(reason) = *state {
             return Err(reason.into());
         }
-        let kept = &mut *self.kept.lock();
+        let stored = &mut *self.stored.lock();
         for prefix in batch.removed {
-            kept.rows.retain(|key, _| !key.starts_with(&prefix));
+            stored.rows.retain(|key, _| !key.starts_with(&prefix));
         }
         let bodies = batch.bodies.into_iter();
         let bodies = bodies.map(|(body, bytes)| (body.0.get().to_be_bytes().to_vec(), bytes));
-        put(&mut kept.rows, batch.rows);
-        put(&mut kept.bodies, bodies);
+        put(&mut stored.rows, batch.rows);
+        put(&mut stored.bodies, bodies);
         Ok(())
     }
 
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
         // What is done with a row may ask for bytes.
         let rows = match table {
-            Table::Rows => self.kept.lock().rows.clone(),
-            Table::Bodies => self.kept.lock().bodies.clone(),
+            Table::Rows => self.stored.lock().rows.clone(),
+            Table::Bodies => self.stored.lock().bodies.clone(),
         };
         let mut rows = rows.iter().filter(|(key, _)| key.starts_with(prefix));
         rows.try_for_each(|(key, row)| each(key, row))
@@ -84,34 +84,34 @@ impl Disk for Memory {
 
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
         let key = body.0.get().to_be_bytes();
-        Ok(self.kept.lock().bodies.get(&key[..]).cloned())
+        Ok(self.stored.lock().bodies.get(&key[..]).cloned())
     }
 
     fn bodies(&self) -> Result<(u64, u64), LoadError> {
-        let kept = self.kept.lock();
-        let last = kept.bodies.last_key_value();
+        let stored = self.stored.lock();
+        let last = stored.bodies.last_key_value();
         let last = last.map_or(0, |(key, _)| {
             u64::from_be_bytes(key[..].try_into().expect("8"))
         });
-        Ok((kept.bodies.len() as u64, last))
+        Ok((stored.bodies.len() as u64, last))
     }
 
     fn reader(&self) -> Box<dyn Bodies> {
-        Box::new(Reader(Arc::clone(&self.kept)))
+        Box::new(Reader(Arc::clone(&self.stored)))
     }
 }
 
-struct Reader(Arc<Mutex<Kept>>);
+struct Reader(Arc<Mutex<Stored>>);
 
-struct KeptBodies(BTreeMap<Vec<u8>, Bytes>);
+struct StoredBodies(BTreeMap<Vec<u8>, Bytes>);
 
 impl Bodies for Reader {
     fn snapshot(&self, _: &[BodyId]) -> Result<Box<dyn Snapshot>, LoadError> {
-        Ok(Box::new(KeptBodies(self.0.lock().bodies.clone())))
+        Ok(Box::new(StoredBodies(self.0.lock().bodies.clone())))
     }
 }
 
-impl Snapshot for KeptBodies {
+impl Snapshot for StoredBodies {
     fn body(&self, body: BodyId) -> Result<Option<Bytes>, LoadError> {
         Ok(self.0.get(&body.0.get().to_be_bytes()[..]).cloned())
     }
@@ -146,13 +146,13 @@ impl Drop for Process {
 }
 
 impl Process {
-    pub(crate) fn start(kept: &Arc<Mutex<Kept>>) -> Self {
+    pub(crate) fn start(stored: &Arc<Mutex<Stored>>) -> Self {
         let gate = Arc::<Gate>::default();
         let disk = Memory {
-            kept: Arc::clone(kept),
+            stored: Arc::clone(stored),
             gate: Arc::clone(&gate),
         };
-        let store = Store::begin(Box::new(disk), "rows".into()).expect("it can be read");
+        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let b = (path("b"), EntityDescription::default());
         let a = EntityDescription {
             forward_to: Some(path("b")),
@@ -205,8 +205,8 @@ impl Process {
         self.at(name, |entity, _| entity.counts(SubQueue::Active).active)
     }
 
-    async fn written(&self) {
-        self.store.written().await.expect("it can be written");
+    async fn flush(&self) {
+        self.store.flush().await.expect("it can be written");
     }
 }
 
@@ -216,71 +216,72 @@ fn path(name: &str) -> EntityPath {
 
 #[tokio::test]
 async fn what_is_forwarded_is_written_with_what_it_was_sent_by() {
-    let kept = Arc::default();
-    let process = Process::start(&kept);
-    process.written().await;
+    let stored = Arc::default();
+    let process = Process::start(&stored);
+    process.flush().await;
     process.gate.set(State::Closed);
     process.send("a");
-    let unwritten = process.store.written();
+    let unwritten = process.store.flush();
     let waited = tokio::time::timeout(std::time::Duration::ZERO, unwritten).await;
     waited.expect_err("nothing is true before it is written");
     drop(process);
     // The other process finds nothing of it, neither here nor there.
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     assert_eq!((process.active("a"), process.active("b")), (0, 0));
     process.send("a");
-    process.written().await;
+    process.flush().await;
     drop(process);
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     assert_eq!((process.active("a"), process.active("b")), (0, 1));
-    assert_eq!(kept.lock().bodies.len(), 1, "its bytes were written once");
+    assert_eq!(stored.lock().bodies.len(), 1, "its bytes were written once");
     let token = process.lock("b");
     let done = process.at("b", |entity, cx| {
         entity.settle(cx, SubQueue::Active, token, Outcome::Complete)
     });
     done.expect("the lock is held");
-    process.written().await;
-    assert!(kept.lock().bodies.is_empty());
+    process.flush().await;
+    assert!(stored.lock().bodies.is_empty());
 }
 
 #[tokio::test]
-async fn a_failed_write_is_told_and_nothing_is_written_from_then_on() {
-    let kept = Arc::default();
-    let process = Process::start(&kept);
-    process.written().await;
+async fn a_failed_write_is_reported_and_nothing_is_written_from_then_on() {
+    let stored = Arc::default();
+    let process = Process::start(&stored);
+    process.flush().await;
     process.gate.set(State::Broken("no space"));
     process.send("b");
-    let failed = process.store.written().await;
+    let failed = process.store.flush().await;
     let failed = failed.expect_err("it is not written").to_string();
     assert!(failed.contains("no space"), "{failed}");
     assert_eq!(process.failures.all()[0].reason, failed);
     process.send("b");
-    process.store.written().await.expect_err("and will not be");
+    process.store.flush().await.expect_err("and will not be");
 }
 
 #[tokio::test]
 async fn bytes_without_a_row_go_at_the_start() {
-    let kept = Arc::<Mutex<Kept>>::default();
-    let process = Process::start(&kept);
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
     process.send("b");
-    process.written().await;
+    process.flush().await;
     drop(process);
     let orphan = 77u64.to_be_bytes().to_vec();
-    kept.lock()
+    stored
+        .lock()
         .bodies
         .insert(orphan, Bytes::from_static(b"left"));
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     process.send("b");
-    process.written().await;
-    assert_eq!(kept.lock().bodies.len(), 2);
-    assert!(kept.lock().bodies.keys().all(|key| key[7] != 77));
+    process.flush().await;
+    assert_eq!(stored.lock().bodies.len(), 2);
+    assert!(stored.lock().bodies.keys().all(|key| key[7] != 77));
 }
 
 /// A subscription of JMS stays what it is; what belonged to links has ended with them.
 #[tokio::test]
 async fn what_belonged_to_links_is_gone_at_the_next_start() {
-    let kept = Arc::<Mutex<Kept>>::default();
-    let process = Process::start(&kept);
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
     let client = |is_durable| ClientAffinity {
         client_id: "client".into(),
         is_durable,
@@ -305,9 +306,9 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
     let volatile = "t/subscriptions/s$client$ND";
     make(EntityKind::Subscription, durable, Some(client(true)));
     make(EntityKind::Subscription, volatile, Some(client(false)));
-    process.written().await;
+    process.flush().await;
     drop(process);
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     let is_there = |name| process.namespace.entity(&path(name)).is_some();
     assert_eq!(
         [temporary, volatile, "temporary-queue-1", durable].map(is_there),
@@ -320,8 +321,8 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
 /// One that is longer in the language of the service than a filter may be, and one that selects otherwise there.
 #[tokio::test]
 async fn a_selector_is_the_same_after_a_restart() {
-    let kept = Arc::<Mutex<Kept>>::default();
-    let process = Process::start(&kept);
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
     let long = vec!["JMSPriority=4"; 55].join(" OR ");
     let subscription = path("t/subscriptions/s$client$D");
     let rule = |name: &str, selector: &str| Rule {
@@ -342,9 +343,9 @@ async fn a_selector_is_the_same_after_a_restart() {
         let made = process.namespace.create(kind, &path, description, rules);
         made.expect("it was not there");
     }
-    process.written().await;
+    process.flush().await;
     drop(process);
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     let own = process.at("t", |topic, _| {
         let rules = topic.rules_of(&subscription);
         rules.map(|rule| rule.filter.clone()).collect::<Vec<_>>()
@@ -361,17 +362,17 @@ async fn a_selector_is_the_same_after_a_restart() {
 /// Bodies that are not in memory go with their messages wherever these go, and come out as they were sent.
 #[tokio::test]
 async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
-    let kept = Arc::<Mutex<Kept>>::default();
-    let process = Process::start(&kept);
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
     let body = [&[0x00, 0x53, 0x75, 0xb0, 0, 0, 4, 0][..], &[7; 1024]].concat();
     let message = Message::parse(body.clone().into(), &mut Ids::new(Some(1), 1));
     let sent = message.expect("it is legal");
     let content = sent.content();
     let sent = process.at("a", |entity, cx| entity.send(cx, sent));
     sent.expect("there is room");
-    process.written().await;
+    process.flush().await;
     drop(process);
-    let process = Process::start(&kept);
+    let process = Process::start(&stored);
     let here = |process: &Process| {
         let entity = process.namespace.entity(&path("b")).expect("it is there");
         let look = |entity: &Entity| {
@@ -398,8 +399,12 @@ async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
         done.expect("the lock is held");
     };
     settle(token, dead);
-    process.written().await;
-    assert_eq!(kept.lock().bodies.len(), 1, "it moved and was written once");
+    process.flush().await;
+    assert_eq!(
+        stored.lock().bodies.len(),
+        1,
+        "it moved and was written once"
+    );
     missing.fill(&mut seen);
     assert_eq!(seen[0].content(), content);
 }

@@ -1,4 +1,4 @@
-//! Reads what a directory keeps from the first row to the last, one entity at a time, and goes on behind what is damaged.
+//! Reads all rows of a store, one entity at a time, and skips damaged ones.
 
 use std::collections::BTreeSet;
 
@@ -8,46 +8,44 @@ use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, SubQueue, 
 use super::definition::read_keys;
 use super::load::{
     CLOCK, DECLARATION, DEFINITION, Declared, ENTITY, KEYS, LoadError, LoadedEntity, NAMESPACE,
-    body_of_key,
+    body_id,
 };
-use super::{Disk, KeptClock, Table};
+use super::{ClockState, Disk, Table};
 use crate::config::NamespaceConfig;
 
-/// What is done with a namespace and with each entity of it.
+/// Receives the namespaces and entities of a store.
 pub(crate) trait Visitor {
-    /// A namespace begins, whose entities follow.
+    /// A namespace; its entities follow.
     fn namespace(&mut self, config: &NamespaceConfig);
 
-    /// An entity with everything that it holds, of whose messages the disk has the bodies.
+    /// An entity with its messages, whose bodies are on `disk`.
     fn entity(&mut self, loaded: LoadedEntity, disk: &dyn Disk);
 
-    /// Something is damaged.
+    /// A damaged row.
     fn damaged(&mut self, problem: String);
 }
 
-/// What was found beside that.
+/// The message bodies of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Bodies {
-    /// How many messages' bytes there are, and how many bytes.
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    /// Those to which no row refers; the next start removes them.
+    /// Bodies to which no row refers; the next start removes them.
     pub(crate) unused: u64,
 }
 
 struct Walk<'a> {
     disk: &'a dyn Disk,
     visitor: &'a mut dyn Visitor,
-    /// The number of the namespace whose rows these are, and what declares it.
+    /// The number and the declaration of the namespace that is being read.
     namespace: Option<(u32, NamespaceConfig)>,
     now: Timestamp,
     entity: Option<LoadedEntity>,
-    /// One whose definition is damaged or missing, which was told: its rows mean nothing.
-    lost: Option<EntityId>,
+    /// An entity whose definition is damaged or missing, which was reported; its other rows are skipped.
+    skipped: Option<EntityId>,
     used: BTreeSet<BodyId>,
 }
 
-/// Reads everything.
 pub(crate) fn walk(disk: &dyn Disk, visitor: &mut dyn Visitor) -> Result<Bodies, LoadError> {
     let mut walk = Walk {
         disk,
@@ -55,12 +53,12 @@ pub(crate) fn walk(disk: &dyn Disk, visitor: &mut dyn Visitor) -> Result<Bodies,
         namespace: None,
         now: Timestamp::from_millis(0),
         entity: None,
-        lost: None,
+        skipped: None,
         used: BTreeSet::new(),
     };
     disk.read(Table::Rows, &[NAMESPACE], &mut |key, row| {
         if let Err(error) = walk.row(&key[1..], row) {
-            walk.tell(key, &error);
+            walk.report(key, &error);
         }
         Ok(())
     })?;
@@ -69,7 +67,7 @@ pub(crate) fn walk(disk: &dyn Disk, visitor: &mut dyn Visitor) -> Result<Bodies,
     disk.read(Table::Bodies, &[], &mut |key, body| {
         found.count += 1;
         found.bytes += body.len() as u64;
-        found.unused += u64::from(!walk.used.contains(&body_of_key(key)?));
+        found.unused += u64::from(!walk.used.contains(&body_id(key)?));
         Ok(())
     })?;
     Ok(found)
@@ -85,12 +83,12 @@ impl Walk<'_> {
             .is_none_or(|(own, _)| *own != number)
         {
             self.end_entity();
-            self.lost = None;
+            self.skipped = None;
             self.namespace = Some((number, NamespaceConfig::new("")));
         }
         match key.split_first().ok_or(DamagedRow)? {
             (&CLOCK, []) => {
-                let clock = KeptClock::decode(row).ok_or(DamagedRow)?;
+                let clock = ClockState::decode(row).ok_or(DamagedRow)?;
                 self.now = Timestamp::from_millis(clock.now);
             }
             (&KEYS, []) => drop(read_keys(row).map_err(LoadError::Damaged)?),
@@ -118,17 +116,17 @@ impl Walk<'_> {
         if key == [DEFINITION] {
             self.end_entity();
             let (_, config) = self.namespace.as_ref().ok_or(DamagedRow)?;
-            self.lost = Some(id);
+            self.skipped = Some(id);
             self.entity = Some(LoadedEntity::read(id, row, config, self.now)?);
-            self.lost = None;
+            self.skipped = None;
             return Ok(());
         }
-        if self.lost == Some(id) {
+        if self.skipped == Some(id) {
             return Ok(());
         }
         let entity = self.entity.as_mut().filter(|own| own.entity.id() == id);
         let Some(entity) = entity else {
-            self.lost = Some(id);
+            self.skipped = Some(id);
             return Err(LoadError::Damaged("its properties are missing".into()));
         };
         let key = RowKey::decode(key)?;
@@ -151,8 +149,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Tells where something is damaged, as well as the key of its row says.
-    fn tell(&mut self, key: &[u8], error: &LoadError) {
+    /// Reports a damaged row by what its key says about it.
+    fn report(&mut self, key: &[u8], error: &LoadError) {
         let name = self.namespace.as_ref().map(|(_, config)| &*config.name);
         let name = name.filter(|name| !name.is_empty()).unwrap_or("of no name");
         let rest = key.get(5..).unwrap_or_default();
@@ -180,7 +178,7 @@ impl Walk<'_> {
             Ok(RowKey::Message(kind, offset)) => {
                 format!(
                     "{entity}, the message at place {offset} of its {} queue",
-                    of(kind)
+                    queue_name(kind)
                 )
             }
             Ok(RowKey::Session(name)) => format!("{entity}, the state of session {name:?}"),
@@ -192,7 +190,7 @@ impl Walk<'_> {
     }
 }
 
-fn of(kind: SubQueue) -> &'static str {
+fn queue_name(kind: SubQueue) -> &'static str {
     match kind {
         SubQueue::Active => "own",
         SubQueue::DeadLetter => "dead-letter",

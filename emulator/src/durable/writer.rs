@@ -1,4 +1,4 @@
-//! What is to be written: everything that has come meanwhile, as one transaction, by one thread at a time.
+//! Group commit: one thread at a time commits all changes that are pending as one batch.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,33 +10,36 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-use super::{Batch, Disk, Fresh, Store, WriteFailed};
-use crate::failures::{Failure, Failures, told};
+use super::{Batch, CachedBody, Disk, LoadError, Store, WriteFailed};
+use crate::failures::{Failure, Failures, panic_text};
 
-/// How long rows may wait for which no client does: when an entity was last used, and what its namespace's clock shows.
-const LEISURE: Duration = Duration::from_secs(1);
+/// How long changes for which no client waits may stay pending: when an entity was last used, and its namespace's clock.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes of messages that a client's thread writes itself; more keep it for too long.
-const SHORT: u64 = 256 << 10;
+/// Bytes of message bodies that a client's thread commits itself; more would block it for too long.
+const INLINE_COMMIT_LIMIT: u64 = 256 << 10;
 
-/// For how many times that long there is nothing to write before the disk is made smaller.
-const REST: u32 = 5;
+/// Idle intervals without changes after which the disk is shrunk.
+const SHRINK_AFTER: u32 = 5;
 
 impl Store {
-    /// Looks into the disk before anything is written.
-    pub(super) fn with_disk<T>(&self, look: impl FnOnce(&dyn Disk) -> T) -> Option<T> {
+    /// Reads the disk before the writer thread is started; reads nothing later.
+    pub(super) fn read_disk(
+        &self,
+        read: impl FnOnce(&dyn Disk) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
         match self.thread.lock().is_some() {
-            true => None,
-            false => self.disk.lock().as_deref().map(look),
+            true => Ok(()),
+            false => self.disk.lock().as_deref().map_or(Ok(()), read),
         }
     }
 
-    /// Begins to write; from now on nothing is read any more.
+    /// Starts the writer thread.
     pub(crate) fn start(self: &Arc<Self>, failures: Failures) -> std::io::Result<()> {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let store = Arc::downgrade(self);
-            self.room.set_patient(true);
+            self.space.set_may_wait(true);
             let failures = self.failures.get_or_init(|| failures).clone();
             let named = thread::Builder::new().name("store".to_owned());
             *thread = Some(named.spawn(move || run(&store, &failures))?);
@@ -44,23 +47,24 @@ impl Store {
         Ok(())
     }
 
-    /// How many changes were said until now.
-    pub(crate) fn said(&self) -> u64 {
-        self.said.load(Ordering::Acquire)
+    /// The sequence number of the last change for which a client may wait.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
     }
 
-    /// Whether so many changes are written; fails when they never will be.
-    pub(crate) fn is_written(&self, until: u64) -> Result<bool, WriteFailed> {
-        match &*self.written.borrow() {
-            Ok(written) => Ok(*written >= until),
+    /// Whether changes up to `sequence` are committed; fails when they never will be.
+    pub(crate) fn is_committed(&self, sequence: u64) -> Result<bool, WriteFailed> {
+        match &*self.committed.borrow() {
+            Ok(committed) => Ok(*committed >= sequence),
             Err(failed) => Err(failed.clone()),
         }
     }
 
-    /// Resolves when so many changes are written; fails when they never will be.
-    pub(crate) async fn written_until(&self, until: u64) -> Result<(), WriteFailed> {
-        let mut written = self.written.subscribe();
-        let waited = written.wait_for(|written| written.as_ref().map_or(true, |at| *at >= until));
+    /// Resolves when changes up to `sequence` are committed; fails when they never will be.
+    pub(crate) async fn wait_committed(&self, sequence: u64) -> Result<(), WriteFailed> {
+        let mut committed = self.committed.subscribe();
+        let waited =
+            committed.wait_for(|committed| committed.as_ref().map_or(true, |at| *at >= sequence));
         match waited.await.as_deref() {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(failed)) => Err(failed.clone()),
@@ -68,42 +72,42 @@ impl Store {
         }
     }
 
-    /// Resolves when all that was changed until now is written; fails when it never will be.
-    pub(crate) async fn written(&self) -> Result<(), WriteFailed> {
-        let said = self.said();
-        self.write_until(said);
-        self.written_until(said).await
+    /// Resolves when all changes appended until now are committed; fails when they never will be.
+    pub(crate) async fn flush(&self) -> Result<(), WriteFailed> {
+        let sequence = self.sequence();
+        self.commit_inline(sequence);
+        self.wait_committed(sequence).await
     }
 
-    /// Writes what waits on the thread of a client that waits for so many changes, where nothing is being written: to have another
-    /// thread do so takes two changes of threads. What is said meanwhile is written by the store's thread.
-    pub(crate) fn write_until(&self, until: u64) {
-        if self.is_written(until) != Ok(false) {
+    /// Commits the pending batch on the calling thread unless another thread is committing: to hand it over to the writer thread
+    /// takes two context switches. The writer thread commits what is appended meanwhile.
+    pub(crate) fn commit_inline(&self, sequence: u64) {
+        if self.is_committed(sequence) != Ok(false) {
             return;
         }
         let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
-        // Elsewhere other clients would wait, too.
+        // On a runtime of one thread all other clients would wait, too.
         if !matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
             return;
         }
         let Some(failures) = self.failures.get() else {
             return;
         };
+        let length = |bodies: &[CachedBody]| bodies.iter().map(|body| body.length).sum::<u64>();
         let mut pending = self.pending.lock();
-        let is_short = |fresh: &[Fresh]| fresh.iter().map(|one| one.length).sum::<u64>() <= SHORT;
-        if pending.is_writing || !is_short(&pending.batch.fresh) {
+        if pending.is_writing || length(&pending.batch.cached) > INLINE_COMMIT_LIMIT {
             return;
         }
         pending.is_writing = true;
         drop(pending);
-        let is_ready = |disk: &dyn Disk| !disk.is_much();
+        let is_ready = |disk: &dyn Disk| !disk.needs_checkpoint();
         if self.disk.lock().as_deref().is_some_and(is_ready) {
-            block_in_place(|| self.write_next(failures));
+            block_in_place(|| self.commit_next(failures));
         }
         self.end_writing();
     }
 
-    /// Lets others write.
+    /// Allows other threads to write.
     fn end_writing(&self) {
         let mut pending = self.pending.lock();
         pending.is_writing = false;
@@ -112,122 +116,118 @@ impl Store {
         }
     }
 
-    /// Writes what waits, if anything does; nothing more where that fails.
-    fn write_next(&self, failures: &Failures) {
+    /// Commits the pending batch if it has changes; drops the disk if that fails.
+    fn commit_next(&self, failures: &Failures) {
         let mut disk = self.disk.lock();
         let Some(own) = disk.as_deref_mut() else {
             return;
         };
-        let (batch, said) = self.next_batch();
-        if !batch.is_empty() && self.write(own, batch, said, failures).is_err() {
+        let (batch, sequence) = self.take_batch();
+        if !batch.is_empty() && self.commit(own, batch, sequence, failures).is_err() {
             *disk = None;
         }
     }
 
-    /// Writes what was taken, and then tells those who wait for it.
-    pub(super) fn write(
+    /// Commits a batch whose last change is `sequence`, and then resolves the waits for it.
+    pub(super) fn commit(
         &self,
         disk: &mut dyn Disk,
         mut batch: Batch,
-        said: u64,
+        sequence: u64,
         failures: &Failures,
     ) -> Result<(), WriteFailed> {
-        let fresh = mem::take(&mut batch.fresh);
+        let cached = mem::take(&mut batch.cached);
         self.attempt(failures, || disk.write(batch))?;
-        self.written.send_modify(|last| *last = Ok(said));
-        self.leave_out(fresh);
+        self.committed.send_modify(|last| *last = Ok(sequence));
+        self.cache(cached);
         Ok(())
     }
 
-    /// Does something to the disk; nothing is written any more where that fails.
+    /// Writes to the disk; if that fails, all waits for commits fail from then on.
     fn attempt(
         &self,
         failures: &Failures,
-        act: impl FnOnce() -> Result<(), String>,
+        write: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), WriteFailed> {
-        // The file may be other than it was written, and then a panic is what tells.
-        let done = catch_unwind(AssertUnwindSafe(act));
-        let done = done.unwrap_or_else(|payload| Err(told(&*payload)));
-        let done = done.map_err(|reason| WriteFailed(reason.into()));
-        if let Err(failed) = &done {
+        // The database panics where its file is not as it wrote it.
+        let written = catch_unwind(AssertUnwindSafe(write));
+        let written = written.unwrap_or_else(|payload| Err(panic_text(&*payload)));
+        let written = written.map_err(|reason| WriteFailed(reason.into()));
+        if let Err(failed) = &written {
             failures.add(Failure {
                 namespace: None,
                 entity: None,
                 reason: failed.to_string(),
             });
             let failed = failed.clone();
-            self.written.send_modify(|last| *last = Err(failed));
+            self.committed.send_modify(|last| *last = Err(failed));
         }
-        done
+        written
     }
 
-    /// Puts what was written where it is to stay, and gives room back after a rest, since nothing is to be written.
-    fn rest(&self, times: u32, failures: &Failures) {
+    /// Checkpoints while no client waits for a commit, and shrinks the disk after enough idle intervals.
+    fn run_idle(&self, idle_intervals: u32, failures: &Failures) {
         let mut disk = self.disk.lock();
         let Some(own) = disk.as_deref_mut() else {
             return;
         };
-        let is_wanted = || {
+        let may_checkpoint = || {
             let pending = self.pending.lock();
             !pending.is_awaited || pending.is_closing
         };
-        if self.attempt(failures, || own.settle(&is_wanted)).is_err() {
-            *disk = None;
-        } else if times == REST {
-            self.shrink(own);
-        }
-    }
-
-    /// Has the disk give room back until something is to be written that is waited for.
-    fn shrink(&self, disk: &mut dyn Disk) {
-        let is_wanted = || {
+        let may_shrink = || {
             let pending = self.pending.lock();
             !pending.is_awaited && !pending.is_closing
         };
-        if let Err(reason) = disk.shrink(&is_wanted) {
-            tracing::warn!(file = %self.place.display(), reason, "the data's file cannot be made smaller");
+        if (self.attempt(failures, || own.checkpoint(&may_checkpoint))).is_err() {
+            *disk = None;
+        } else if idle_intervals == SHRINK_AFTER
+            && let Err(reason) = own.shrink(&may_shrink)
+        {
+            tracing::warn!(file = %self.path.display(), reason, "the data's file cannot be made smaller");
         }
     }
 
-    /// Waits until no other thread writes and something is to be written, or a moment of leisure has passed; says how many have
-    /// passed with nothing to write, and none when the store has closed. No other thread writes until [`Store::end_writing`].
+    /// Waits until no other thread writes, and until a client waits for a commit, the store closes or an idle interval has passed.
+    /// Returns the number of consecutive idle intervals without changes; none when the store closes with nothing to commit.
+    /// No other thread writes until [`Store::end_writing`].
     fn begin_writing(&self) -> Option<u32> {
         let mut pending = self.pending.lock();
-        let mut is_leisure = false;
-        while pending.is_writing || !(is_leisure || pending.is_awaited || pending.is_closing) {
-            is_leisure = self.wake.wait_for(&mut pending, LEISURE).timed_out();
+        let mut is_idle = false;
+        while pending.is_writing || !(is_idle || pending.is_awaited || pending.is_closing) {
+            is_idle = self.wake.wait_for(&mut pending, IDLE_INTERVAL).timed_out();
         }
         pending.is_writing = true;
-        pending.rests = match pending.batch.is_empty() {
-            true => pending.rests + 1,
+        pending.idle_intervals = match pending.batch.is_empty() {
+            true => pending.idle_intervals + 1,
             false => 0,
         };
-        (pending.rests == 0 || !pending.is_closing).then_some(pending.rests)
+        (pending.idle_intervals == 0 || !pending.is_closing).then_some(pending.idle_intervals)
     }
 
-    /// What is to be written next, with how many changes it makes that clients may wait for.
-    pub(super) fn next_batch(&self) -> (Batch, u64) {
-        // Every operation has ended, and none begins: what there is now is whole.
+    /// The pending batch with the sequence number of its last change.
+    pub(super) fn take_batch(&self) -> (Batch, u64) {
+        // No unit of work is open meanwhile, so that the batch has whole ones.
         let _between = self.units.write();
         let mut pending = self.pending.lock();
         let batch = mem::take(&mut pending.batch);
         pending.is_awaited = false;
-        pending.rests = 0;
-        (batch, self.said.load(Ordering::Acquire))
+        pending.idle_intervals = 0;
+        (batch, self.sequence())
     }
 }
 
 fn run(store: &Weak<Store>, failures: &Failures) {
     while let Some(store) = store.upgrade() {
-        store.room.fill();
-        let rests = store.begin_writing();
-        match rests {
-            Some(0) => store.write_next(failures),
-            Some(times) => store.rest(times, failures),
-            None => store.rest(1, failures),
+        store.space.fill_reserve();
+        let idle_intervals = store.begin_writing();
+        match idle_intervals {
+            Some(0) => store.commit_next(failures),
+            Some(intervals) => store.run_idle(intervals, failures),
+            None => store.run_idle(1, failures),
         }
         store.end_writing();
-        if rests.is_none() || store.disk.lock().is_none() {
+        if idle_intervals.is_none() || store.disk.lock().is_none() {
             return;
         }
     }

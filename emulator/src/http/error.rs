@@ -21,7 +21,7 @@ use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 use super::{Control, routes};
 use crate::config::{ConfigError, problem};
 use crate::durable::WriteFailed;
-use crate::failures::{Broken, told};
+use crate::failures::{Broken, panic_text};
 use crate::memory::Exceeded;
 use crate::namespace::{Namespace, SharedEntity};
 
@@ -103,7 +103,7 @@ impl ApiError {
 pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
     let message = match payload.downcast_ref::<Broken>() {
         Some(broken) => broken.to_string(),
-        None => format!("the request {}", told(payload)),
+        None => format!("the request {}", panic_text(payload)),
     };
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, message).into_response()
 }

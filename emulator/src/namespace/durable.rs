@@ -1,8 +1,8 @@
-//! What a namespace holds goes on where an earlier process has left it, and is taken down while it is served.
+//! A namespace with a data directory: it appends its changes to the store, and recovers what an earlier process has stored.
 //!
-//! What the configuration declares and is not kept is made; what is kept with other settings is changed as an administrator would
-//! change it; what is kept and not declared stays. Rules of a subscription that is kept are those that are kept, unless its
-//! declaration has rules of its own: clients change rules, and a file that says nothing of them does not mean to undo that.
+//! Entities that are declared and not stored are created; stored ones with other properties are updated as an administrator would
+//! update them; stored ones that are not declared stay. A stored subscription keeps its stored rules, unless its declaration has
+//! rules: clients change rules, and a configuration without rules does not undo that.
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
@@ -12,65 +12,64 @@ use servicebus_broker::{
 
 use super::{AuthorizationRule, Namespace, SharedEntity};
 use crate::durable::{
-    Definition, KeptClock, LoadError, LoadedEntity, Missing, NamespaceStore, Unit,
+    ClockState, Definition, LoadError, LoadedEntity, MissingBodies, NamespaceStore, Unit,
 };
 use crate::options::DataError;
 
 impl Namespace {
-    /// Begins an operation whose changes are written together, where they are written.
+    /// Begins a unit of work, where there is a store.
     pub(super) fn begin_unit(&self) -> Option<Unit<'_>> {
         self.store.as_ref().map(|store| store.begin_unit())
     }
 
-    /// Whether there is room for what clients send.
-    pub(super) fn has_room(&self) -> bool {
-        (self.store.as_ref()).is_none_or(|store| store.store().has_room())
+    /// Whether the disk has space for what clients send.
+    pub(super) fn has_disk_space(&self) -> bool {
+        (self.store.as_ref()).is_none_or(|store| store.store().has_space())
     }
 
-    /// Takes down what an operation changed in an entity, which is locked.
-    pub(super) fn keep(&self, shared: &SharedEntity, entity: &mut Entity) {
+    /// Appends what an operation changed in an entity, which is locked.
+    pub(super) fn append_changes(&self, shared: &SharedEntity, entity: &mut Entity) {
         let Some(store) = &self.store else {
             return;
         };
         let definition =
             |entity: &Entity| shared.metadata(|metadata| Definition::row(entity, metadata));
-        store.keep(entity, || self.clock.kept(), definition);
+        store.append_changes(entity, || self.clock.stored_state(), definition);
     }
 
-    /// Where bodies are that are not in memory.
     pub(crate) fn store(&self) -> Option<&NamespaceStore> {
         self.store.as_ref()
     }
 
-    /// What fills these, which the present operation has taken.
-    pub(crate) fn missing_of(&self, taken: &[Delivery]) -> Missing {
-        Missing::of(self.store(), taken.iter().map(|delivery| &delivery.message))
+    /// The bodies that deliveries of the present operation lack.
+    pub(crate) fn missing_bodies_of(&self, taken: &[Delivery]) -> MissingBodies {
+        MissingBodies::of(self.store(), taken.iter().map(|delivery| &delivery.message))
     }
 
-    /// Looks at messages of an entity; they are whole when what is returned has filled them.
+    /// Reads messages of an entity; the caller fills them with the returned bodies.
     pub(crate) fn read_messages<T>(
         &self,
         entity: &SharedEntity,
         read: impl FnOnce(&Entity) -> Vec<T>,
         message: impl Fn(&T) -> &Message,
-    ) -> (Vec<T>, Missing) {
+    ) -> (Vec<T>, MissingBodies) {
         let _unit = self.begin_unit();
         self.read(entity, |entity| {
             let messages = read(entity);
-            let missing = Missing::of(self.store(), messages.iter().map(message));
+            let missing = MissingBodies::of(self.store(), messages.iter().map(message));
             (messages, missing)
         })
     }
 
-    /// A copy of a message that the present operation sees, with its body: for who may wait for the disk while the entity is locked.
+    /// A copy of a message of the present operation with its body; waits for the disk while the entity is locked.
     pub(crate) fn whole(&self, seen: &Message) -> Message {
         let mut message = seen.clone();
-        Missing::of(self.store(), [seen]).fill([&mut message]);
+        MissingBodies::of(self.store(), [seen]).fill([&mut message]);
         message
     }
 
-    /// Leaves bytes of messages of an entity to where they are kept.
-    pub(crate) fn leave_out(
+    /// Evicts bodies of an entity's messages from memory.
+    pub(crate) fn evict_bodies(
         &self,
         entity: EntityId,
         bodies: impl IntoIterator<Item = ((SubQueue, u64), BodyId)>,
@@ -84,45 +83,45 @@ impl Namespace {
         }
     }
 
-    /// Takes down what is shown of an entity as it was given, and its keys.
-    pub(crate) fn keep_metadata(&self, entity: &SharedEntity) {
+    /// Appends the metadata of an entity.
+    pub(crate) fn append_metadata(&self, entity: &SharedEntity) {
         if self.store.is_some() {
             self.operate_as_broker(entity, |entity, _| entity.definition_changed());
         }
     }
 
-    /// Takes down the keys that were added, which are locked.
-    pub(crate) fn keep_added_rules(&self, rules: &[AuthorizationRule]) {
+    /// Appends the added authorization rules, which are locked.
+    pub(crate) fn append_added_rules(&self, rules: &[AuthorizationRule]) {
         if let Some(store) = &self.store {
-            store.keep_keys(rules);
+            store.append_keys(rules);
         }
     }
 
-    /// Takes down how the clock stands; a client is told that it does.
-    pub(crate) fn keep_clock(&self) {
+    /// Appends the clock, for which a client waits.
+    pub(crate) fn append_clock(&self) {
         if let Some(store) = &self.store {
-            store.keep_clock(&self.clock.kept());
+            store.append_clock(&self.clock.stored_state());
         }
     }
 
-    /// Goes on with what is kept, and becomes what is declared.
-    pub(super) fn go_on(&self, prunes: bool) -> Result<(), DataError> {
+    /// Recovers the stored entities, and creates or updates those that are declared; `prunes` deletes all others.
+    pub(super) fn recover(&self, prunes: bool) -> Result<(), DataError> {
         let Some(store) = &self.store else {
             return Ok(());
         };
         let damaged = |error: LoadError| DataError::Damaged {
-            file: store.store().place().to_owned(),
+            file: store.store().path().to_owned(),
             reason: error.to_string(),
         };
         let loaded = store
             .load(&self.config, self.clock.now())
             .map_err(damaged)?;
         if let Some(clock) = loaded.clock {
-            self.set_clock(clock);
+            self.restore_clock(clock);
         }
         *self.added_rules.lock() = loaded.keys;
         let paths: Vec<EntityPath> = (loaded.entities.into_iter())
-            .map(|loaded| self.insert_kept(loaded))
+            .map(|loaded| self.insert_loaded(loaded))
             .collect();
         for path in &paths {
             self.join_topic(path);
@@ -134,12 +133,12 @@ impl Namespace {
         });
         self.delete_left_by_links(&paths);
         let declaration = self.config.without_entities().to_json().to_string();
-        store.keep_declaration(declaration);
-        self.follow_declaration(prunes)
+        store.append_declaration(declaration);
+        self.apply_declaration(prunes)
     }
 
-    fn set_clock(&self, kept: KeptClock) {
-        let back = self.clock.go_on(kept);
+    fn restore_clock(&self, stored: ClockState) {
+        let back = self.clock.restore(stored);
         if back > 0 {
             tracing::warn!(
                 namespace = self.name(),
@@ -149,7 +148,7 @@ impl Namespace {
         }
     }
 
-    fn insert_kept(&self, loaded: LoadedEntity) -> EntityPath {
+    fn insert_loaded(&self, loaded: LoadedEntity) -> EntityPath {
         let LoadedEntity {
             mut entity,
             definition,
@@ -164,7 +163,7 @@ impl Namespace {
         path
     }
 
-    /// A subscription counts as its topic's.
+    /// Counts the size of a subscription as its topic's.
     fn join_topic(&self, path: &EntityPath) {
         let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
         let held = topic.and_then(|topic| self.read(&topic, Entity::held));
@@ -173,7 +172,7 @@ impl Namespace {
         }
     }
 
-    fn follow_declaration(&self, prunes: bool) -> Result<(), DataError> {
+    fn apply_declaration(&self, prunes: bool) -> Result<(), DataError> {
         let declared = self.declared();
         if prunes {
             for entity in self.entities() {
@@ -184,10 +183,10 @@ impl Namespace {
             }
         }
         for (path, description) in &self.config.queues {
-            self.follow_entity(EntityKind::Queue, path, description, &[])?;
+            self.apply_entity(EntityKind::Queue, path, description, &[])?;
         }
         for topic in &self.config.topics {
-            self.follow_entity(EntityKind::Topic, &topic.path, &topic.description, &[])?;
+            self.apply_entity(EntityKind::Topic, &topic.path, &topic.description, &[])?;
             for subscription in &topic.subscriptions {
                 let Ok(path) = topic.path.subscription(&subscription.name) else {
                     // The configuration has been checked.
@@ -195,13 +194,13 @@ impl Namespace {
                 };
                 let rules: Vec<Rule> = subscription.rules_at(self.clock.now()).collect();
                 let description = &subscription.description;
-                self.follow_entity(EntityKind::Subscription, &path, description, &rules)?;
+                self.apply_entity(EntityKind::Subscription, &path, description, &rules)?;
             }
         }
         Ok(())
     }
 
-    fn follow_entity(
+    fn apply_entity(
         &self,
         kind: EntityKind,
         path: &EntityPath,
@@ -222,36 +221,36 @@ impl Namespace {
                 entity.kind
             )));
         }
-        let kept = self.read(&entity, |entity| entity.description().clone());
-        let problems = kept.fixed_problems(description);
+        let stored = self.read(&entity, |entity| entity.description().clone());
+        let problems = stored.fixed_problems(description);
         if !problems.is_empty() {
-            let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            return Err(differs(told.join("; ")));
+            let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return Err(differs(texts.join("; ")));
         }
-        if kept != *description {
+        if stored != *description {
             tracing::info!(namespace = self.name(), entity = %path, "is changed to what is declared");
             self.update(&entity, description.clone());
         }
-        self.follow_rules(path, rules);
+        self.apply_rules(path, rules);
         Ok(())
     }
 
-    /// Rules that are declared and lack, or differ, are as they are declared; a declaration that has none says nothing.
-    fn follow_rules(&self, path: &EntityPath, rules: &[Rule]) {
+    /// Adds declared rules that are missing and replaces those that differ, unless only the default rule is declared.
+    fn apply_rules(&self, path: &EntityPath, rules: &[Rule]) {
         let is_default = |rule: &Rule| *rule == Rule::default_rule(rule.created_at);
         let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
         let Some(topic) = topic.filter(|_| !rules.iter().all(is_default)) else {
             return;
         };
         for rule in rules {
-            let kept = self.read(&topic, |topic| {
+            let stored = self.read(&topic, |topic| {
                 let mut all = topic.rules_of(path);
-                all.find(|kept| kept.name.eq_ignore_ascii_case(&rule.name))
-                    .map(|kept| (**kept).clone())
+                all.find(|stored| stored.name.eq_ignore_ascii_case(&rule.name))
+                    .map(|stored| (**stored).clone())
             });
-            let change = match kept {
+            let change = match stored {
                 None => RuleChange::Add(rule.clone()),
-                Some(kept) if is_same(&kept, rule) => continue,
+                Some(stored) if is_same(&stored, rule) => continue,
                 Some(_) => RuleChange::Replace(rule.clone()),
             };
             tracing::info!(namespace = self.name(), subscription = %path, rule = &*rule.name, "is changed to what is declared");
@@ -264,10 +263,10 @@ impl Namespace {
     }
 }
 
-fn is_same(kept: &Rule, declared: &Rule) -> bool {
+fn is_same(stored: &Rule, declared: &Rule) -> bool {
     let created_at = declared.created_at;
     Rule {
         created_at,
-        ..kept.clone()
+        ..stored.clone()
     } == *declared
 }

@@ -159,7 +159,7 @@ impl Namespace {
             for entity in self.entities() {
                 self.carry(|carrier| delete(carrier, &entity.path, entity.id));
             }
-            store.forget_namespace();
+            store.remove_namespace();
         }
         self.index_of_entities().clear();
         self.router.dismiss();

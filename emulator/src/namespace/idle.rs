@@ -71,7 +71,7 @@ impl Namespace {
         walk.step_to(walk.target);
         drop(walk);
         drop(changed);
-        self.keep_clock();
+        self.append_clock();
         self.wait_idle(&mut late).await;
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Namespace {
     pub(crate) async fn stop_clock(&self) {
         let _alone = self.advancing.lock().await;
         self.clock.freeze();
-        self.keep_clock();
+        self.append_clock();
         self.alarm.notify();
     }
 
@@ -94,7 +94,7 @@ impl Namespace {
         self.end_automatic_clock();
         let _alone = self.advancing.lock().await;
         self.clock.resume();
-        self.keep_clock();
+        self.append_clock();
         self.alarm.notify();
     }
 

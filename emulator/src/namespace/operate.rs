@@ -14,7 +14,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use super::{Caller, INSPECTOR, Namespace, SharedEntity};
-use crate::failures::{Broken, Failure, told};
+use crate::failures::{Broken, Failure, panic_text};
 use crate::router::ConnectionId;
 
 /// About how many messages go on elsewhere in the task of the caller who sent or settled the last of them.
@@ -121,7 +121,7 @@ impl Namespace {
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
-                has_room: self.has_room(),
+                has_room: self.has_disk_space(),
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
                 events: &mut caller.events,
@@ -157,7 +157,7 @@ impl Namespace {
         entity: &mut Entity,
         caller: &mut Caller,
     ) -> Option<Timestamp> {
-        self.keep(shared, entity);
+        self.append_changes(shared, entity);
         if !caller.events.is_empty() {
             self.recorded_messages.keep(entity, &caller.events, self);
             self.followed_messages
@@ -177,7 +177,7 @@ impl Namespace {
 
     /// What a panic left of an entity is not used any more.
     fn break_down(&self, entity: &mut Entity, payload: &(dyn Any + Send)) -> Broken {
-        let reason = Arc::from(told(payload));
+        let reason = Arc::from(panic_text(payload));
         let now = self.clock.now();
         entity.break_down(now, Arc::clone(&reason));
         Broken {
@@ -224,14 +224,14 @@ impl Namespace {
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
-                has_room: self.has_room(),
+                has_room: self.has_disk_space(),
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
                 events: &mut caller.events,
             };
             let result = work(&mut entities, &mut cx);
             for (shared, entity) in shared.iter().zip(&mut locked) {
-                self.keep(shared, entity);
+                self.append_changes(shared, entity);
                 self.recorded_messages.keep(entity, &caller.events, self);
                 self.followed_messages
                     .note(entity, &caller.events, &self.clock);

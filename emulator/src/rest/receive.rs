@@ -25,7 +25,7 @@ use super::LockedMessage;
 use super::context::Rejection;
 use super::context::{Place, RequestContext};
 use super::decoded::DecodedMessage;
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
 use crate::service_http;
 use crate::service_http::XML;
@@ -164,10 +164,10 @@ impl<'a> Consumer<'a> {
             entity,
             kind,
         } = self.place;
-        let (mut taken, mut missing) = (Vec::new(), Missing::default());
+        let (mut taken, mut missing) = (Vec::new(), MissingBodies::default());
         namespace.operate(entity, &mut self.context.caller, |entity, cx| {
             entity.acquire(cx, *kind, self.id, 1, usize::MAX, &mut taken);
-            missing = namespace.missing_of(&taken);
+            missing = namespace.missing_bodies_of(&taken);
         });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         let (caller, wake_handle) = (&mut self.context.caller, &self.context.wake_handle);
@@ -186,7 +186,7 @@ impl Drop for Consumer<'_> {
             entity,
             kind,
         } = self.place;
-        // It may break while a panic is carried on, and is told of where it breaks.
+        // The entity may break while a panic unwinds; the panic is reported where it happens.
         let _ = namespace.try_operate(entity, &mut self.context.caller, |entity, cx| {
             entity.detach_keeping_locks(cx, *kind, self.id);
         });

@@ -10,7 +10,7 @@ use servicebus_broker::{EntityKind, EntityPath, SequenceNumber, SubQueue};
 
 use super::opened;
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
-use crate::durable::{AtRest, Definition, Disk, LoadedEntity, Visitor, fill, walk};
+use crate::durable::{Definition, Disk, LoadedEntity, OfflineStore, Visitor, fill, walk};
 use crate::http::at_rest;
 
 struct Exporting<W: Write> {
@@ -26,7 +26,7 @@ struct Exporting<W: Write> {
 
 /// Prints the whole store; nothing is left out, or an error is returned.
 pub(super) fn run(directory: &Path) -> Result<(), String> {
-    let AtRest { disk, file, damage } = opened(directory)?;
+    let OfflineStore { disk, file, damage } = opened(directory)?;
     if let Some(damage) = damage {
         return Err(format!(
             "{file:?} is damaged: {damage}; `data check` tells what"

@@ -12,7 +12,7 @@ use super::later::PutOff;
 use super::sight::entity_state;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 use crate::faults::{
     Affected, Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits,
 };
@@ -42,7 +42,7 @@ impl ClientConnection {
         // A fault was applied already to one that was delayed.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
-        let mut missing = Missing::default();
+        let mut missing = MissingBodies::default();
         let (matched, more) = namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
             let state = entity_state(locked, kind);
             let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
@@ -74,7 +74,7 @@ impl ClientConnection {
                 locked.give_to_another(cx, kind, receiver_id);
             } else if !all.any(|fault| fault.effect.prevents()) {
                 locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
-                missing = namespace.missing_of(&taken);
+                missing = namespace.missing_bodies_of(&taken);
             }
             (matched, locked.reserved(kind, receiver_id) > 0)
         });

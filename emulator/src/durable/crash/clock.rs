@@ -49,7 +49,7 @@ async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
 
 /// A process with the queue `q`, which begins when the machine's clock is so far ahead of another, in milliseconds.
 fn begin(file: &SimulatedDisk, ahead: i64) -> Process {
-    let process = Process::start_at(file, Room::new(Box::new(())), ahead);
+    let process = Process::start_at(file, DiskSpace::new(Box::new(())), ahead);
     let queue = EntityDescription {
         max_size_in_megabytes: 81_920,
         ..EntityDescription::default()

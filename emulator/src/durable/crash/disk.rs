@@ -44,7 +44,7 @@ pub(super) enum Fault {
     Unsynchronized,
 }
 
-/// Says how many changes are told to be written, and how many operations have ended.
+/// Returns how many changes are committed, and how many operations have ended.
 pub(super) type Progress = Arc<dyn Fn() -> (u64, usize) + Send + Sync>;
 
 /// Something that is done to a file of a disk, with how far the emulator was just before that.
@@ -52,7 +52,7 @@ pub(super) type Progress = Arc<dyn Fn() -> (u64, usize) + Send + Sync>;
 struct Event {
     file: usize,
     kind: Kind,
-    written: u64,
+    committed: u64,
     done: usize,
 }
 
@@ -70,8 +70,8 @@ enum Kind {
 pub(super) struct Crash {
     /// What is left of it.
     pub(super) disk: SimulatedDisk,
-    /// How many changes were told to be written.
-    pub(super) written: u64,
+    /// How many changes were committed.
+    pub(super) committed: u64,
     /// How many operations had ended.
     pub(super) done: usize,
 }
@@ -116,13 +116,13 @@ impl SimulatedDisk {
         let mut not_safe: Vec<&Event> = Vec::new();
         for event in &log {
             let mut contents = safe.clone();
-            let lost = Lost::draw(rng);
+            let lost = Lost::random(rng);
             for event in &not_safe {
                 lost.apply(&mut contents[event.file], &event.kind, rng);
             }
             each(Crash {
                 disk: Self::of(contents),
-                written: event.written,
+                committed: event.committed,
                 done: event.done,
             });
             if !matches!(event.kind, Kind::Synchronize) {
@@ -146,13 +146,13 @@ impl SimulatedDisk {
     fn note(&self, file: usize, kind: Kind) {
         let progress = self.0.lock().progress.clone();
         // It looks at the store, which may be writing.
-        let Some((written, done)) = progress.map(|progress| progress()) else {
+        let Some((committed, done)) = progress.map(|progress| progress()) else {
             return;
         };
         self.0.lock().log.push(Event {
             file,
             kind,
-            written,
+            committed,
             done,
         });
     }
@@ -193,7 +193,7 @@ enum Lost {
 }
 
 impl Lost {
-    fn draw(rng: &mut SeededRng) -> Self {
+    fn random(rng: &mut SeededRng) -> Self {
         let all = [
             Self::Nothing,
             Self::Everything,

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::super::room::Reserve;
+use super::super::space::Reserve;
 use super::disk::Fault;
 use super::*;
 
@@ -29,7 +29,7 @@ impl Aside {
 }
 
 impl Reserve for Aside {
-    fn fill(&mut self) -> io::Result<()> {
+    fn allocate(&mut self) -> io::Result<()> {
         let mut state = self.state.lock();
         state.1 = state.0;
         match state.0 {
@@ -48,8 +48,8 @@ impl Reserve for Aside {
 }
 
 /// A process whose thread writes, with the queue `q`.
-fn start(file: &SimulatedDisk, room: Room) -> (Arc<Store>, Namespace, Failures) {
-    let process = Process::start(file, room);
+fn start(file: &SimulatedDisk, space: DiskSpace) -> (Arc<Store>, Namespace, Failures) {
+    let process = Process::start(file, space);
     let Process {
         store,
         namespace,
@@ -110,69 +110,65 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 async fn a_full_disk_refuses_sends_alone_and_recovers() {
     let file = SimulatedDisk::default();
     let aside = Aside::new(&file);
-    let (store, namespace, failures) = start(&file, Room::new(Box::new(aside.clone())));
+    let (store, namespace, failures) = start(&file, DiskSpace::new(Box::new(aside.clone())));
     until("a reserve is set aside", || aside.state.lock().1).await;
     send(&namespace, "first").expect("there is room");
-    store.written().await.expect("it can be written");
+    store.flush().await.expect("it can be written");
     // This one finds the disk full, and has the reserve.
     aside.allow(false);
     file.set_fault(Fault::Full);
     send(&namespace, "second").expect("nothing is known yet");
-    store.written().await.expect("there is the reserve");
-    assert!(!store.has_room());
+    store.flush().await.expect("there is the reserve");
+    assert!(!store.has_space());
     let refused = send(&namespace, "third").expect_err("it is full");
     assert!(
         refused.contains("the disk of the emulator's data directory is full"),
         "{refused}"
     );
     assert!(take(&namespace));
-    store.written().await.expect("what follows is written");
+    store.flush().await.expect("what follows is written");
     assert_eq!(active(&namespace, "q"), 1);
-    // The reserve is used up, too: what is to be told waits, and is told.
+    // The reserve is used up, too: answers wait until there is space.
     file.set_fault(Fault::Full);
     assert!(take(&namespace));
-    let waited = tokio::time::timeout(Duration::from_millis(300), store.written()).await;
-    waited.expect_err("nothing is told that is not written");
+    let waited = tokio::time::timeout(Duration::from_millis(300), store.flush()).await;
+    waited.expect_err("nothing is acknowledged that is not written");
     file.set_fault(Fault::None);
-    store.written().await.expect("there is room");
+    store.flush().await.expect("there is room");
     send(&namespace, "third").expect_err("there is no reserve yet");
     aside.allow(true);
-    until("sends are accepted again", || store.has_room()).await;
+    until("sends are accepted again", || store.has_space()).await;
     send(&namespace, "third").expect("there is room");
-    store.written().await.expect("it can be written");
+    store.flush().await.expect("it can be written");
     assert!(failures.all().is_empty(), "{:?}", failures.all());
     store.close();
-    let process = Process::start(&file.copy(), Room::new(Box::new(())));
+    let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     assert_eq!(active(&process.namespace, "q"), 1);
 }
 
 #[tokio::test]
 async fn an_emulator_that_ends_does_not_wait_for_room() {
     let file = SimulatedDisk::default();
-    let (store, namespace, _) = start(&file, Room::new(Box::new(())));
-    store.written().await.expect("it can be written");
+    let (store, namespace, _) = start(&file, DiskSpace::new(Box::new(())));
+    store.flush().await.expect("it can be written");
     file.set_fault(Fault::Full);
     send(&namespace, "lost").expect("nothing is known yet");
-    until("it is full", || !store.has_room()).await;
+    until("it is full", || !store.has_space()).await;
     store.close();
-    store.written().await.expect_err("it was never written");
+    store.flush().await.expect_err("it was never written");
     file.set_fault(Fault::None);
-    let process = Process::start(&file.copy(), Room::new(Box::new(())));
+    let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     assert_eq!(active(&process.namespace, "q"), 0);
 }
 
 #[tokio::test]
 async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
     let file = SimulatedDisk::default();
-    let (store, namespace, failures) = start(&file, Room::new(Box::new(())));
-    store.written().await.expect("it can be written");
+    let (store, namespace, failures) = start(&file, DiskSpace::new(Box::new(())));
+    store.flush().await.expect("it can be written");
     file.set_fault(Fault::Unsynchronized);
     send(&namespace, "lost").expect("nothing is known yet");
-    let failed = store
-        .written()
-        .await
-        .expect_err("it is not safe")
-        .to_string();
+    let failed = store.flush().await.expect_err("it is not safe").to_string();
     assert!(
         failed.contains("Nothing is accepted until the emulator is restarted"),
         "{failed}"
@@ -181,5 +177,5 @@ async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
     // Not even when the disk is well again: what it has of the last transaction is not known.
     file.set_fault(Fault::None);
     send(&namespace, "later").expect("it stays in memory");
-    store.written().await.expect_err("and is not told");
+    store.flush().await.expect_err("and it is not acknowledged");
 }

@@ -1,4 +1,4 @@
-//! Bytes of messages that stand in the journal alone, and who has seen them.
+//! Bodies that are in the journal and not in the database yet, and the snapshots that read them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use redb::StorageBackend;
 use servicebus_broker::BodyId;
 
-/// Bytes whose places are forgotten while snapshots wait: a few microseconds.
-const SOME: usize = 256;
+/// Bodies per lock of the index: snapshots wait for a few microseconds.
+const CHUNK: usize = 256;
 
-/// Where bytes stand in the journal: in which record, and where in the file.
+/// The place of a body in the journal file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) record: u64,
@@ -20,77 +20,77 @@ pub(super) struct Place {
     pub(super) length: usize,
 }
 
-/// Where the bytes of messages stand that the database has not.
+/// The places of bodies that the database does not have.
 #[derive(Debug, Default)]
 pub(crate) struct JournalBodies(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     places: BTreeMap<BodyId, Place>,
-    seen: Vec<Weak<SeenBody>>,
+    pinned: Vec<Weak<PinnedBody>>,
 }
 
-/// Bytes that a snapshot has seen.
+/// A body of a snapshot.
 #[derive(Debug)]
-pub(crate) struct SeenBody {
+pub(crate) struct PinnedBody {
     place: Place,
-    /// What stood there, once another record may be written there.
-    moved: Mutex<Option<Bytes>>,
+    /// A copy, from when its place in the file may be overwritten.
+    copy: Mutex<Option<Bytes>>,
 }
 
 impl JournalBodies {
-    /// Takes in what one record did: which bytes it wrote, and which it removed.
-    pub(super) fn merge(&self, written: &[(BodyId, Place)], removed: &[BodyId]) {
-        for some in written.chunks(SOME) {
+    /// Adds and removes bodies as a record did.
+    pub(super) fn update(&self, written: &[(BodyId, Place)], removed: &[BodyId]) {
+        for some in written.chunks(CHUNK) {
             self.0.lock().places.extend(some.iter().copied());
         }
         self.remove(removed);
     }
 
-    /// Whether the bytes stand in the journal alone, and nothing has removed them since.
     pub(super) fn has(&self, body: BodyId) -> bool {
         self.0.lock().places.contains_key(&body)
     }
 
-    /// Those of these bytes that stand in the journal; they can be read as long as what is returned is there. Waits for no disk.
-    pub(crate) fn see(&self, bodies: &[BodyId]) -> BTreeMap<BodyId, Arc<SeenBody>> {
+    /// Those of these bodies that are in the journal; they stay readable until they are dropped. Waits for no disk.
+    pub(crate) fn pin(&self, bodies: &[BodyId]) -> BTreeMap<BodyId, Arc<PinnedBody>> {
         let mut state = self.0.lock();
-        let State { places, seen } = &mut *state;
+        let State { places, pinned } = &mut *state;
         let found = bodies.iter().filter_map(|body| {
             let place = *places.get(body)?;
-            let moved = Mutex::default();
-            Some((*body, Arc::new(SeenBody { place, moved })))
+            let copy = Mutex::default();
+            Some((*body, Arc::new(PinnedBody { place, copy })))
         });
         let found = BTreeMap::from_iter(found);
         if !found.is_empty() {
-            if seen.len() == seen.capacity() {
-                seen.retain(|one| one.strong_count() > 0);
+            if pinned.len() == pinned.capacity() {
+                pinned.retain(|body| body.strong_count() > 0);
             }
-            seen.extend(found.values().map(Arc::downgrade));
+            pinned.extend(found.values().map(Arc::downgrade));
         }
         found
     }
 
-    /// Forgets these bytes, which the database has; all that stands in records before `record` may be overwritten then.
-    pub(super) fn forget(
+    /// Removes bodies that a checkpoint has moved to the database, and copies the pinned ones of records before `record`, which may
+    /// be overwritten from then on.
+    pub(super) fn remove_moved(
         &self,
         bodies: &[BodyId],
         record: u64,
         file: &dyn StorageBackend,
     ) -> io::Result<()> {
         self.remove(bodies);
-        let seen = Vec::from_iter(self.0.lock().seen.iter().filter_map(Weak::upgrade));
-        for seen in seen.iter().filter(|seen| seen.place.record < record) {
-            let mut moved = seen.moved.lock();
-            if moved.is_none() {
-                *moved = Some(seen.place.read(file)?);
+        let pinned = Vec::from_iter(self.0.lock().pinned.iter().filter_map(Weak::upgrade));
+        for body in pinned.iter().filter(|body| body.place.record < record) {
+            let mut copy = body.copy.lock();
+            if copy.is_none() {
+                *copy = Some(body.place.read(file)?);
             }
         }
         Ok(())
     }
 
     fn remove(&self, bodies: &[BodyId]) {
-        for some in bodies.chunks(SOME) {
+        for some in bodies.chunks(CHUNK) {
             let mut state = self.0.lock();
             for body in some {
                 state.places.remove(body);
@@ -107,12 +107,12 @@ impl Place {
     }
 }
 
-impl SeenBody {
+impl PinnedBody {
     pub(crate) fn read(&self, file: &dyn StorageBackend) -> io::Result<Bytes> {
         let read = self.place.read(file);
-        // What was read is another record's if that was written there meanwhile.
-        match &*self.moved.lock() {
-            Some(moved) => Ok(moved.clone()),
+        // Checked after the read: another record may have been written there before it.
+        match &*self.copy.lock() {
+            Some(copy) => Ok(copy.clone()),
             None => read,
         }
     }

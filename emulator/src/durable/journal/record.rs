@@ -1,4 +1,4 @@
-//! A record of the journal: a batch as bytes, behind its length, generation and checksum.
+//! The format of a journal record: a header of length, generation and checksum, and the encoded batch.
 
 use std::num::NonZeroU64;
 
@@ -7,13 +7,13 @@ use servicebus_broker::BodyId;
 
 use super::super::Batch;
 
-/// What stands before the payload of a record: its length, generation and checksum.
-pub(super) const HEAD: usize = 20;
+/// Bytes of the header.
+pub(super) const HEADER: usize = 20;
 
-/// The bytes of a message in a record: where they begin in it, and how many they are.
+/// A body in a record: its offset and its length.
 pub(super) type Part = (BodyId, u64, usize);
 
-/// Writes a batch behind the room for its head; returns where the bytes of messages are.
+/// Encodes a batch behind an empty header; returns where its bodies are.
 pub(super) fn encode(batch: &Batch, out: &mut Vec<u8>) -> Vec<Part> {
     let part = |out: &mut Vec<u8>, bytes: &[u8]| {
         out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
@@ -24,7 +24,7 @@ pub(super) fn encode(batch: &Batch, out: &mut Vec<u8>) -> Vec<Part> {
         part(out, value.as_deref().unwrap_or_default());
     };
     out.clear();
-    out.resize(HEAD, 0);
+    out.resize(HEADER, 0);
     out.extend((batch.removed.len() as u32).to_be_bytes());
     batch.removed.iter().for_each(|prefix| part(out, prefix));
     out.extend((batch.rows.len() as u32).to_be_bytes());
@@ -43,30 +43,29 @@ pub(super) fn encode(batch: &Batch, out: &mut Vec<u8>) -> Vec<Part> {
     parts
 }
 
-/// Writes the head of a record.
-pub(super) fn seal(record: &mut [u8], generation: u64, lap: u32) {
-    let length = (record.len() - HEAD) as u64;
-    let checksum = checksum(&record[HEAD..], lap);
+pub(super) fn write_header(record: &mut [u8], generation: u64, lap: u32) {
+    let length = (record.len() - HEADER) as u64;
+    let checksum = checksum(&record[HEADER..], lap);
     record[..8].copy_from_slice(&length.to_be_bytes());
     record[8..16].copy_from_slice(&generation.to_be_bytes());
-    record[16..HEAD].copy_from_slice(&checksum.to_be_bytes());
+    record[16..HEADER].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// How long the payload behind a head is, and of which generation.
-pub(super) fn length_and_generation(head: &[u8]) -> (u64, u64) {
-    let (numbers, _) = head.as_chunks();
+/// The length of the payload and the generation of a header.
+pub(super) fn length_and_generation(header: &[u8]) -> (u64, u64) {
+    let (numbers, _) = header.as_chunks();
     (
         u64::from_be_bytes(numbers[0]),
         u64::from_be_bytes(numbers[1]),
     )
 }
 
-/// Whether a record is whole, and was written in this lap.
-pub(super) fn is_of(record: &[u8], lap: u32) -> bool {
-    record[16..HEAD] == checksum(&record[HEAD..], lap).to_be_bytes()
+/// Whether the checksum of a record is the one of its payload and this lap.
+pub(super) fn is_valid(record: &[u8], lap: u32) -> bool {
+    record[16..HEADER] == checksum(&record[HEADER..], lap).to_be_bytes()
 }
 
-/// What [`encode`] wrote, without the head; none where that cannot be.
+/// Decodes a payload of [`encode`]; none if it has another form.
 pub(super) fn decode(mut payload: Bytes) -> Option<Batch> {
     let rest = &mut payload;
     let mut batch = Batch::default();
@@ -84,7 +83,7 @@ pub(super) fn decode(mut payload: Bytes) -> Option<Batch> {
     Some(batch)
 }
 
-/// Laps beside each other differ in many bits: a single one that was flipped does not make one the other.
+/// The factor makes neighbouring laps differ in many bits: one flipped bit does not turn one lap into the other.
 fn checksum(payload: &[u8], lap: u32) -> u32 {
     crc32fast::hash(payload) ^ lap.wrapping_mul(0x9e37_79b1)
 }

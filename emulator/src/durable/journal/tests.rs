@@ -80,12 +80,12 @@ impl Kept {
     fn take(&mut self, journal: &mut Journal, count: usize) {
         let before: Vec<_> = self.bodies.keys().copied().collect();
         for older in 0..count {
-            self.apply(journal.remainder(older).expect("it can be read"));
+            self.apply(journal.live_part(older).expect("it can be read"));
         }
         self.start = journal.start_after(count);
         let taken = self.bodies.keys().filter(|body| !before.contains(body));
         let taken = Vec::from_iter(taken.copied());
-        let forgotten = journal.forget(count, &taken, self.start);
+        let forgotten = journal.remove_oldest(count, &taken, self.start);
         forgotten.expect("it can be read");
     }
 
@@ -137,10 +137,9 @@ fn batch(number: u8) -> Batch {
 }
 
 /// How many records there are, and what the row is after them.
-fn told(journal: &Journal) -> (usize, Option<u8>) {
-    let remainders =
-        (0..journal.records.len()).map(|at| journal.remainder(at).expect("it is whole"));
-    let rows = remainders.filter_map(|batch| batch.rows.get(&b"row"[..]).cloned());
+fn records(journal: &Journal) -> (usize, Option<u8>) {
+    let parts = (0..journal.records.len()).map(|at| journal.live_part(at).expect("it is whole"));
+    let rows = parts.filter_map(|batch| batch.rows.get(&b"row"[..]).cloned());
     let row = rows
         .reduce(|_, row| row)
         .and_then(|row| row?.first().copied());
@@ -155,12 +154,12 @@ fn what_was_appended_is_there_until_the_database_has_it() {
     for number in 1..=3 {
         append(&mut journal, batch(number));
     }
-    assert_eq!(told(&journal), (3, Some(3)));
-    assert_eq!(told(&open(&memory, 7)), (3, Some(3)));
+    assert_eq!(records(&journal), (3, Some(3)));
+    assert_eq!(records(&open(&memory, 7)), (3, Some(3)));
     let mut kept = Kept::new(7);
     kept.take(&mut journal, 2);
     assert_eq!(kept.rows, BTreeMap::new(), "the third replaces it");
-    assert_eq!(told(&journal), (1, Some(3)));
+    assert_eq!(records(&journal), (1, Some(3)));
     kept.take(&mut journal, 1);
     assert_eq!(kept.rows[&b"row"[..]], vec![3; 3]);
     assert!(journal.is_empty());
@@ -170,7 +169,7 @@ fn what_was_appended_is_there_until_the_database_has_it() {
         "the records are of another generation"
     );
     append(&mut journal, batch(4));
-    assert_eq!(told(&open(&memory, generation)), (1, Some(4)));
+    assert_eq!(records(&open(&memory, generation)), (1, Some(4)));
     let kept = kept.after_a_start(&memory);
     assert_eq!(kept.bodies[&body(4)], vec![4; 100]);
 }
@@ -178,7 +177,7 @@ fn what_was_appended_is_there_until_the_database_has_it() {
 #[test]
 fn what_the_database_never_had_is_not_removed_from_it() {
     let mut journal = open(&Memory::default(), 1);
-    journal.last = 5;
+    journal.last_body = 5;
     let removed = |number| Batch {
         bodies: BTreeMap::from([(body(number), None)]),
         ..Batch::default()
@@ -186,15 +185,15 @@ fn what_the_database_never_had_is_not_removed_from_it() {
     append(&mut journal, batch(6));
     append(&mut journal, removed(6));
     append(&mut journal, removed(5));
-    let remainders = (0..3).map(|at| journal.remainder(at).expect("it is whole"));
-    let bodies: Vec<_> = remainders.flat_map(|batch| batch.bodies).collect();
+    let parts = (0..3).map(|at| journal.live_part(at).expect("it is whole"));
+    let bodies: Vec<_> = parts.flat_map(|batch| batch.bodies).collect();
     assert_eq!(bodies, [(body(5), None)]);
 }
 
 #[test]
 fn a_long_record_keeps_no_memory_once_it_is_written() {
     let mut journal = open(&Memory::default(), 7);
-    let long = Bytes::from(vec![7; 100 * STEP]);
+    let long = Bytes::from(vec![7; 100 * GROWTH]);
     let bodies = BTreeMap::from([(body(1), Some(long))]);
     append(
         &mut journal,
@@ -203,7 +202,7 @@ fn a_long_record_keeps_no_memory_once_it_is_written() {
             ..Batch::default()
         },
     );
-    assert!(journal.buffer.capacity() <= STEP);
+    assert!(journal.buffer.capacity() <= GROWTH);
 }
 
 /// Records are appended, replaced, removed and taken in, and the ring ends anywhere: the next start finds all of it.
@@ -233,8 +232,8 @@ fn a_start_finds_what_the_last_of_many_laps_left() {
         batch.bodies.extend(some.map(|body| (*body, None)));
         all.apply(decode(payload_of(&batch)).expect("it is whole"));
         journal.encode(&batch);
-        while journal.is_much() || !journal.has_room() {
-            let count = journal.oldest(SOME);
+        while journal.needs_checkpoint() || !journal.has_space() {
+            let count = journal.oldest(CHECKPOINT_SIZE);
             kept.take(&mut journal, count);
         }
         let before = journal.end;
@@ -252,7 +251,7 @@ fn a_start_finds_what_the_last_of_many_laps_left() {
 fn payload_of(batch: &Batch) -> Bytes {
     let mut record = Vec::new();
     encode(batch, &mut record);
-    Bytes::from(record).split_off(HEAD)
+    Bytes::from(record).split_off(HEADER)
 }
 
 /// A snapshot reads the bytes that it has seen, also once the database has them and another record stands in their place.
@@ -261,14 +260,14 @@ fn what_was_seen_can_be_read_when_it_is_overwritten() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     append(&mut journal, batch(1));
-    let seen = journal.bodies.see(&[body(1), body(2)]);
-    assert_eq!(Vec::from_iter(seen.keys()), [&body(1)]);
-    let read = || seen[&body(1)].read(&memory).expect("it is there");
+    let pinned = journal.bodies.pin(&[body(1), body(2)]);
+    assert_eq!(Vec::from_iter(pinned.keys()), [&body(1)]);
+    let read = || pinned[&body(1)].read(&memory).expect("it is there");
     assert_eq!(read(), vec![1; 100]);
     let mut kept = Kept::new(7);
     kept.take(&mut journal, 1);
     assert!(
-        journal.bodies.see(&[body(1)]).is_empty(),
+        journal.bodies.pin(&[body(1)]).is_empty(),
         "the database has it"
     );
     memory.0.lock().fill(0);
@@ -287,12 +286,16 @@ fn a_torn_record_is_none() {
     let whole = memory.0.lock().clone();
     for at in first..second {
         memory.0.lock()[at] ^= 1;
-        assert_eq!(told(&open(&memory, 7)), (1, Some(1)), "byte {at} differs");
+        assert_eq!(
+            records(&open(&memory, 7)),
+            (1, Some(1)),
+            "byte {at} differs"
+        );
         memory.0.lock().truncate(at);
-        assert_eq!(told(&open(&memory, 7)), (1, Some(1)), "cut at {at}");
+        assert_eq!(records(&open(&memory, 7)), (1, Some(1)), "cut at {at}");
         memory.0.lock().clone_from(&whole);
     }
-    assert_eq!(told(&open(&memory, 7)), (2, Some(2)));
+    assert_eq!(records(&open(&memory, 7)), (2, Some(2)));
 }
 
 /// Whichever byte of a record before another differs, also of the one that ends a lap.
@@ -302,7 +305,7 @@ fn a_damaged_record_before_another_is_told_of() {
     let (mut journal, mut kept) = (open(&memory, 7), Kept::new(7));
     let mut number = 0;
     while journal.end.lap == 0 {
-        while journal.is_much() {
+        while journal.needs_checkpoint() {
             kept.take(&mut journal, 1);
         }
         number += 1;
@@ -311,7 +314,7 @@ fn a_damaged_record_before_another_is_told_of() {
     let records = journal.records.iter().rev().skip(1);
     let mut places = Vec::from_iter(records.map(|record| (record.position.offset, record.length)));
     let (last, length) = places[0];
-    places.push((last + length, HEAD as u64));
+    places.push((last + length, HEADER as u64));
     for at in places
         .into_iter()
         .flat_map(|(from, length)| from..from + length)
@@ -347,17 +350,17 @@ fn a_journal_that_is_empty_keeps_its_first_step() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     journal.shrink().expect("it can be written");
-    assert_eq!(memory.0.lock().len(), STEP);
+    assert_eq!(memory.0.lock().len(), GROWTH);
     for number in 1..=20 {
         append(&mut journal, batch(number));
     }
     let length = memory.0.lock().len();
     journal.shrink().expect("it is left as it is");
-    assert!(length > STEP && length == memory.0.lock().len());
+    assert!(length > GROWTH && length == memory.0.lock().len());
     let mut kept = Kept::new(7);
     kept.take(&mut journal, 20);
     journal.shrink().expect("it can be cut");
-    assert_eq!(memory.0.lock().len(), STEP);
+    assert_eq!(memory.0.lock().len(), GROWTH);
     append(&mut journal, batch(2));
     assert_eq!(kept.after_a_start(&memory).rows[&b"row"[..]], vec![2; 3]);
 }
@@ -393,18 +396,18 @@ fn the_next_start_takes_it_in_or_says_what_is_wrong() {
     let file = directory.join("journal");
     let whole = fs::read(&file).expect("it is there");
     let mut damaged = whole.clone();
-    damaged[HEAD] ^= 1;
+    damaged[HEADER] ^= 1;
     fs::write(&file, damaged).expect("it can be written");
-    let told = start().err().expect("it is damaged");
+    let error = start().err().expect("it is damaged");
     assert!(
-        matches!(&told, DataError::Damaged { file: own, .. } if *own == file),
-        "{told}"
+        matches!(&error, DataError::Damaged { file: own, .. } if *own == file),
+        "{error}"
     );
     fs::remove_file(&file).expect("it can be removed");
-    let told = start().err().expect("it is gone");
+    let error = start().err().expect("it is gone");
     assert!(
-        matches!(&told, DataError::Missing(own) if *own == file),
-        "{told}"
+        matches!(&error, DataError::Missing(own) if *own == file),
+        "{error}"
     );
     fs::write(&file, whole).expect("it can be written");
     let (disk, _) = start().expect("it is whole");

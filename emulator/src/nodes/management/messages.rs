@@ -10,7 +10,7 @@ use servicebus_broker::{
 
 use super::shown::ShownMessages;
 use super::{Management, argument};
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 use crate::nodes::{
     Condition, Reply, ServiceError, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
@@ -54,7 +54,7 @@ impl Management<'_, '_> {
     ) {
         let all = messages.iter().map(|(.., message)| message);
         *self.shown = Some(ShownMessages {
-            missing: Missing::of(self.store, all),
+            missing: MissingBodies::of(self.store, all),
             messages,
             ahead: self.ahead,
             omits_body,

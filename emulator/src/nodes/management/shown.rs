@@ -3,14 +3,14 @@
 use servicebus_broker::{BrokerProperties, LockToken, Message};
 use servicebus_codec::DecodeError;
 
-use crate::durable::Missing;
+use crate::durable::MissingBodies;
 use crate::nodes::{Condition, Reply, ServiceError};
 
 /// What a request is answered with that peeks or receives.
 pub(crate) struct ShownMessages {
     /// With their lock tokens where they are received.
     pub(crate) messages: Vec<(Option<LockToken>, BrokerProperties, Message)>,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingBodies,
     /// How far the namespace's clock runs ahead of the client's, in milliseconds.
     pub(crate) ahead: i64,
     pub(crate) omits_body: bool,

@@ -1,17 +1,16 @@
 //! The clock of a namespace as a row.
 
-/// How a namespace's clock stands: in milliseconds.
+/// The state of a clock, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptClock {
-    /// Ahead of real time while it flows.
+pub(crate) struct ClockState {
+    /// How far it is ahead of real time while it runs.
     pub(crate) offset: i64,
-    /// Where it stands still.
     pub(crate) frozen_at: Option<i64>,
-    /// What it showed.
+    /// Its time when the state was stored.
     pub(crate) now: i64,
 }
 
-impl KeptClock {
+impl ClockState {
     pub(super) fn encode(&self) -> Vec<u8> {
         let frozen = [u8::from(self.frozen_at.is_some())];
         let numbers = [self.offset, self.frozen_at.unwrap_or(0), self.now].map(i64::to_be_bytes);

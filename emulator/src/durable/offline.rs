@@ -1,4 +1,4 @@
-//! A store that no emulator serves: read without a change of its file, or made smaller.
+//! A store that no emulator serves: read without a change of its files, or compacted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,30 +12,33 @@ use parking_lot::Mutex;
 use redb::{Builder, StorageBackend};
 
 use super::backend::read_exact_at;
-use super::directory::{FILE, JOURNAL_FILE, MARK, cannot_open, check_lengths, check_mark, lock};
+use super::directory::{
+    FORMAT_FILE, JOURNAL_FILE, STORE_FILE, cannot_use, check_lengths, lock, open_error,
+    read_version,
+};
 use super::file::{CACHE, RowFile, open_rows};
-use super::room::Room;
+use super::space::DiskSpace;
 use super::{Disk, Sync};
-use crate::failures::told;
+use crate::failures::panic_text;
 use crate::options::DataError;
 
-/// Bytes of the file that are kept apart together.
+/// The unit of an overlay.
 const BLOCK: usize = 4096;
 
-/// A store that is read.
-pub(crate) struct AtRest {
+/// A store that is only read.
+pub(crate) struct OfflineStore {
     pub(crate) disk: Box<dyn Disk>,
     pub(crate) file: PathBuf,
-    /// What the checksums tell, where not of a whole file.
+    /// Why the file fails the integrity check, if it does.
     pub(crate) damage: Option<String>,
 }
 
-/// Opens the store of a directory to read it; one that is damaged as far as it can be read.
-pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
-    check_there(directory)?;
-    let file = directory.join(FILE);
-    check_lengths(directory, check_mark(directory, &file)?)?;
-    let open = |checks| open_beside(directory, &file, checks);
+/// Opens the store in a directory to read it, also a damaged one that can still be opened.
+pub(crate) fn open_offline(directory: &Path) -> Result<OfflineStore, DataError> {
+    check_exists(directory)?;
+    let file = directory.join(STORE_FILE);
+    check_lengths(directory, read_version(directory, &file)?)?;
+    let open = |checks| open_overlay(directory, &file, checks);
     let (disk, damage) = match open(true)? {
         Ok(whole) => (whole, None),
         Err(reason) => match open(false)? {
@@ -43,17 +46,17 @@ pub(crate) fn open_at_rest(directory: &Path) -> Result<AtRest, DataError> {
             Err(_) => return Err(DataError::Damaged { file, reason }),
         },
     };
-    Ok(AtRest {
+    Ok(OfflineStore {
         disk: Box::new(disk),
         file,
         damage,
     })
 }
 
-/// Makes the file of a directory as small as it can be; returns how many bytes it had, and has.
+/// Compacts the database of a directory; returns the bytes of its file before and after.
 pub(crate) fn compact(directory: &Path) -> Result<(u64, u64), DataError> {
-    check_there(directory)?;
-    let file = directory.join(FILE);
+    check_exists(directory)?;
+    let file = directory.join(STORE_FILE);
     let length = || fs::metadata(&file).map(|found| found.len());
     let before = length().map_err(|source| cannot_use(directory, source))?;
     let (rows, _) = open_rows(directory, Sync::Always)?;
@@ -67,19 +70,12 @@ pub(crate) fn compact(directory: &Path) -> Result<(u64, u64), DataError> {
     Ok((before, after))
 }
 
-fn cannot_use(directory: &Path, source: io::Error) -> DataError {
-    DataError::Directory {
-        directory: directory.to_owned(),
-        source,
-    }
-}
-
-/// Refuses a directory that has no store: one that is only read is not made.
-fn check_there(directory: &Path) -> Result<(), DataError> {
-    let mark = directory.join(MARK);
-    match mark.exists() {
+/// Refuses a directory that has no store, which opening it would create.
+fn check_exists(directory: &Path) -> Result<(), DataError> {
+    let format = directory.join(FORMAT_FILE);
+    match format.exists() {
         true => Ok(()),
-        false if directory.join(FILE).exists() => Err(DataError::Missing(mark)),
+        false if directory.join(STORE_FILE).exists() => Err(DataError::Missing(format)),
         false => {
             let source = io::Error::other("it has no data of an emulator");
             Err(cannot_use(directory, source))
@@ -87,8 +83,8 @@ fn check_there(directory: &Path) -> Result<(), DataError> {
     }
 }
 
-/// Opens the files with what is written kept beside them; the inner error is what is wrong with the contents of the first.
-fn open_beside(
+/// Opens overlays of the files; the inner error is damage of the database.
+fn open_overlay(
     directory: &Path,
     file: &Path,
     checks: bool,
@@ -96,11 +92,11 @@ fn open_beside(
     let failed = |source| cannot_use(directory, source);
     let opened = File::open(file).map_err(failed)?;
     lock(&opened, directory)?;
-    let rows = Beside::of(Some(opened)).map_err(failed)?;
+    let rows = Overlay::of(Some(opened)).map_err(failed)?;
     let journal = match File::open(directory.join(JOURNAL_FILE)) {
         // The first version has none.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Beside::of(None),
-        opened => opened.and_then(|file| Beside::of(Some(file))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Overlay::of(None),
+        opened => opened.and_then(|file| Overlay::of(Some(file))),
     };
     let journal = Arc::new(journal.map_err(failed)?);
     let open = || {
@@ -108,26 +104,26 @@ fn open_beside(
             .set_cache_size(CACHE)
             .set_check_integrity_on_open(checks)
             .create_with_backend(rows)?;
-        RowFile::of(database, journal, Arc::new(Room::new(Box::new(()))))
+        RowFile::recover(database, journal, Arc::new(DiskSpace::new(Box::new(()))))
     };
-    // Without the check a damaged file may be anything, and then a panic is what tells.
+    // The database may panic on a damaged file that was not checked.
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(Ok(opened)) => Ok(Ok(opened)),
-        Ok(Err(error @ redb::Error::Io(_))) => Err(cannot_open(directory, error)),
+        Ok(Err(error @ redb::Error::Io(_))) => Err(open_error(directory, error)),
         Ok(Err(error)) => Ok(Err(error.to_string())),
-        Err(payload) => Ok(Err(told(&*payload))),
+        Err(payload) => Ok(Err(panic_text(&*payload))),
     }
 }
 
-/// A file that is not changed: what is written to it stays in memory, by blocks.
+/// A file that is not changed: blocks that are written stay in memory.
 #[derive(Debug)]
-struct Beside {
+struct Overlay {
     file: Option<File>,
     length: Mutex<u64>,
     written: Mutex<BTreeMap<u64, Box<[u8; BLOCK]>>>,
 }
 
-impl Beside {
+impl Overlay {
     fn of(file: Option<File>) -> io::Result<Self> {
         let length = file.as_ref().map(File::metadata).transpose()?;
         Ok(Self {
@@ -137,7 +133,7 @@ impl Beside {
         })
     }
 
-    /// A block of the file; zeros behind its end.
+    /// A block of the file, padded with zeros behind its end.
     fn block(&self, number: u64) -> io::Result<Box<[u8; BLOCK]>> {
         let mut block = Box::new([0; BLOCK]);
         if let Some(file) = &self.file {
@@ -148,7 +144,7 @@ impl Beside {
         Ok(block)
     }
 
-    /// Calls `part` for each block of a range, with where the range is in it and where it is in the range.
+    /// Calls `part` for each block of a range of the file, with the part of the block and the part of the range.
     fn parts(
         offset: u64,
         length: usize,
@@ -170,7 +166,7 @@ impl Beside {
     }
 }
 
-impl StorageBackend for Beside {
+impl StorageBackend for Overlay {
     fn len(&self) -> Result<u64, io::Error> {
         Ok(*self.length.lock())
     }
