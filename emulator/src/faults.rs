@@ -175,14 +175,14 @@ impl Faults {
     /// An operation begins. Every fault counts it; returned is what those do that take effect now: of those that take
     /// time the first, and the first of the others.
     pub(crate) fn find_match(&self, context: &MatchContext<'_>) -> MatchedFaults {
-        let mut find_match = MatchedFaults::default();
+        let mut matched = MatchedFaults::default();
         for scripted in self.script().faults.values_mut() {
             let Some(effect) = scripted.meet(context) else {
                 continue;
             };
             let slot = match effect.only_takes_time() {
-                true => &mut find_match.first,
-                false => &mut find_match.then,
+                true => &mut matched.first,
+                false => &mut matched.then,
             };
             if slot.is_none() {
                 scripted.state.hits += 1;
@@ -194,7 +194,7 @@ impl Faults {
                 });
             }
         }
-        find_match
+        matched
     }
 
     fn summarise(&self, script: &Script) {

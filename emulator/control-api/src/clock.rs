@@ -6,16 +6,17 @@ use std::time::SystemTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::encoding::DateTime;
+use crate::encoding::instant;
+
 /// What the clock of a namespace shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Clock {
     /// The time of the namespace, in UTC.
-    #[serde(with = "crate::encoding::instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
+    #[serde(with = "instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub now: SystemTime,
     /// How far it is ahead of real time, in seconds.
     pub offset_seconds: f64,
@@ -84,11 +85,8 @@ pub struct Due {
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct DueEvent {
     /// When, on the clock of the namespace.
-    #[serde(with = "crate::encoding::instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
+    #[serde(with = "instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub at: SystemTime,
     /// In how many seconds.
     pub in_seconds: f64,

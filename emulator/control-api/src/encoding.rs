@@ -1,8 +1,11 @@
 //! Instants as RFC 3339 in UTC, durations as seconds, bytes in base64.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bytes::Bytes;
 use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
 
 /// The instant as text; the calendar ends with the year 9999, and later instants are shown as its last.
 fn instant_text(instant: SystemTime) -> String {
@@ -13,13 +16,10 @@ fn instant_text(instant: SystemTime) -> String {
 
 /// An instant.
 pub(crate) mod instant {
-    use std::time::SystemTime;
-
-    use jiff::Timestamp;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+    use super::*;
 
     pub(crate) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&super::instant_text(*at))
+        to.serialize_str(&instant_text(*at))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
@@ -31,16 +31,13 @@ pub(crate) mod instant {
 
 /// An instant, or null.
 pub(crate) mod optional_instant {
-    use std::time::SystemTime;
-
-    use jiff::Timestamp;
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+    use super::*;
 
     pub(crate) fn serialize<S: Serializer>(
         at: &Option<SystemTime>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        at.map(super::instant_text).serialize(to)
+        at.map(instant_text).serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
@@ -54,9 +51,7 @@ pub(crate) mod optional_instant {
 
 /// A length of time in seconds.
 pub(crate) mod seconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+    use super::*;
 
     pub(crate) fn serialize<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(length.as_secs_f64())
@@ -69,9 +64,7 @@ pub(crate) mod seconds {
 
 /// Bytes, or null.
 pub(crate) mod optional_base64 {
-    use base64::{Engine as _, prelude::BASE64_STANDARD};
-    use bytes::Bytes;
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+    use super::*;
 
     pub(crate) fn serialize<S: Serializer>(
         bytes: &Option<Bytes>,
@@ -89,3 +82,21 @@ pub(crate) mod optional_base64 {
         bytes.transpose().map_err(D::Error::custom)
     }
 }
+
+// Comments of documentation would be descriptions in the schemas.
+#[cfg(feature = "schema")]
+mod schema {
+    use schemars::JsonSchema;
+
+    #[derive(JsonSchema)]
+    #[schemars(inline, extend("format" = "date-time"))]
+    #[expect(dead_code, reason = "the schema of an instant")]
+    pub(crate) struct DateTime(String);
+
+    #[derive(JsonSchema)]
+    #[schemars(inline, extend("contentEncoding" = "base64"))]
+    #[expect(dead_code, reason = "the schema of bytes")]
+    pub(crate) struct Base64(String);
+}
+#[cfg(feature = "schema")]
+pub(crate) use schema::{Base64, DateTime};

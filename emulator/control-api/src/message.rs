@@ -14,6 +14,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+#[cfg(feature = "schema")]
+use crate::encoding::{Base64, DateTime};
+use crate::encoding::{instant, optional_base64, optional_instant};
+
 /// A part of what a queue, a subscription or a dead-letter queue holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
@@ -50,33 +54,24 @@ pub struct MessageSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// When it was enqueued.
-    #[serde(with = "crate::encoding::instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
+    #[serde(with = "instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub enqueued_at: SystemTime,
     /// When its time to live ends.
     #[serde(
         default,
-        with = "crate::encoding::optional_instant",
+        with = "optional_instant",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub expires_at: Option<SystemTime>,
     /// When it becomes active.
     #[serde(
         default,
-        with = "crate::encoding::optional_instant",
+        with = "optional_instant",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub activates_at: Option<SystemTime>,
     /// How many deliveries have failed.
     pub delivery_count: u32,
@@ -88,13 +83,10 @@ pub struct MessageSummary {
     /// When its lock ends.
     #[serde(
         default,
-        with = "crate::encoding::optional_instant",
+        with = "optional_instant",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
     /// Why it is a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,14 +141,8 @@ pub struct AmqpMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footer: Option<Value>,
     /// The message as it is encoded. Where it is sent along, sections that were not changed keep their encoding.
-    #[serde(
-        with = "crate::encoding::optional_base64",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("contentEncoding" = "base64"))
-    )]
+    #[serde(with = "optional_base64", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Base64>"))]
     pub amqp: Option<Bytes>,
 }
 

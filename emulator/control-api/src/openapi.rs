@@ -57,10 +57,15 @@ impl Description {
         self.tags.push(tag);
     }
 
-    /// Adds a route of the group: `GET /health`, with an id that names its function in generated clients.
-    fn route(&mut self, line: &str, id: &str, summary: &str) -> Operation<'_> {
+    /// Adds a route of the group, with an id that names its function in generated clients. `GET counts` is below the path of
+    /// a namespace, `GET /health` is a whole path.
+    fn route(&mut self, line: &str, id: &str) -> Operation<'_> {
         let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
-        Operation::new(self, path, method.to_lowercase(), id, summary)
+        let path = match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("/$emulator/v1/namespaces/{{namespace}}/{path}"),
+        };
+        Operation::new(self, &path, method.to_lowercase(), id)
     }
 
     fn answer<T: JsonSchema>(&mut self) -> Value {

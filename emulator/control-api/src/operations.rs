@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Operation;
+#[cfg(feature = "schema")]
+use crate::encoding::DateTime;
+use crate::encoding::instant;
 
 /// One operation of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,11 +21,8 @@ pub struct LoggedOperation {
     /// Its number in the log, counted from 1.
     pub number: u64,
     /// When it came, on the clock of the namespace.
-    #[serde(with = "crate::encoding::instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
+    #[serde(with = "instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub at: SystemTime,
     /// When it came, in seconds since the namespace was started.
     pub offset: f64,

@@ -7,6 +7,10 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::encoding::{Base64, DateTime};
+use crate::encoding::{optional_base64, optional_instant};
+
 /// The receivers of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
@@ -50,18 +54,12 @@ pub struct Session {
     /// The client that holds it, by the name its connection has in the timeline.
     pub holder: Option<String>,
     /// Until when it is held, on the clock of the namespace.
-    #[serde(default, with = "crate::encoding::optional_instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
+    #[serde(default, with = "optional_instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
     /// Its state, in base64.
-    #[serde(default, with = "crate::encoding::optional_base64")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("contentEncoding" = "base64"))
-    )]
+    #[serde(default, with = "optional_base64")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Base64>"))]
     pub state: Option<Bytes>,
 }
 

@@ -11,6 +11,9 @@ use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::AppliedEffect;
+#[cfg(feature = "schema")]
+use crate::encoding::DateTime;
+use crate::encoding::{instant, optional_instant};
 
 /// What happened in a namespace or an entity.
 ///
@@ -156,11 +159,8 @@ impl fmt::Display for EventKind {
 #[non_exhaustive]
 pub struct Event {
     /// When it happened, on the clock of the namespace.
-    #[serde(with = "crate::encoding::instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
+    #[serde(with = "instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub at: SystemTime,
     /// When it happened, in seconds since the namespace was started.
     #[serde(default)]
@@ -182,11 +182,8 @@ pub struct Event {
     /// Which delivery of the message it was.
     pub delivery_count: Option<u32>,
     /// Until when the message was locked.
-    #[serde(default, with = "crate::encoding::optional_instant")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
+    #[serde(default, with = "optional_instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
     /// Why.
     pub reason: Option<String>,

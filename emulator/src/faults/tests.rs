@@ -88,9 +88,9 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
     };
     faults.add(slow);
     faults.add(fault(None, 1));
-    let find_match = faults.find_match(&discharge(&[]));
-    assert_eq!(find_match.first.unwrap().effect, Effect::Delay(wait));
-    assert_eq!(find_match.then.unwrap().effect, Effect::LoseReply);
+    let matched = faults.find_match(&discharge(&[]));
+    assert_eq!(matched.first.unwrap().effect, Effect::Delay(wait));
+    assert_eq!(matched.then.unwrap().effect, Effect::LoseReply);
 }
 
 #[test]

@@ -5,97 +5,36 @@ use serde_json::{Map, Value, json};
 use super::Description;
 use crate::AssertionResult;
 
-/// Every field, its type and what it says.
-const FIELDS: [(&str, &str, &str); 28] = [
-    (
-        "entity",
-        "string",
-        "A queue, topic or subscription, or a dead-letter queue of one, by its address.",
-    ),
-    (
-        "within",
-        "wait",
-        "How many seconds of real time to wait; 5 unless set.",
-    ),
-    ("message_id", "text", "Means messages with this id only."),
-    (
-        "body",
-        "text",
-        "Means messages with this body only, read as text.",
-    ),
-    (
-        "body_json",
-        "any",
-        "Means messages only whose body is JSON that has this in it; objects may have more.",
-    ),
-    (
-        "reason",
-        "text",
-        "Means dead letters with this reason only.",
-    ),
-    (
-        "description",
-        "text",
-        "Means dead letters with this description only.",
-    ),
-    (
-        "to",
-        "text",
-        "The client or the entity to which something goes.",
-    ),
-    (
-        "count",
-        "number",
-        "Exactly so many; one at least unless set.",
-    ),
-    (
-        "times",
-        "number",
-        "Exactly so often; once at least unless set.",
-    ),
-    ("at_least", "number", "So many or so often, or more."),
-    ("at_most", "number", "So many or fewer."),
-    (
-        "at",
-        "date-time",
-        "When a scheduled message is due, by a client's clock.",
-    ),
-    ("due_in", "seconds", "In how many seconds it is."),
-    (
-        "tolerance",
-        "seconds",
-        "By how many seconds that may differ; 10 unless set.",
-    ),
-    (
-        "active",
-        "number",
-        "Active messages, locked and deferred ones included.",
-    ),
-    (
-        "dead_letter",
-        "number",
-        "Messages in the dead-letter queue.",
-    ),
-    (
-        "transfer_dead_letter",
-        "number",
-        "Messages in the transfer dead-letter queue.",
-    ),
-    ("scheduled", "number", "Messages that wait for their time."),
-    ("locked", "number", "Locked messages."),
-    ("deferred", "number", "Deferred messages."),
-    ("transfer", "number", "Messages that wait to be forwarded."),
-    ("session", "string", "The id of a session."),
-    (
-        "bodies",
-        "texts",
-        "The bodies of its messages in order, and no others.",
-    ),
-    ("text", "text", "Its state as text."),
-    ("bytes", "base64", "Its state as bytes."),
-    ("json", "any", "Its state as JSON, however it is written."),
-    ("set", "boolean", "Whether it has a state."),
-];
+/// Every field with its type and its description.
+const FIELDS: &str = "\
+entity: string: A queue, topic or subscription, or a dead-letter queue of one, by its address.
+within: wait: How many seconds of real time to wait; 5 unless set.
+message_id: text: Means messages with this id only.
+body: text: Means messages with this body only, read as text.
+body_json: any: Means messages only whose body is JSON that has this in it; objects may have more.
+reason: text: Means dead letters with this reason only.
+description: text: Means dead letters with this description only.
+to: text: The client or the entity to which something goes.
+count: number: Exactly so many; one at least unless set.
+times: number: Exactly so often; once at least unless set.
+at_least: number: So many or so often, or more.
+at_most: number: So many or fewer.
+at: date-time: When a scheduled message is due, by a client's clock.
+due_in: seconds: In how many seconds it is.
+tolerance: seconds: By how many seconds that may differ; 10 unless set.
+active: number: Active messages, locked and deferred ones included.
+dead_letter: number: Messages in the dead-letter queue.
+transfer_dead_letter: number: Messages in the transfer dead-letter queue.
+scheduled: number: Messages that wait for their time.
+locked: number: Locked messages.
+deferred: number: Deferred messages.
+transfer: number: Messages that wait to be forwarded.
+session: string: The id of a session.
+bodies: texts: The bodies of its messages in order, and no others.
+text: text: Its state as text.
+bytes: base64: Its state as bytes.
+json: any: Its state as JSON, however it is written.
+set: boolean: Whether it has a state.";
 
 fn schema(of: &str) -> Value {
     let text = json!({ "$ref": "#/components/schemas/AssertedText" });
@@ -164,11 +103,7 @@ pub(crate) fn describe(d: &mut Description) {
         "What a test expects, waited for and explained.",
     );
     let request = json!({ "$ref": "#/components/schemas/Assertion" });
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/assertions",
-        "assert",
-        "Waits until an assertion holds, and says why not.",
-    )
+    d.route("POST assertions", "assert").summary("Waits until an assertion holds, and says why not.")
     .more(
         "What is expected is waited for; where nothing is, the namespace is to become idle first. The text of a failure is \
          that of the Rust harness. Assertions about bodies of messages that are gone need an emulator that was started with \
@@ -189,10 +124,12 @@ pub(crate) fn schemas() -> Map<String, Value> {
         "kind".into(),
         json!({ "enum": kinds, "description": "What is expected." }),
     );
-    for (name, of, description) in FIELDS {
-        let mut schema = schema(of);
-        schema["description"] = description.into();
-        properties.insert(name.into(), schema);
+    for line in FIELDS.lines() {
+        if let [name, of, description] = line.splitn(3, ": ").collect::<Vec<_>>()[..] {
+            let mut schema = schema(of);
+            schema["description"] = description.into();
+            properties.insert(name.into(), schema);
+        }
     }
     let takes = KINDS.map(|(kind, fields)| format!("{kind}: {}.", fields.replace(' ', ", ")));
     let takes = takes.join(" ");

@@ -3,7 +3,6 @@
 use super::Description;
 use crate::{ExplorationReport, ExplorationRequest, ExplorationRun, RunResult, StartedExploration};
 
-const ALL: &str = "/$emulator/v1/explorations";
 const NUMBER: &str = "The id of the exploration.";
 const NONE: &str = "There is none of this id.";
 
@@ -12,11 +11,7 @@ pub(crate) fn describe(d: &mut Description) {
         "explorations",
         "A test runs again and again, each time with something else going wrong.",
     );
-    d.route(
-        &format!("POST {ALL}"),
-        "beginExploration",
-        "Begins an exploration.",
-    )
+    d.route("POST /$emulator/v1/explorations", "beginExploration").summary("Begins an exploration.")
                 .more(
                     "The client asks for one run after the other, makes it, and tells its result. The first two have no fault. \
                      An exploration of which nothing is asked for 600 s, or what `keep` says, is removed.",
@@ -24,19 +19,16 @@ pub(crate) fn describe(d: &mut Description) {
                 .takes::<ExplorationRequest>()
                 .answers::<StartedExploration>(201, "The exploration.")
                 .refuses(409, "There are 16 already.");
+    d.route("GET /$emulator/v1/explorations/{id}", "showExploration")
+        .summary("Tells what an exploration has found so far.")
+        .named("id", NUMBER)
+        .answers::<ExplorationReport>(200, "The report.")
+        .refuses(404, NONE);
     d.route(
-        &format!("GET {ALL}/{{id}}"),
-        "showExploration",
-        "Tells what an exploration has found so far.",
-    )
-    .named("id", NUMBER)
-    .answers::<ExplorationReport>(200, "The report.")
-    .refuses(404, NONE);
-    d.route(
-        &format!("DELETE {ALL}/{{id}}"),
+        "DELETE /$emulator/v1/explorations/{id}",
         "removeExploration",
-        "Removes an exploration and the namespace of its run.",
     )
+    .summary("Removes an exploration and the namespace of its run.")
     .named("id", NUMBER)
     .done(204, "It is gone.")
     .refuses(404, NONE);
@@ -44,11 +36,7 @@ pub(crate) fn describe(d: &mut Description) {
 }
 
 fn runs(d: &mut Description) {
-    d.route(
-        &format!("POST {ALL}/{{id}}/runs"),
-        "nextRun",
-        "Makes the namespace of the next run.",
-    )
+    d.route("POST /$emulator/v1/explorations/{id}/runs", "nextRun").summary("Makes the namespace of the next run.")
                 .more(
                     "Its faults are set, operations are recorded, and its clock steps by itself (`clock/auto`).",
                 )
@@ -61,10 +49,10 @@ fn runs(d: &mut Description) {
                     "The run before has no result yet, or no namespace can be made.",
                 );
     d.route(
-        &format!("POST {ALL}/{{id}}/runs/{{number}}/result"),
+        "POST /$emulator/v1/explorations/{id}/runs/{number}/result",
         "endRun",
-        "Tells how a run ended, and removes its namespace.",
     )
+    .summary("Tells how a run ended, and removes its namespace.")
     .named("id", NUMBER)
     .named("number", "The number of the run.")
     .takes::<RunResult>()

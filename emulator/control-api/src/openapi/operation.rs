@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Description;
 use crate::ErrorAnswer;
 
-const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
+pub(crate) const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
 
 /// An operation of the document that is being described.
 pub(crate) struct Operation<'a> {
@@ -21,13 +21,11 @@ impl<'a> Operation<'a> {
         path: &str,
         method: String,
         id: &str,
-        summary: &str,
     ) -> Self {
         let tag = description.tags.last().map(|tag| tag["name"].clone());
         let methods = description.paths.entry(path).or_insert_with(|| json!({}));
         methods[&method] = json!({
             "operationId": id,
-            "summary": summary,
             "tags": Vec::from_iter(tag),
             "parameters": [],
             "responses": {},
@@ -51,7 +49,13 @@ impl<'a> Operation<'a> {
         &mut self.description.paths[&self.path][&self.method]
     }
 
-    /// Says more than the summary.
+    /// Sets the summary.
+    pub(crate) fn summary(mut self, text: &str) -> Self {
+        self.value()["summary"] = text.into();
+        self
+    }
+
+    /// Sets the description, which says more than the summary.
     pub(crate) fn more(mut self, text: &str) -> Self {
         self.value()["description"] = text.into();
         self
@@ -68,6 +72,40 @@ impl<'a> Operation<'a> {
         }))
     }
 
+    /// Adds the entity that the query must name.
+    pub(crate) fn entity(self, description: &str) -> Self {
+        self.query("entity", true, json!({ "type": "string" }), description)
+    }
+
+    /// Adds a text of the query.
+    pub(crate) fn text(self, name: &str, description: &str) -> Self {
+        self.query(name, false, json!({ "type": "string" }), description)
+    }
+
+    /// Adds one of several texts of the query.
+    pub(crate) fn choice(self, name: &str, texts: &[&str], description: &str) -> Self {
+        let schema = json!({ "type": "string", "enum": texts });
+        self.query(name, false, schema, description)
+    }
+
+    /// Adds an integer of the query.
+    pub(crate) fn number(self, name: &str, minimum: u32, description: &str) -> Self {
+        let schema = json!({ "type": "integer", "minimum": minimum });
+        self.query(name, false, schema, description)
+    }
+
+    /// Adds the `limit` of a list to the query.
+    pub(crate) fn limit(self, maximum: u32, description: &str) -> Self {
+        let schema = json!({ "type": "integer", "minimum": 1, "maximum": maximum });
+        self.query("limit", false, schema, description)
+    }
+
+    /// Adds a boolean of the query, false by default.
+    pub(crate) fn flag(self, name: &str, description: &str) -> Self {
+        let schema = json!({ "type": "boolean", "default": false });
+        self.query(name, false, schema, description)
+    }
+
     /// Adds a member of the query.
     pub(crate) fn query(
         self,
@@ -76,14 +114,14 @@ impl<'a> Operation<'a> {
         schema: Value,
         description: &str,
     ) -> Self {
-        let parameter = json!({
+        self.parameter(json!({
             "name": name,
             "in": "query",
             "required": is_required,
             "description": description,
             "schema": schema,
-        });
-        self.parameter(parameter).refuses(400, NOT_ALLOWED)
+        }))
+        .refuses(400, NOT_ALLOWED)
     }
 
     /// Has a JSON body that must be there.

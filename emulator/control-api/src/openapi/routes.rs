@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::Description;
+use super::operation::NOT_ALLOWED;
 use crate::{
     Advance, Clock, ClockHold, Counts, Due, EndCheck, Explanation, FaultRequest, Faults, Health,
     HoldClock, LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers,
@@ -37,57 +38,46 @@ fn process(d: &mut Description) {
         ("GET /health", "health"),
         ("GET /$emulator/v1/health", "controlHealth"),
     ] {
-        d.route(line, id, "Says whether everything serves.")
+        d.route(line, id)
+            .summary("Says whether everything serves.")
             .answers::<Health>(200, "It does.")
             .answers::<Health>(
                 503,
-                "Something failed inside, by a mistake of the emulator. Entities that are broken by it \
-                 answer 500 until they are deleted or the namespace is reset.",
+                "Something failed inside, by a mistake of the emulator. Entities that are broken \
+                 by it answer 500 until they are deleted or the namespace is reset.",
             );
     }
     let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
-    d.route(
-        "GET /$emulator/v1/openapi.json",
-        "describe",
-        "Answers with this description.",
-    )
-    .answers_with(200, "An OpenAPI document.", "application/json", schema);
-    d.route(
-        "GET /$emulator/v1/hold",
-        "hold",
-        "Keeps the emulator for as long as the answer is read.",
-    )
-    .done(200, "It is held from now on.")
-    .more(
-        "An emulator that was started with `--exit-when-idle` ends when it has no connection \
+    d.route("GET /$emulator/v1/openapi.json", "describe")
+        .summary("Answers with this description.")
+        .answers_with(200, "An OpenAPI document.", "application/json", schema);
+    d.route("GET /$emulator/v1/hold", "hold")
+        .summary("Keeps the emulator for as long as the answer is read.")
+        .done(200, "It is held from now on.")
+        .more(
+            "An emulator that was started with `--exit-when-idle` ends when it has no connection \
          for a while. This one counts, and is never closed for silence. The body is empty and \
          ends when the emulator stops.",
-    );
+        );
     let described = "The certificates in PEM: of the user's authority, which is constrained to loopback, \
          localhost and servicebus.windows.net, then of that of this run, which vouches for all \
          other names.";
     let text = json!({ "type": "string" });
-    d.route(
-        "GET /$emulator/v1/ca.pem",
-        "caCertificate",
-        "Answers with the certificates that clients of TLS must trust.",
-    )
-    .answers_with(200, described, "application/pem-certificate-chain", text)
-    .refuses(
-        404,
-        "The emulator was given its certificate: trust its issuer.",
-    )
-    .refuses(500, "There is no TLS, for the reason that is told.");
+    d.route("GET /$emulator/v1/ca.pem", "caCertificate")
+        .summary("Answers with the certificates that clients of TLS must trust.")
+        .answers_with(200, described, "application/pem-certificate-chain", text)
+        .refuses(
+            404,
+            "The emulator was given its certificate: trust its issuer.",
+        )
+        .refuses(500, "There is no TLS, for the reason that is told.");
 }
 
 fn namespaces(d: &mut Description) {
     d.group("namespaces", "Made, listed, removed.");
-    d.route(
-        "GET /$emulator/v1/namespaces",
-        "listNamespaces",
-        "Lists the namespaces, oldest first.",
-    )
-    .answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line.");
+    d.route("GET /$emulator/v1/namespaces", "listNamespaces")
+        .summary("Lists the namespaces, oldest first.")
+        .answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line.");
     let topology = json!({ "anyOf": [
         { "$ref": "#/components/schemas/Topology" },
         { "$ref": "#/components/schemas/ShortTopology" },
@@ -95,8 +85,8 @@ fn namespaces(d: &mut Description) {
     d.route(
         "PUT /$emulator/v1/namespaces/{namespace}",
         "createNamespace",
-        "Makes a namespace.",
     )
+    .summary("Makes a namespace.")
     .more(
         "The body is what it holds, nothing unless sent; it declares one namespace, whose name \
          is that of the path. A connection belongs to the namespace whose address it came to, \
@@ -115,24 +105,18 @@ fn namespaces(d: &mut Description) {
     d.route(
         "DELETE /$emulator/v1/namespaces/{namespace}",
         "removeNamespace",
-        "Removes a namespace with everything in it.",
     )
+    .summary("Removes a namespace with everything in it.")
     .done(204, "It is gone; its connections are closed with a reason.")
     .refuses(409, "It is the last one.");
     let topology = json!({ "$ref": "#/components/schemas/Topology" });
     let described = "A configuration that declares the same.";
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/topology",
-        "exportTopology",
-        "Writes what a namespace holds now as it can be declared again.",
-    )
-    .answers_with(200, described, "application/json", topology);
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/reset",
-        "resetNamespace",
-        "Removes all messages, sessions and records; entities are as they were declared.",
-    )
-    .done(204, "It is empty.");
+    d.route("GET topology", "exportTopology")
+        .summary("Writes what a namespace holds now as it can be declared again.")
+        .answers_with(200, described, "application/json", topology);
+    d.route("POST reset", "resetNamespace")
+        .summary("Removes all messages, sessions and records; entities are as they were declared.")
+        .done(204, "It is empty.");
 }
 
 fn clocks(d: &mut Description) {
@@ -141,12 +125,9 @@ fn clocks(d: &mut Description) {
         ("/$emulator/v1", "First", "the first namespace"),
         ("/$emulator/v1/namespaces/{namespace}", "", "a namespace"),
     ] {
-        d.route(
-            &format!("GET {root}/clock"),
-            &format!("clock{of}"),
-            &format!("Reads the clock of {whose}."),
-        )
-        .answers::<Clock>(200, "The clock.");
+        d.route(&format!("GET {root}/clock"), &format!("clock{of}"))
+            .summary(&format!("Reads the clock of {whose}."))
+            .answers::<Clock>(200, "The clock.");
         let described =
             "The clock, after everything due on the way has happened and the namespace is idle.";
         let stopped = "It was stopped after as many deadlines as were allowed; the message says how far it \
@@ -154,8 +135,8 @@ fn clocks(d: &mut Description) {
         d.route(
             &format!("POST {root}/clock/advance"),
             &format!("advanceClock{of}"),
-            &format!("Moves the time of {whose} forward."),
         )
+        .summary(&format!("Moves the time of {whose} forward."))
         .takes::<Advance>()
         .answers::<Clock>(200, described)
         .refuses(408, stopped)
@@ -167,43 +148,30 @@ fn clocks(d: &mut Description) {
             d.route(
                 &format!("POST {root}/clock/{verb}"),
                 &format!("{verb}Clock{of}"),
-                &format!("{what} {whose}."),
             )
+            .summary(&format!("{what} {whose}."))
             .answers::<Clock>(200, "The clock.");
         }
         automatic_clock(d, &format!("{root}/clock"), of, whose);
     }
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/due",
-        "listDue",
-        "Tells what time brings about next.",
-    )
-    .query(
-        "limit",
-        false,
-        json!({ "type": "integer", "minimum": 1, "maximum": 100 }),
-        "How much at most; 100 unless set.",
-    )
-    .answers::<Due>(200, "In order.");
+    d.route("GET due", "listDue")
+        .summary("Tells what time brings about next.")
+        .limit(100, "How much at most; 100 unless set.")
+        .answers::<Due>(200, "In order.");
     let busy = "It did not become idle in time; the problems are what is busy.";
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/settled",
-        "waitIdle",
-        "Waits until nothing is due or on its way and no message is locked.",
-    )
-    .takes::<Settle>()
-    .answers::<Settled>(200, "It is idle.")
-    .refuses(408, busy);
+    d.route("POST settled", "waitIdle")
+        .summary("Waits until nothing is due or on its way and no message is locked.")
+        .takes::<Settle>()
+        .answers::<Settled>(200, "It is idle.")
+        .refuses(408, busy);
 }
 
 fn automatic_clock(d: &mut Description, root: &str, of: &str, whose: &str) {
-    d.route(
-        &format!("POST {root}/auto"),
-        &format!("automateClock{of}"),
-        &format!(
-            "Lets the clock of {whose} stand, and step to the next deadline when nothing moves."
-        ),
-    )
+    let summary = format!(
+        "Lets the clock of {whose} stand, and step to the next deadline when nothing moves."
+    );
+    d.route(&format!("POST {root}/auto"), &format!("automateClock{of}"))
+        .summary(&summary)
     .more(
         "A step is taken when the namespace is idle, no connection has had a turn for 25 ms and \
          nothing holds the clock; it waits for a second where the lock of a receiver that is \
@@ -211,19 +179,18 @@ fn automatic_clock(d: &mut Description, root: &str, of: &str, whose: &str) {
          no reason for a step. `freeze` and `resume` end it.",
     )
     .answers::<Clock>(200, "The clock.");
-    d.route(
-        &format!("POST {root}/hold"),
-        &format!("holdClock{of}"),
-        &format!("Keeps an automatic clock of {whose} from stepping until it is released."),
-    )
-    .takes::<HoldClock>()
-    .refuses(409, "There are 1,000 holds already.")
-    .answers::<ClockHold>(201, "The hold.");
+    d.route(&format!("POST {root}/hold"), &format!("holdClock{of}"))
+        .summary(&format!(
+            "Keeps an automatic clock of {whose} from stepping until it is released."
+        ))
+        .takes::<HoldClock>()
+        .refuses(409, "There are 1,000 holds already.")
+        .answers::<ClockHold>(201, "The hold.");
     d.route(
         &format!("DELETE {root}/hold/{{id}}"),
         &format!("releaseClock{of}"),
-        &format!("Ends a hold of the clock of {whose}."),
     )
+    .summary(&format!("Ends a hold of the clock of {whose}."))
     .named("id", "The number of the hold.")
     .refuses(404, "There is no such hold, or no such namespace.")
     .done(204, "It is over.");
@@ -231,240 +198,171 @@ fn automatic_clock(d: &mut Description, root: &str, of: &str, whose: &str) {
 
 fn messages(d: &mut Description) {
     d.group("messages", "What is there and what happened.");
-    let text = || json!({ "type": "string" });
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/counts",
-        "countMessages",
-        "Counts the messages of an entity.",
-    )
-    .query("entity", true, text(), ADDRESS)
-    .answers::<Counts>(200, "The counts.");
+    d.route("GET counts", "countMessages")
+        .summary("Counts the messages of an entity.")
+        .entity(ADDRESS)
+        .answers::<Counts>(200, "The counts.");
     let described = "Those that have asked for messages since they attached, and those that wait for a \
          session.";
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/receivers",
-        "listReceivers",
-        "Lists the receivers of an entity.",
-    )
-    .query("entity", true, text(), ADDRESS)
-    .answers::<Receivers>(200, described);
+    d.route("GET receivers", "listReceivers")
+        .summary("Lists the receivers of an entity.")
+        .entity(ADDRESS)
+        .answers::<Receivers>(200, described);
     timeline(d);
     let of = "`{topic}/Subscriptions/{name}`.";
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/explain",
-        "explainRules",
-        "Tells what each rule of a subscription, or of all subscriptions of a topic, says of a message; nothing is sent.",
-    )
-    .more("The body is a message as AMQP encodes it; with `application/json` one as `showMessage` tells it, \
-           or a batch of one, as REST takes it.")
-    .query("subscription", false, text(), of)
-    .query("topic", false, text(), "Instead of a subscription a topic.")
+    d.route("POST explain", "explainRules")
+        .summary(
+            "Tells what each rule of a subscription, or of all subscriptions of a topic, says of a \
+             message; nothing is sent.",
+        )
+        .more(
+            "The body is a message as AMQP encodes it; with `application/json` one as `showMessage` \
+             tells it, or a batch of one, as REST takes it.",
+        )
+    .text("subscription", of)
+    .text("topic", "Instead of a subscription a topic.")
     .body(true, "application/octet-stream", json!({}))
     .answers::<Explanation>(200, "What the rules say.");
 }
 
 fn timeline(d: &mut Description) {
-    let text = || json!({ "type": "string" });
     let of_entity = format!("Of which entity; of all unless set. {ADDRESS}");
-    let number = json!({ "type": "integer", "minimum": 1 });
-    let flag = json!({ "type": "boolean", "default": false });
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/timeline",
-        "readTimeline",
-        "Tells what happened.",
-    )
-    .query("entity", false, text(), &of_entity)
-    .query(
-        "message_id",
-        false,
-        text(),
-        "Of which message; of all unless set.",
-    )
-    .query(
-        "sequence_number",
-        false,
-        number,
-        "Of the message with this number, and of nothing else; of all unless set. Each entity \
-         and each of its dead-letter queues counts its own.",
-    )
-    .query(
-        "messages",
-        false,
-        flag,
-        "Whether the messages are told that the events are about; only an emulator that was \
-         started with `--record-messages` keeps them.",
-    )
-    .query(
-        "lines",
-        false,
-        json!({ "type": "boolean", "default": false }),
-        "Whether each event is told as a line of text, too, in the words of failed assertions.",
-    )
-    .query(
-        "after",
-        false,
-        json!({ "type": "integer", "minimum": 0 }),
-        "Events behind this position. The first event ever has position 1; events tell theirs where a part is asked for.",
-    )
-    .query(
-        "before",
-        false,
-        json!({ "type": "integer", "minimum": 0 }),
-        "Events before this position.",
-    )
-    .query(
-        "limit",
-        false,
-        json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
-        "How many events at most; 1,000 where a part is asked for, else all.",
-    )
-    .query(
-        "order",
-        false,
-        json!({ "type": "string", "enum": ["oldest", "newest"] }),
-        "Which of them, the oldest unless set; they are told oldest first.",
-    )
-    .answers::<Timeline>(200, "The record.");
+    d.route("GET timeline", "readTimeline")
+        .summary("Tells what happened.")
+        .text("entity", &of_entity)
+        .text("message_id", "Of which message; of all unless set.")
+        .number(
+            "sequence_number",
+            1,
+            "Of the message with this number, and of nothing else; of all unless set. Each entity \
+             and each of its dead-letter queues counts its own.",
+        )
+        .flag(
+            "messages",
+            "Whether the messages are told that the events are about; only an emulator that was \
+             started with `--record-messages` keeps them.",
+        )
+        .flag(
+            "lines",
+            "Whether each event is told as a line of text, too, in the words of failed assertions.",
+        )
+        .number(
+            "after",
+            0,
+            "Events behind this position. The first event ever has position 1; events tell theirs \
+             where a part is asked for.",
+        )
+        .number("before", 0, "Events before this position.")
+        .limit(
+            1000,
+            "How many events at most; 1,000 where a part is asked for, else all.",
+        )
+        .choice(
+            "order",
+            &["oldest", "newest"],
+            "Which of them, the oldest unless set; they are told oldest first.",
+        )
+        .answers::<Timeline>(200, "The record.");
 }
 
 fn faults(d: &mut Description) {
     d.group("faults", "What goes wrong on purpose.");
-    let all = "/$emulator/v1/namespaces/{namespace}/faults";
-    d.route(&format!("GET {all}"), "listFaults", "Lists the faults.")
+    d.route("GET faults", "listFaults")
+        .summary("Lists the faults.")
         .answers::<Faults>(200, "All that are set.");
-    d.route(&format!("POST {all}"), "setFault", "Scripts a fault.")
+    d.route("POST faults", "setFault")
+        .summary("Scripts a fault.")
         .more("Of two that match the same operation the older takes effect.")
         .takes::<FaultRequest>()
         .answers::<ScriptedFault>(201, "The fault with its id.")
         .refuses(409, "There are 1,000 already.");
-    d.route(
-        &format!("DELETE {all}"),
-        "removeFaults",
-        "Removes all faults.",
-    )
-    .done(204, "There are none.");
+    d.route("DELETE faults", "removeFaults")
+        .summary("Removes all faults.")
+        .done(204, "There are none.");
     let number = "The number of the fault.";
-    d.route(&format!("GET {all}/{{id}}"), "showFault", "Shows a fault.")
+    d.route("GET faults/{id}", "showFault")
+        .summary("Shows a fault.")
         .named("id", number)
         .answers::<ScriptedFault>(200, "The fault.");
-    d.route(
-        &format!("DELETE {all}/{{id}}"),
-        "removeFault",
-        "Removes a fault.",
-    )
-    .named("id", number)
-    .done(204, "It is gone.");
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/problem",
-        "findProblem",
-        "Tells what a test that has passed fails for nevertheless.",
-    )
-    .more(
-        "Something failed inside the emulator on behalf of this namespace, or faults have not fired \
-         of which it was said how the test writes them.",
-    )
-    .answers::<EndCheck>(200, "The text to fail with, if there is one.");
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/service-update",
-        "updateService",
-        "Does what an update of the service does.",
-    )
-    .done(204, "It is done.")
-    .more(
-        "All locks of messages and sessions are lost, and all links but those to `$cbs` are \
+    d.route("DELETE faults/{id}", "removeFault")
+        .summary("Removes a fault.")
+        .named("id", number)
+        .done(204, "It is gone.");
+    d.route("GET problem", "findProblem")
+        .summary("Tells what a test that has passed fails for nevertheless.")
+        .more(
+            "Something failed inside the emulator on behalf of this namespace, or faults have not \
+             fired of which it was said how the test writes them.",
+        )
+        .answers::<EndCheck>(200, "The text to fail with, if there is one.");
+    d.route("POST service-update", "updateService")
+        .summary("Does what an update of the service does.")
+        .done(204, "It is done.")
+        .more(
+            "All locks of messages and sessions are lost, and all links but those to `$cbs` are \
          detached with `amqp:link:detach-forced`.",
-    );
+        );
 }
 
 fn operations(d: &mut Description) {
     d.group("operations", "What clients did, as faults see it.");
-    let path = "/$emulator/v1/namespaces/{namespace}/operations";
-    d.route(
-        &format!("PUT {path}"),
-        "recordOperations",
-        "Switches the operation log on or off.",
-    )
-    .more("It is off unless it was switched on; what it held is dropped.")
-    .takes::<RecordOperations>()
-    .answers::<Operations>(200, "The log, without its operations.");
-    let number = json!({ "type": "integer", "minimum": 0 });
-    let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
-    d.route(
-        &format!("GET {path}"),
-        "listOperations",
-        "Lists the operations of clients since the log was switched on.",
-    )
-    .more("The log keeps the last 16,384 of them.")
-    .query(
-        "after",
-        false,
-        number,
-        "Those that came after this number; all unless set.",
-    )
-    .query("limit", false, limit, "How many at most; 1,000 unless set.")
-    .answers::<Operations>(200, "Oldest first.");
+    d.route("PUT operations", "recordOperations")
+        .summary("Switches the operation log on or off.")
+        .more("It is off unless it was switched on; what it held is dropped.")
+        .takes::<RecordOperations>()
+        .answers::<Operations>(200, "The log, without its operations.");
+    d.route("GET operations", "listOperations")
+        .summary("Lists the operations of clients since the log was switched on.")
+        .more("The log keeps the last 16,384 of them.")
+        .number(
+            "after",
+            0,
+            "Those that came after this number; all unless set.",
+        )
+        .limit(1000, "How many at most; 1,000 unless set.")
+        .answers::<Operations>(200, "Oldest first.");
 }
 
 fn postponed(d: &mut Description) {
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/postponed/release",
-        "releasePostponed",
-        "Lets the oldest operation go on that a fault has postponed.",
-    )
-    .answers::<Released>(200, "Whether there was one, and how many wait still.");
+    d.route("POST postponed/release", "releasePostponed")
+        .summary("Lets the oldest operation go on that a fault has postponed.")
+        .answers::<Released>(200, "Whether there was one, and how many wait still.");
 }
 
 fn sessions(d: &mut Description) {
     d.group("sessions", "Which there are, and who holds them.");
     let of = "A queue or subscription with `RequiresSession`.";
-    d.route(
-        "GET /$emulator/v1/namespaces/{namespace}/sessions",
-        "listSessions",
-        "Lists the sessions of an entity.",
-    )
-    .query("entity", true, json!({ "type": "string" }), of)
-    .answers::<Sessions>(200, "The sessions.");
-    d.route(
-        "POST /$emulator/v1/namespaces/{namespace}/sessions/lose",
-        "loseSessionLock",
-        "Ends the lock of a session as if its time had run out.",
-    )
-    .takes::<LoseSessionLock>()
-    .done(204, "It is over.")
-    .refuses(404, "There is none of this name, or no client holds it.");
+    d.route("GET sessions", "listSessions")
+        .summary("Lists the sessions of an entity.")
+        .entity(of)
+        .answers::<Sessions>(200, "The sessions.");
+    d.route("POST sessions/lose", "loseSessionLock")
+        .summary("Ends the lock of a session as if its time had run out.")
+        .takes::<LoseSessionLock>()
+        .done(204, "It is over.")
+        .refuses(404, "There is none of this name, or no client holds it.");
 }
 
 /// The routes of one kind of entities: `T` is one of them, `All` their list.
 fn entities<T: JsonSchema, All: JsonSchema>(d: &mut Description, kind: &str, title: &str) {
-    let all = format!("/$emulator/v1/namespaces/{{namespace}}/{kind}s");
-    let one = format!("{all}/{{{kind}}}");
+    let one = format!("{kind}s/{{{kind}}}");
     let path = match kind {
         "subscription" => "`{topic}/Subscriptions/{name}`".to_owned(),
         kind => format!("The path of the {kind}"),
     };
     let path = format!("{path}; slashes stand as they are or as `%2F`.");
-    let not_allowed = "A parameter or the body is not allowed.";
-    d.route(
-        &format!("GET {all}"),
-        &format!("list{title}s"),
-        &format!("Lists the {kind}s."),
-    )
-    .answers::<All>(200, "Each with its effective settings.");
-    d.route(
-        &format!("GET {one}"),
-        &format!("show{title}"),
-        &format!("Shows a {kind}."),
-    )
-    .named(kind, &path)
-    .refuses(400, not_allowed)
-    .answers::<T>(200, &format!("The {kind}."));
+    d.route(&format!("GET {kind}s"), &format!("list{title}s"))
+        .summary(&format!("Lists the {kind}s."))
+        .answers::<All>(200, "Each with its effective settings.");
+    d.route(&format!("GET {one}"), &format!("show{title}"))
+        .summary(&format!("Shows a {kind}."))
+        .named(kind, &path)
+        .refuses(400, NOT_ALLOWED)
+        .answers::<T>(200, &format!("The {kind}."));
     let settings = json!({ "$ref": format!("#/components/schemas/{title}Properties") });
     let route = d
-        .route(
-            &format!("PUT {one}"),
-            &format!("put{title}"),
-            &format!("Makes or changes a {kind}."),
-        )
+        .route(&format!("PUT {one}"), &format!("put{title}"))
+        .summary(&format!("Makes or changes a {kind}."))
         .more("The body is the settings; what is left out stays as it is, or has its default.")
         .named(kind, &path)
         .body(false, "application/json", settings)
@@ -474,12 +372,11 @@ fn entities<T: JsonSchema, All: JsonSchema>(d: &mut Description, kind: &str, tit
     if kind != "subscription" {
         route.refuses(409, "The name is that of another kind of entity.");
     }
-    d.route(
-        &format!("DELETE {one}"),
-        &format!("delete{title}"),
-        &format!("Removes a {kind} with its messages; its links are detached."),
-    )
-    .named(kind, &path)
-    .refuses(400, not_allowed)
-    .done(204, "It is gone.");
+    d.route(&format!("DELETE {one}"), &format!("delete{title}"))
+        .summary(&format!(
+            "Removes a {kind} with its messages; its links are detached."
+        ))
+        .named(kind, &path)
+        .refuses(400, NOT_ALLOWED)
+        .done(204, "It is gone.");
 }

@@ -93,22 +93,22 @@ impl ClientConnection {
     fn fault_delivery(
         &mut self,
         link: LinkId,
-        find_match: MatchedFaults,
+        matched: MatchedFaults,
         delivery: Option<(LockToken, Option<SessionName>)>,
         entity: &SharedEntity,
         affected: &Affected,
     ) {
         let now = self.client.shared.real.elapsed();
-        if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
+        if let Some(due) = self.due_of(matched.first.as_ref(), now) {
             let due = Some(due);
-            self.record_fault(find_match.first.as_ref(), affected);
-            let fault = find_match.then;
+            self.record_fault(matched.first.as_ref(), affected);
+            let fault = matched.then;
             self.faults.receivers.insert(link, PutOff { due, fault });
             // Others may have what this one cannot take now.
             self.renew_credit(link);
             return;
         }
-        let Some(fault) = &find_match.then else {
+        let Some(fault) = &matched.then else {
             return;
         };
         match &fault.effect {

@@ -26,18 +26,18 @@ impl ClientConnection {
         if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
             return;
         }
-        let (find_match, affected) = self.is_hit(&event, now);
-        if find_match == MatchedFaults::default() && !self.is_in_vain(&event) {
+        let (matched, affected) = self.is_hit(&event, now);
+        if matched == MatchedFaults::default() && !self.is_in_vain(&event) {
             self.carry_out(event, now, work);
             return;
         }
         self.commit(work);
-        if let Some(due) = self.due_of(find_match.first.as_ref(), now) {
-            self.record_fault(find_match.first.as_ref(), &affected);
-            self.park(due, event, find_match.then, affected);
+        if let Some(due) = self.due_of(matched.first.as_ref(), now) {
+            self.record_fault(matched.first.as_ref(), &affected);
+            self.park(due, event, matched.then, affected);
             return;
         }
-        self.go_on(event, find_match.then, &affected, now, work);
+        self.go_on(event, matched.then, &affected, now, work);
     }
 
     /// Carries out an event that has waited, or need not wait.
@@ -286,8 +286,8 @@ impl ClientConnection {
         let Some(namespace) = &self.client.namespace else {
             return;
         };
-        let find_match = namespace.sight(&self.connection_seen());
-        for fault in find_match.first.iter().chain(&find_match.then) {
+        let matched = namespace.sight(&self.connection_seen());
+        for fault in matched.first.iter().chain(&matched.then) {
             match &fault.effect {
                 Effect::Delay(wait) => self.pause(*wait, now, true),
                 Effect::Stall(wait) => self.pause(*wait, now, false),
