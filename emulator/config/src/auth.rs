@@ -1,4 +1,4 @@
-//! Who may do what: keys, tokens and the rights that they give.
+//! Keys, tokens and the rights that they give.
 //!
 //! A namespace has [`Key`]s. A client proves that it has one with a shared access signature or SASL PLAIN,
 //! or shows a JSON web token; [`Policy`] judges that. What a connection has shown so far are its

@@ -1,4 +1,4 @@
-//! What the emulator is told before it starts: namespaces, who may enter them, and their entities.
+//! The configuration: namespaces with their keys and entities.
 //!
 //! The format is the official emulator's JSON, comments included, with one block of ours per namespace.
 //! Reading is all or nothing: a file is either a [`Config`] that can be served as it stands, or a
@@ -79,7 +79,7 @@ pub struct NamespaceConfig {
     pub name: String,
     /// What changes how the entities behave.
     pub settings: NamespaceSettings,
-    /// Who may enter; at least one, and no name twice in a process.
+    /// At least one key, and no name twice in a process.
     pub keys: Vec<Key>,
     /// Whether shared access signatures are checked.
     pub token_check: TokenCheck,
@@ -164,7 +164,7 @@ impl NamespaceConfig {
         }
     }
 
-    /// The rules for who may enter.
+    /// How tokens are judged.
     pub fn policy(&self) -> Policy<'_> {
         Policy {
             keys: &self.keys,

@@ -12,7 +12,7 @@ const SCHEME: &str = "Bearer";
 #[derive(Clone, PartialEq, Eq)]
 pub struct ControlToken(String);
 
-/// It cannot be sent as a token; what it is is not said.
+/// It cannot be sent as a token; the error does not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("allowed: letters, digits and -._~+/=, at least one of them (RFC 6750 §2.1)")]
 pub struct ControlTokenError;

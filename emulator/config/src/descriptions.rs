@@ -4,6 +4,7 @@
 mod instant;
 mod rule;
 
+use servicebus_broker::filter::{Correlation, Encoded};
 use servicebus_broker::{Audience, EntityKind, Property};
 
 pub use instant::Instant;
@@ -83,4 +84,40 @@ pub fn parts(kind: EntityKind) -> Vec<Part> {
         .collect();
     parts.sort_unstable_by_key(|(at, _)| *at);
     parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// The system properties of a correlation filter by name, in the order of the service.
+pub(crate) fn correlation_properties(
+    filter: &Correlation,
+) -> impl Iterator<Item = (&'static str, &str)> {
+    let properties = [
+        ("CorrelationId", &filter.correlation_id),
+        ("MessageId", &filter.message_id),
+        ("To", &filter.to),
+        ("ReplyTo", &filter.reply_to),
+        ("Label", &filter.label),
+        ("SessionId", &filter.session_id),
+        ("ReplyToSessionId", &filter.reply_to_session_id),
+        ("ContentType", &filter.content_type),
+    ];
+    let properties = properties.into_iter();
+    properties.filter_map(|(name, text)| Some((name, text.as_deref()?)))
+}
+
+/// The correlation filter of these application properties, and of the system properties that `text` has by name.
+pub fn read_correlation(
+    properties: Vec<(Box<str>, Encoded)>,
+    mut text: impl FnMut(&'static str) -> Option<Box<str>>,
+) -> Correlation {
+    Correlation {
+        content_type: text("ContentType"),
+        correlation_id: text("CorrelationId"),
+        label: text("Label"),
+        message_id: text("MessageId"),
+        reply_to: text("ReplyTo"),
+        reply_to_session_id: text("ReplyToSessionId"),
+        session_id: text("SessionId"),
+        to: text("To"),
+        properties,
+    }
 }

@@ -1,6 +1,7 @@
 //! Configurations from templates of Azure Resource Manager: as the portal exports them, as Bicep compiles them, and nested.
 //!
-//! What a configuration cannot say is left out, and told with its path in the template; what cannot be understood is an error.
+//! What a configuration cannot express is left out with a note that has its path in the template; what cannot be understood is
+//! an error.
 //! The crate `servicebus-arm-template` finds what is deployed, and `namespaces` makes a configuration of that.
 
 mod namespaces;

@@ -1,4 +1,4 @@
-//! What an emulator is told, and what clients show it: the configuration, keys and tokens, and entities as XML.
+//! The configuration of an emulator, keys and tokens, and entities as XML.
 //!
 //! The emulator and the harness share this crate, so that a harness that starts an installed emulator builds no emulator.
 

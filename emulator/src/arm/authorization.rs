@@ -267,14 +267,6 @@ fn new_key() -> Result<String, Refusal> {
 }
 
 fn show(id: &str, rule: &AuthorizationRule) -> Value {
-    let rights = Claim::ALL
-        .into_iter()
-        .filter(|claim| rule.claims.contains(*claim))
-        .map(Claim::name);
-    envelope(
-        id,
-        &rule.key_name,
-        "AuthorizationRules",
-        object([("rights", rights.collect::<Vec<_>>().into())]),
-    )
+    let rights = object([("rights", rule.claims.names().into())]);
+    envelope(id, &rule.key_name, "AuthorizationRules", rights)
 }

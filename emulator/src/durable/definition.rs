@@ -59,9 +59,13 @@ struct Subscription {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Client {
-    id: Box<str>,
+struct Client(#[serde(with = "ClientFields")] ClientAffinity);
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(remote = "ClientAffinity", rename_all = "camelCase")]
+struct ClientFields {
+    #[serde(rename = "id")]
+    client_id: Box<str>,
     is_durable: bool,
     is_shared: bool,
     selector: Option<Box<str>>,
@@ -99,7 +103,7 @@ impl Definition {
                 .map(|(name, text)| (name.to_owned(), text))
                 .collect(),
             keys: given.authorization_rules.iter().map(KeyPair::of).collect(),
-            client: entity.description().client.as_deref().map(Client::of),
+            client: entity.description().client.as_deref().cloned().map(Client),
         };
         // Maps with other keys than texts cannot be written as JSON; there are none.
         serde_json::to_vec(&row).unwrap_or_default()
@@ -115,7 +119,7 @@ impl Definition {
         let text = row.properties.to_string();
         let description = read_properties(&text, kind, &path, None, tier);
         let description = EntityDescription {
-            client: row.client.map(|client| Box::new(client.read())),
+            client: row.client.map(|Client(client)| Box::new(client)),
             ..description.map_err(|error| about(error.to_string()))?
         };
         let rules = row.subscriptions.into_iter().map(Subscription::read);
@@ -186,34 +190,12 @@ impl Subscription {
     }
 }
 
-impl Client {
-    fn of(client: &ClientAffinity) -> Self {
-        Self {
-            id: client.client_id.clone(),
-            is_durable: client.is_durable,
-            is_shared: client.is_shared,
-            selector: client.selector.clone(),
-        }
-    }
-
-    fn read(self) -> ClientAffinity {
-        ClientAffinity {
-            client_id: self.id,
-            is_durable: self.is_durable,
-            is_shared: self.is_shared,
-            selector: self.selector,
-        }
-    }
-}
-
 impl KeyPair {
     fn of(rule: &AuthorizationRule) -> Self {
-        let held = Claim::ALL
-            .into_iter()
-            .filter(|claim| rule.claims.contains(*claim));
+        let claims = rule.claims.names().into_iter();
         Self {
             name: rule.key_name.clone(),
-            claims: held.map(|claim| claim.name().to_owned()).collect(),
+            claims: claims.map(str::to_owned).collect(),
             keys: (rule.primary_key.clone(), rule.secondary_key.clone()),
             times: (rule.created_time.clone(), rule.modified_time.clone()),
         }

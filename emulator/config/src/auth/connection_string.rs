@@ -68,38 +68,46 @@ impl FromStr for ConnectionString {
     type Err = ConnectionStringError;
 
     fn from_str(text: &str) -> Result<Self, ConnectionStringError> {
-        let mut fields = Fields::default();
         let parts = text.split(';').map(str::trim).enumerate();
-        for (index, part) in parts.filter(|(_, part)| !part.is_empty()) {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or(ConnectionStringError::NoValue(index + 1))?;
-            fields.put(key.trim(), value.trim())?;
-        }
-        let endpoint = fields
-            .endpoint
-            .ok_or(ConnectionStringError::Missing("Endpoint"))?;
+        let parts = parts.filter(|(_, part)| !part.is_empty());
+        let pairs = parts.map(|(index, part)| {
+            let pair = part.split_once('=');
+            pair.map(|(key, value)| (key.trim(), value.trim()))
+                .ok_or(ConnectionStringError::NoValue(index + 1))
+        });
+        let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+        let field = |name| {
+            let mut named = pairs
+                .iter()
+                .filter(|(key, _)| key.eq_ignore_ascii_case(name));
+            match (named.next(), named.next()) {
+                (first, None) => Ok(first.map(|(_, value)| (*value).to_owned())),
+                (_, Some(_)) => Err(ConnectionStringError::Twice(name)),
+            }
+        };
+        let endpoint = field("Endpoint")?.ok_or(ConnectionStringError::Missing("Endpoint"))?;
         let (host, port) = read_endpoint(&endpoint).ok_or(ConnectionStringError::Endpoint)?;
-        if fields.key_name.is_some() && fields.key.is_none() {
-            return Err(ConnectionStringError::Missing("SharedAccessKey"));
+        let (key_name, key) = (field("SharedAccessKeyName")?, field("SharedAccessKey")?);
+        let missing = match (&key_name, &key) {
+            (Some(_), None) => Some("SharedAccessKey"),
+            (None, Some(_)) => Some("SharedAccessKeyName"),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
+        if let Some(missing) = missing {
+            return Err(ConnectionStringError::Missing(missing));
         }
-        if fields.key.is_some() && fields.key_name.is_none() {
-            return Err(ConnectionStringError::Missing("SharedAccessKeyName"));
-        }
+        let emulator =
+            field("UseDevelopmentEmulator")?.map(|flag| flag.to_ascii_lowercase().parse());
         Ok(Self {
             host,
             port,
-            key_name: fields.key_name,
-            key: fields.key,
-            signature: fields.signature,
-            entity_path: fields.entity_path,
-            development_emulator: match fields.development_emulator {
-                None => false,
-                Some(text) => text
-                    .to_ascii_lowercase()
-                    .parse()
-                    .map_err(|_| ConnectionStringError::DevelopmentEmulator)?,
-            },
+            key_name,
+            key,
+            signature: field("SharedAccessSignature")?,
+            entity_path: field("EntityPath")?,
+            development_emulator: emulator
+                .unwrap_or(Ok(false))
+                .map_err(|_| ConnectionStringError::DevelopmentEmulator)?,
         })
     }
 }
@@ -144,36 +152,6 @@ impl fmt::Debug for ConnectionString {
             .field("entity_path", &self.entity_path)
             .field("development_emulator", &self.development_emulator)
             .finish_non_exhaustive()
-    }
-}
-
-#[derive(Default)]
-struct Fields {
-    endpoint: Option<String>,
-    key_name: Option<String>,
-    key: Option<String>,
-    signature: Option<String>,
-    entity_path: Option<String>,
-    development_emulator: Option<String>,
-}
-
-impl Fields {
-    fn put(&mut self, key: &str, value: &str) -> Result<(), ConnectionStringError> {
-        let fields: [(&'static str, &mut Option<String>); 6] = [
-            ("Endpoint", &mut self.endpoint),
-            ("SharedAccessKeyName", &mut self.key_name),
-            ("SharedAccessKey", &mut self.key),
-            ("SharedAccessSignature", &mut self.signature),
-            ("EntityPath", &mut self.entity_path),
-            ("UseDevelopmentEmulator", &mut self.development_emulator),
-        ];
-        let meant = fields
-            .into_iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(key));
-        match meant.map(|(name, field)| (name, field.replace(value.to_owned()))) {
-            Some((name, Some(_))) => Err(ConnectionStringError::Twice(name)),
-            Some((_, None)) | None => Ok(()),
-        }
     }
 }
 

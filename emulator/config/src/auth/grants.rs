@@ -161,6 +161,12 @@ impl Claims {
     pub fn contains(self, claim: Claim) -> bool {
         self.0 & claim.bit() != 0
     }
+
+    /// The names of the rights in the set.
+    pub fn names(self) -> Vec<&'static str> {
+        let held = Claim::ALL.into_iter().filter(|claim| self.contains(*claim));
+        held.map(Claim::name).collect()
+    }
 }
 
 impl BitOr for Claims {
@@ -180,8 +186,7 @@ impl FromIterator<Claim> for Claims {
 impl fmt::Display for Claims {
     /// The rights with commas between, or `none`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held = Claim::ALL.into_iter().filter(|claim| self.contains(*claim));
-        let names: Vec<&str> = held.map(Claim::name).collect();
+        let names = self.names();
         match names.is_empty() {
             true => formatter.write_str("none"),
             false => formatter.write_str(&names.join(", ")),

@@ -45,7 +45,7 @@ pub fn verify_issued(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
 }
 
 /// When the token expires, in seconds since the Unix epoch; an error when it has, or is no such token. Whose it is
-/// does not matter, and is said once in the log.
+/// does not matter, and the log has that once.
 pub(crate) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
     let expires_at = Parts::read(token)?.expiry(now)?;
     static WARNED: Once = Once::new();

@@ -24,7 +24,7 @@ const MAX_KEYS: usize = 100;
 /// The keys that may sign JSON web tokens, and for whom tokens must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySet {
-    /// Who must be meant; anybody unless set.
+    /// The audience that a token must have; any unless set.
     pub audience: Option<String>,
     keys: Vec<PublicKey>,
 }

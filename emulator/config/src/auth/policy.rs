@@ -1,4 +1,4 @@
-//! The rules of one namespace for who may enter.
+//! How one namespace judges tokens.
 //!
 //! SASL PLAIN: the name of a key and the key itself (RFC 4616).
 
@@ -88,9 +88,22 @@ pub struct Acceptance {
     pub expires_at: i64,
 }
 
+impl Acceptance {
+    /// All rights, by no key.
+    fn of_all(audience_path: String, expires_at: i64) -> Self {
+        Self {
+            key_name: None,
+            audience_path,
+            of_entity: false,
+            claims: Claims::ALL,
+            expires_at,
+        }
+    }
+}
+
 impl Policy<'_> {
     /// Judges a token that a client shows for an audience (the `name` of put-token) at `now`, in seconds
-    /// since the Unix epoch. What kind of token it is shows its text, not the type that was said.
+    /// since the Unix epoch. Its text shows what kind of token it is, not the type that the client names.
     pub fn accept_token(
         &self,
         token: &str,
@@ -118,13 +131,7 @@ impl Policy<'_> {
         now: i64,
     ) -> Result<Acceptance, TokenError> {
         if self.token_check == TokenCheck::None {
-            return Ok(Acceptance {
-                key_name: None,
-                audience_path,
-                of_entity: false,
-                claims: Claims::ALL,
-                expires_at: i64::MAX,
-            });
+            return Ok(Acceptance::of_all(audience_path, i64::MAX));
         }
         if token.len() > MAX_TOKEN_LENGTH {
             return Err(TokenError::Malformed("it is longer than 64 KiB"));
@@ -160,10 +167,8 @@ impl Policy<'_> {
         let (name, claims) = self.accept_plain(response)?;
         Ok(Acceptance {
             key_name: Some(name),
-            audience_path: String::new(),
-            of_entity: false,
             claims,
-            expires_at: i64::MAX,
+            ..Acceptance::of_all(String::new(), i64::MAX)
         })
     }
 
@@ -175,7 +180,7 @@ impl Policy<'_> {
     ) -> Result<Acceptance, TokenError> {
         let (verified, of_entity) = match sas::verify(token, self.keys, now) {
             Ok(verified) => (verified, false),
-            // Names are the namespace's or the entity's; what is wrong is said of the one that is known.
+            // A name is one of the namespace or of the entity: the error is that of the one that knows it.
             Err(error) => match (sas::verify(token, self.entity_keys, now), &error) {
                 (Ok(verified), _) => (verified, true),
                 (Err(own), TokenError::UnknownKey(_)) => return Err(own),
@@ -203,24 +208,18 @@ impl Policy<'_> {
         audience_path: String,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        // What is no token at all is told as that.
+        // A text that is no token at all has an error of its own.
         let issued = jwt::verify_issued(token, now)?;
         let expires_at = match (self.jwt, issued) {
             (Jwt::Issued | Jwt::Accept | Jwt::Check(_), Some(expires_at)) => expires_at,
             (Jwt::Accept, None) => jwt::check(token, now)?,
             (Jwt::Check(keys), None) => jwt::verify(token, keys, now)?,
-            // Where nothing was decided nothing was said to be accepted.
+            // Without a setting no kind of token is accepted.
             (Jwt::Unset | Jwt::Refuse, _) | (Jwt::Issued, None) => {
                 return Err(TokenError::JwtRefused);
             }
         };
-        Ok(Acceptance {
-            key_name: None,
-            audience_path,
-            of_entity: false,
-            claims: Claims::ALL,
-            expires_at,
-        })
+        Ok(Acceptance::of_all(audience_path, expires_at))
     }
 }
 

@@ -106,22 +106,24 @@ impl<'a> Parts<'a> {
                 "it does not begin with \"SharedAccessSignature \"",
             ));
         }
-        let mut fields = Fields::default();
-        for parameter in token[PREFIX.len()..].trim().split('&') {
-            fields.put(parameter)?;
-        }
-        let resource = fields
-            .resource
-            .ok_or(TokenError::Malformed("sr, the resource, is missing"))?;
-        let signature = fields
-            .signature
-            .ok_or(TokenError::Malformed("sig, the signature, is missing"))?;
-        let expiry = fields
-            .expiry
-            .ok_or(TokenError::Malformed("se, the expiry, is missing"))?;
-        let key_name = fields.key_name.ok_or(TokenError::Malformed(
-            "skn, the name of the key, is missing",
-        ))?;
+        let parameters = token[PREFIX.len()..].trim().split('&');
+        let parameters = parameters.map(|parameter| {
+            let pair = parameter.split_once('=');
+            pair.ok_or(TokenError::Malformed("a parameter has no '='"))
+        });
+        let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+        let field = |name, missing| {
+            let mut named = parameters.iter().filter(|(own, _)| *own == name);
+            match (named.next(), named.next()) {
+                (Some((_, value)), None) => Ok(*value),
+                (Some(_), Some(_)) => Err(TokenError::Malformed("a parameter stands twice")),
+                (None, _) => Err(TokenError::Malformed(missing)),
+            }
+        };
+        let resource = field("sr", "sr, the resource, is missing")?;
+        let signature = field("sig", "sig, the signature, is missing")?;
+        let expiry = field("se", "se, the expiry, is missing")?;
+        let key_name = field("skn", "skn, the name of the key, is missing")?;
         let digits = expiry.bytes().all(|byte| byte.is_ascii_digit());
         let expires_at = expiry.parse().ok().filter(|_| digits);
         Ok(Self {
@@ -151,34 +153,6 @@ impl<'a> Parts<'a> {
         };
         let encoded = utf8_percent_encode(&plain, ENCODED).to_string();
         signed(&plain) || signed(&encoded) || signed(&lower_hex(&encoded))
-    }
-}
-
-/// The parameters of a token, each at most once.
-#[derive(Default)]
-struct Fields<'a> {
-    resource: Option<&'a str>,
-    signature: Option<&'a str>,
-    expiry: Option<&'a str>,
-    key_name: Option<&'a str>,
-}
-
-impl<'a> Fields<'a> {
-    fn put(&mut self, parameter: &'a str) -> Result<(), TokenError> {
-        let Some((name, value)) = parameter.split_once('=') else {
-            return Err(TokenError::Malformed("a parameter has no '='"));
-        };
-        let field = match name {
-            "sr" => &mut self.resource,
-            "sig" => &mut self.signature,
-            "se" => &mut self.expiry,
-            "skn" => &mut self.key_name,
-            _ => return Ok(()),
-        };
-        match field.replace(value) {
-            None => Ok(()),
-            Some(_) => Err(TokenError::Malformed("a parameter stands twice")),
-        }
     }
 }
 

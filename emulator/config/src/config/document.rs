@@ -68,18 +68,18 @@ pub(crate) fn read<'a>(
 impl NamespaceBlock {
     fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
         let name = object.required_string("Name");
-        let queues = object.objects("Queues").map(|queues| queues.value);
-        let topics = object.objects("Topics").map(|topics| topics.value);
-        let emulator = object.object("Emulator");
-        let emulator = emulator.map(|own| EmulatorBlock::read(own, default_tier));
+        let queues = object.list("Queues", QueueBlock::read);
+        let topics = object.list("Topics", TopicBlock::read);
+        let emulator = object.object("Emulator").map_or_else(
+            || EmulatorBlock::of_tier(default_tier),
+            |own| EmulatorBlock::read(own, default_tier),
+        );
         object.finish();
-        let queues = queues.unwrap_or_default().into_iter();
-        let topics = topics.unwrap_or_default().into_iter();
         Self {
             name,
-            queues: queues.map(QueueBlock::read).collect(),
-            topics: topics.map(TopicBlock::read).collect(),
-            emulator: emulator.unwrap_or_else(|| EmulatorBlock::of_tier(default_tier)),
+            queues,
+            topics,
+            emulator,
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) struct KeyBlock {
 }
 
 impl fmt::Debug for KeysBlock {
-    /// Without the set: who has a private key may have written that instead.
+    /// Without the set: its author may have written a private key instead.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => formatter.debug_tuple("File").field(name).finish(),

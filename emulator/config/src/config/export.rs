@@ -8,7 +8,7 @@ use super::words::{self, word};
 use super::{
     Address, Arm, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
 };
-use crate::auth::{Claim, Jwt, Key};
+use crate::auth::{Jwt, Key};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
 /// The name of the rule that every subscription begins with.
@@ -110,11 +110,7 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
 }
 
 fn key(key: &Key) -> Value {
-    let held = Claim::ALL
-        .into_iter()
-        .filter(|claim| key.claims.contains(*claim));
-    let claims: Vec<&str> = held.map(Claim::name).collect();
-    json!({"Name": key.name, "Key": key.key, "Claims": claims})
+    json!({"Name": key.name, "Key": key.key, "Claims": key.claims.names()})
 }
 
 /// None where nothing was set: what holds is decided where it is served.

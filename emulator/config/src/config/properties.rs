@@ -94,8 +94,7 @@ pub(crate) fn path(report: &Report<'_>, written: &Located<String>) -> Option<Ent
     let Located { place, value } = written;
     let path = value.parse();
     if let Err(error) = &path {
-        let message = format!("{} is no legal name: {error}", report.excerpt(place));
-        report.problem(place, message, None);
+        report.wrong_value(place, format!("is no legal name: {error}"), None);
     }
     path.ok()
 }

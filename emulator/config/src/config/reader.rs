@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::{Range, Ranged};
@@ -17,7 +18,7 @@ use super::problem::{ConfigError, ConfigProblem, Position};
 
 mod object;
 
-/// Most problems that are told of a text.
+/// Most problems that are reported of a text.
 const MAX_PROBLEMS: usize = 100;
 /// Longest excerpt of a value in a problem, in characters.
 const MAX_EXCERPT: usize = 60;
@@ -93,19 +94,24 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// Whether as many problems were found as are told.
+    /// Notes that the value at `place` is wrong; `what` follows the excerpt of the value.
+    pub(crate) fn wrong_value(&self, place: &Place, what: impl Display, allowed: Option<String>) {
+        self.problem(place, format!("{} {what}", self.excerpt(place)), allowed);
+    }
+
+    /// Whether as many problems were found as are reported.
     pub(crate) fn is_full(&self) -> bool {
         self.problems.borrow().first.len() >= MAX_PROBLEMS
     }
 
-    /// Whether a problem that begins at `start` would be among those that are told, as far as is known.
-    fn tells(&self, start: usize) -> bool {
+    /// Whether a problem that begins at `start` would be among those that are reported, as far as is known.
+    fn reports(&self, start: usize) -> bool {
         let first = &self.problems.borrow().first;
         let last = first.last_key_value().map(|((last, _), _)| *last);
         first.len() < MAX_PROBLEMS || last.is_some_and(|last| start < last)
     }
 
-    /// Counts a problem that is not told.
+    /// Counts a problem that is not reported.
     fn count(&self) {
         self.problems.borrow_mut().more += 1;
     }
@@ -156,8 +162,7 @@ impl<'a> Report<'a> {
     /// Notes that a setting of an object is wrong, be it written there or not.
     pub(crate) fn setting(&self, places: &Places, problem: Problem) {
         if let Some(place) = places.members.get(problem.property) {
-            let message = format!("{} is not allowed", self.excerpt(place));
-            self.problem(place, message, Some(problem.allowed));
+            self.wrong_value(place, "is not allowed", Some(problem.allowed));
             return;
         }
         let start = places.object.range.start;

@@ -131,11 +131,12 @@ pub fn is_namespace_name(name: &str) -> bool {
 
 fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
     if !is_namespace_name(&name.value) {
-        let message = format!(
-            "{} is no legal name of a namespace",
-            report.excerpt(&name.place)
+        let allowed = NAMESPACE_NAMES.to_owned();
+        report.wrong_value(
+            &name.place,
+            "is no legal name of a namespace",
+            Some(allowed),
         );
-        report.problem(&name.place, message, Some(NAMESPACE_NAMES.to_owned()));
     }
 }
 
@@ -149,12 +150,10 @@ fn report_repeated<'a>(
     for Located { place, value } in names {
         let key = value.chars().flat_map(char::to_lowercase).collect();
         if let Some(first) = seen.get(&key) {
-            let name = report.excerpt(place);
-            let message = format!(
-                "{name} names another {thing} already, at {}; case makes no difference",
-                first.path
-            );
-            report.problem(place, message, None);
+            let first = &first.path;
+            let what =
+                format!("names another {thing} already, at {first}; case makes no difference");
+            report.wrong_value(place, what, None);
         } else {
             seen.insert(key, place);
         }
@@ -165,8 +164,7 @@ fn report_repeated<'a>(
 fn check_small_name(report: &Report<'_>, written: &Located<String>) {
     let Located { place, value } = written;
     if let Err(error) = check_name(value) {
-        let message = format!("{} is no legal name: {error}", report.excerpt(place));
-        report.problem(place, message, None);
+        report.wrong_value(place, format!("is no legal name: {error}"), None);
     }
 }
 
@@ -175,8 +173,8 @@ fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Addr
     let Located { place, value } = written?;
     let address = value.parse();
     if address.is_err() {
-        let message = format!("{} is no address of a namespace", report.excerpt(&place));
-        report.problem(&place, message, Some(Address::ALLOWED.to_owned()));
+        let allowed = Address::ALLOWED.to_owned();
+        report.wrong_value(&place, "is no address of a namespace", Some(allowed));
     }
     address.ok()
 }
@@ -192,11 +190,10 @@ fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
             continue;
         };
         if let Some(first) = seen.insert(address, &place.path) {
-            let message = format!(
-                "{} is the address of another namespace already, at {first}; an address chooses the namespace",
-                report.excerpt(place)
+            let what = format!(
+                "is the address of another namespace already, at {first}; an address chooses the namespace"
             );
-            report.problem(place, message, None);
+            report.wrong_value(place, what, None);
         }
     }
 }
@@ -264,23 +261,11 @@ fn report_ignored(report: &Report<'_>, properties: &RuleProperties) {
         if let Some(place) = place
             && belongs_to != filter_type.value
         {
-            report_other_filter(report, place, belongs_to, filter_type.value);
+            let (other, own) = (belongs_to.name(), filter_type.value.name());
+            let message = format!("belongs to the FilterType {other:?}, and this rule has {own:?}");
+            report.problem(place, message, None);
         }
     }
-}
-
-fn report_other_filter(
-    report: &Report<'_>,
-    place: &Place,
-    belongs_to: FilterType,
-    filter_type: FilterType,
-) {
-    let message = format!(
-        "belongs to the FilterType {:?}, and this rule has {:?}",
-        belongs_to.name(),
-        filter_type.name()
-    );
-    report.problem(place, message, None);
 }
 
 fn correlation_filter(report: &Report<'_>, block: CorrelationBlock) -> CorrelationFilter {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, Value};
 
 use super::document::{AMQP, FilterType, SELECTOR};
+use crate::descriptions::correlation_properties;
 
 /// The `Properties` of a rule. Values that JSON has no type for are `{"Amqp": "…"}`, in hexadecimal digits.
 pub fn rule_json(rule: &Rule) -> Json {
@@ -29,19 +30,8 @@ pub fn rule_json(rule: &Rule) -> Json {
 }
 
 fn correlation(filter: &Correlation) -> Json {
-    let system = [
-        ("ContentType", &filter.content_type),
-        ("CorrelationId", &filter.correlation_id),
-        ("Label", &filter.label),
-        ("MessageId", &filter.message_id),
-        ("ReplyTo", &filter.reply_to),
-        ("ReplyToSessionId", &filter.reply_to_session_id),
-        ("SessionId", &filter.session_id),
-        ("To", &filter.to),
-    ];
-    let system = system.into_iter();
-    let mut properties: Map<String, Json> = system
-        .filter_map(|(name, text)| Some((name.to_owned(), text.as_deref()?.into())))
+    let mut properties: Map<String, Json> = correlation_properties(filter)
+        .map(|(name, text)| (name.to_owned(), text.into()))
         .collect();
     if !filter.properties.is_empty() {
         let user = filter.properties.iter();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servicebus_broker::filter::{Action, Correlation, Encoded, Filter, Parameters, Rule, Value};
 
-use super::{Instant, RULE};
+use super::{Instant, RULE, correlation_properties};
 use crate::config::duration;
 use crate::xml::{CONNECT, INSTANCE, SCHEMA, SERIALIZATION, Writer};
 
@@ -16,7 +16,7 @@ const LONGS: [u8; 2] = [0x55, 0x81];
 /// An entry of a list of values.
 pub const ENTRY: &str = "KeyValueOfstringanyType";
 
-/// Writes a rule; the prefix of types tells how deep it stands, and JavaScript wants four messages.
+/// Writes a rule; the prefix of types shows its depth, from which JavaScript expects four characters.
 pub fn write_rule(rule: &Rule, created_at: &str, in_feed: bool, out: &mut Writer) {
     let prefix = if in_feed { "d5p1" } else { "d6p1" };
     out.open(RULE, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
@@ -77,19 +77,8 @@ fn write_expression(text: &str, parameters: &Parameters, prefix: &str, out: &mut
 
 fn write_correlation(filter: &Correlation, prefix: &str, out: &mut Writer) {
     out.open("Filter", &[("i:type", "CorrelationFilter")]);
-    for (name, text) in [
-        ("CorrelationId", &filter.correlation_id),
-        ("MessageId", &filter.message_id),
-        ("To", &filter.to),
-        ("ReplyTo", &filter.reply_to),
-        ("Label", &filter.label),
-        ("SessionId", &filter.session_id),
-        ("ReplyToSessionId", &filter.reply_to_session_id),
-        ("ContentType", &filter.content_type),
-    ] {
-        if let Some(text) = text {
-            out.element(name, text);
-        }
+    for (name, text) in correlation_properties(filter) {
+        out.element(name, text);
     }
     let properties = filter.properties.iter();
     let properties = properties.map(|(name, value)| (&**name, value));
@@ -97,7 +86,7 @@ fn write_correlation(filter: &Correlation, prefix: &str, out: &mut Writer) {
     out.close("Filter");
 }
 
-/// Writes a list of values by name, each as the type that was given; the prefix of types tells how deep it stands.
+/// Writes a list of values by name, each as the type that was given; the prefix of types shows its depth.
 pub fn write_values<'a>(
     name: &str,
     values: impl Iterator<Item = (&'a str, &'a Encoded)>,

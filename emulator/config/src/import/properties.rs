@@ -49,7 +49,11 @@ const IS_SHARED: &str = "isShared";
 
 /// The name that a property has here.
 pub fn name(property: &Property) -> String {
-    let mut name = property.name.to_owned();
+    camel_case(property.name)
+}
+
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut name = name.to_owned();
     name[..1].make_ascii_lowercase();
     name
 }

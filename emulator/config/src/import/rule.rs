@@ -1,4 +1,4 @@
-//! A rule as Azure Resource Manager has it. That it is a SQL filter or a correlation filter need not be said.
+//! A rule as Azure Resource Manager has it. The type of its filter may be left out.
 
 use serde_json::{Map, Value};
 use servicebus_arm_template::{member, object};
@@ -7,6 +7,9 @@ use servicebus_broker::filter::{
     SyntaxError, Value as Sent,
 };
 use servicebus_broker::{Timestamp, check_name};
+
+use super::properties::camel_case;
+use crate::descriptions::{correlation_properties, read_correlation};
 
 /// What the service says of every expression.
 const COMPATIBILITY_LEVEL: u64 = 20;
@@ -38,32 +41,20 @@ pub fn write(rule: &Rule) -> Value {
 }
 
 fn written(filter: &Correlation) -> Value {
-    let system = [
-        ("contentType", &filter.content_type),
-        ("correlationId", &filter.correlation_id),
-        ("label", &filter.label),
-        ("messageId", &filter.message_id),
-        ("replyTo", &filter.reply_to),
-        ("replyToSessionId", &filter.reply_to_session_id),
-        ("sessionId", &filter.session_id),
-        ("to", &filter.to),
-    ];
     let mut members: Map<String, Value> = Map::new();
-    for (name, text) in system {
-        if let Some(text) = text {
-            members.insert(name.to_owned(), text.as_ref().into());
-        }
+    for (name, text) in correlation_properties(filter) {
+        members.insert(camel_case(name), text.into());
     }
     let mut named = Map::new();
     for (name, encoded) in filter.properties.iter() {
-        named.insert(name.to_string(), told(encoded).into());
+        named.insert(name.to_string(), text_of(encoded).into());
     }
     members.insert("properties".to_owned(), named.into());
     members.into()
 }
 
 /// A value as a text: this API has no others.
-fn told(encoded: &Encoded) -> String {
+fn text_of(encoded: &Encoded) -> String {
     match encoded.value() {
         Sent::Text(text) => text.into_owned(),
         Sent::Bool(flag) => flag.to_string(),
@@ -133,10 +124,6 @@ fn sql(
 }
 
 fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
-    let text = |name: &str| {
-        let value = member(written?, name)?.as_str()?;
-        Some(Box::from(value))
-    };
     let properties = written.and_then(|written| member(written, "properties"));
     let mut named = Vec::new();
     for (name, value) in properties.and_then(Value::as_object).into_iter().flatten() {
@@ -146,17 +133,10 @@ fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
             .map_or_else(|| value.to_string(), str::to_owned);
         named.push((Box::from(name.as_str()), Encoded::from(value.as_str())));
     }
-    let correlation = Correlation {
-        content_type: text("contentType"),
-        correlation_id: text("correlationId"),
-        label: text("label"),
-        message_id: text("messageId"),
-        reply_to: text("replyTo"),
-        reply_to_session_id: text("replyToSessionId"),
-        session_id: text("sessionId"),
-        to: text("to"),
-        properties: named,
-    };
+    let correlation = read_correlation(named, |name| {
+        let value = member(written?, &camel_case(name))?.as_str()?;
+        Some(Box::from(value))
+    });
     if correlation == Correlation::default() {
         let message = "it names no property, so that it would select every message".to_owned();
         return Err(("correlationFilter".to_owned(), message));

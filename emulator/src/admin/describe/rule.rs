@@ -4,6 +4,7 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter, SyntaxError,
 };
 use servicebus_broker::{Timestamp, check_name};
+use servicebus_config::descriptions::read_correlation;
 
 use super::super::refusal::ServiceError;
 use super::value::read_values;
@@ -12,7 +13,7 @@ use crate::xml::Element;
 const FILTERS: &str = "SqlFilter, TrueFilter, FalseFilter, CorrelationFilter";
 const ACTIONS: &str = "SqlRuleAction, EmptyRuleAction";
 
-/// What a rule is called when nothing is said.
+/// The name of a rule whose description has none.
 pub(crate) const DEFAULT_RULE: &str = "$Default";
 
 /// The name that a description of a rule has in it.
@@ -119,19 +120,8 @@ fn expression<T>(
 fn correlation(rule: &str, element: &Element) -> Result<Filter, ServiceError> {
     let text = |name| element.part(name).map(|part| part.text.as_str().into());
     let properties = read_values(element.part("Properties"))?.into_iter();
-    let description = Correlation {
-        correlation_id: text("CorrelationId"),
-        message_id: text("MessageId"),
-        to: text("To"),
-        reply_to: text("ReplyTo"),
-        label: text("Label"),
-        session_id: text("SessionId"),
-        reply_to_session_id: text("ReplyToSessionId"),
-        content_type: text("ContentType"),
-        properties: properties
-            .map(|(name, value)| (name.into(), value))
-            .collect(),
-    };
+    let properties = properties.map(|(name, value)| (name.into(), value));
+    let description = read_correlation(properties.collect(), text);
     if description == Correlation::default() {
         let text = format!(
             "The correlation filter of the rule '{rule}' has no condition; allowed: at least one property."

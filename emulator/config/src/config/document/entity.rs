@@ -6,7 +6,7 @@ use servicebus_broker::{ClientAffinity, EntityKind};
 
 use crate::config::properties::Properties;
 use crate::config::reader::{Located, Object, Place, Report, wrong_type};
-use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
+use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, read_correlation};
 
 /// One element of `Queues`.
 #[derive(Debug)]
@@ -47,14 +47,12 @@ impl TopicBlock {
     pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
         let properties = properties(&mut object, EntityKind::Topic);
-        let subscriptions = object.objects("Subscriptions").map(|found| found.value);
-        let place = object.finish();
-        let subscriptions = subscriptions.unwrap_or_default().into_iter();
+        let subscriptions = object.list("Subscriptions", SubscriptionBlock::read);
         Self {
-            place,
+            place: object.finish(),
             name,
             properties,
-            subscriptions: subscriptions.map(SubscriptionBlock::read).collect(),
+            subscriptions,
         }
     }
 }
@@ -65,14 +63,16 @@ impl SubscriptionBlock {
         let mut written = object.object("Properties");
         let client = written.as_mut().and_then(client);
         let properties = properties_of(written, EntityKind::Subscription);
-        let rules = object.nullable_objects("Rules").map(|rules| rules.value);
+        let rules = match object.any("Rules").map(|found| found.value) {
+            Some(Json::NullKeyword(_)) => Vec::new(),
+            _ => object.list("Rules", RuleBlock::read),
+        };
         object.finish();
-        let rules = rules.unwrap_or_default().into_iter();
         Self {
             name,
             properties,
             client,
-            rules: rules.map(RuleBlock::read).collect(),
+            rules,
         }
     }
 }
@@ -89,11 +89,7 @@ fn properties_of(written: Option<Object<'_, '_>>, kind: EntityKind) -> Propertie
 fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
     let is_affine = properties.boolean(IS_CLIENT_AFFINE);
     let is_affine = is_affine.is_some_and(|flag| flag.value);
-    let written = match is_affine {
-        true => properties.required_object(CLIENT_AFFINE_PROPERTIES),
-        false => properties.object(CLIENT_AFFINE_PROPERTIES),
-    };
-    let mut own = written?;
+    let mut own = properties.object_if(is_affine, CLIENT_AFFINE_PROPERTIES)?;
     let client_id = own.string("ClientId");
     let mut flag = |key| own.boolean(key).map(|flag| flag.value);
     let value = ClientAffinity {
@@ -151,9 +147,8 @@ fn number(report: &Report<'_>, place: &Place, digits: &str) -> Option<Encoded> {
     };
     let value = if is_whole { whole() } else { float() };
     if value.is_none() {
-        let message = format!("{} fits no number of AMQP", report.excerpt(place));
         let allowed = "64 bits, or a floating-point number".to_owned();
-        report.problem(place, message, Some(allowed));
+        report.wrong_value(place, "fits no number of AMQP", Some(allowed));
     }
     value.as_ref().map(Encoded::from)
 }
@@ -163,9 +158,8 @@ fn encoded(report: &Report<'_>, digits: Located<String>) -> Option<Encoded> {
     let bytes = bytes(&value);
     let encoded = bytes.and_then(|bytes| Encoded::from_amqp(&bytes).ok());
     if encoded.is_none() {
-        let message = format!("{} is no encoded value", report.excerpt(&place));
         let allowed = "hexadecimal digits of one primitive AMQP value".to_owned();
-        report.problem(&place, message, Some(allowed));
+        report.wrong_value(&place, "is no encoded value", Some(allowed));
     }
     encoded
 }
@@ -246,14 +240,8 @@ impl RuleProperties {
                 .as_ref()
                 .is_some_and(|found| found.value == wanted)
         };
-        let correlation = match is(FilterType::Correlation) {
-            true => object.required_object("CorrelationFilter"),
-            false => object.object("CorrelationFilter"),
-        };
-        let sql = match is(FilterType::Sql) {
-            true => object.required_object("SqlFilter"),
-            false => object.object("SqlFilter"),
-        };
+        let correlation = object.object_if(is(FilterType::Correlation), "CorrelationFilter");
+        let sql = object.object_if(is(FilterType::Sql), "SqlFilter");
         let properties = Self {
             correlation: correlation.map(CorrelationBlock::read),
             sql: sql.map(ExpressionBlock::read_filter),
@@ -285,18 +273,9 @@ impl CorrelationBlock {
         let written = object.len();
         let properties = object.object("Properties");
         let no_property = properties.as_ref().is_some_and(|found| found.len() == 0);
-        let mut text = |key| Some(object.string(key)?.value.into());
-        let correlation = Correlation {
-            content_type: text("ContentType"),
-            correlation_id: text("CorrelationId"),
-            label: text("Label"),
-            message_id: text("MessageId"),
-            reply_to: text("ReplyTo"),
-            reply_to_session_id: text("ReplyToSessionId"),
-            session_id: text("SessionId"),
-            to: text("To"),
-            properties: properties.map(named).unwrap_or_default(),
-        };
+        let properties = properties.map(named).unwrap_or_default();
+        let correlation =
+            read_correlation(properties, |key| Some(object.string(key)?.value.into()));
         Self {
             place: object.finish(),
             correlation,

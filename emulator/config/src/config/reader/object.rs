@@ -93,9 +93,9 @@ impl<'r, 'a> Object<'r, 'a> {
         let Located { place, value } = self.string(key)?;
         let read = duration::parse(&value);
         if let Err(error) = read {
-            let message = format!("{} is {error}", self.report.excerpt(&place));
             let allowed = "durations such as PT30S, PT5M or P14D".to_owned();
-            self.report.problem(&place, message, Some(allowed));
+            let what = format!("is {error}");
+            self.report.wrong_value(&place, what, Some(allowed));
         }
         read.ok().map(|value| Located { place, value })
     }
@@ -129,7 +129,14 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     pub(crate) fn required_object(&mut self, key: &'static str) -> Option<Self> {
-        self.require(key);
+        self.object_if(true, key)
+    }
+
+    /// An object whose key must be written if it `is_required`.
+    pub(crate) fn object_if(&mut self, is_required: bool, key: &'static str) -> Option<Self> {
+        if is_required {
+            self.require(key);
+        }
         self.object(key)
     }
 
@@ -173,10 +180,10 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// The same where `null` is as good as no key.
-    pub(crate) fn nullable_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
-        let is_null = matches!(self.value(key)?, Value::NullKeyword(_));
-        if is_null { None } else { self.objects(key) }
+    /// The objects of an array as `read` reads them; none where the key is not written.
+    pub(crate) fn list<T>(&mut self, key: &'static str, read: impl FnMut(Self) -> T) -> Vec<T> {
+        let objects = self.objects(key).map(|found| found.value);
+        objects.unwrap_or_default().into_iter().map(read).collect()
     }
 
     pub(crate) fn required_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
@@ -262,11 +269,11 @@ impl<'r, 'a> Object<'r, 'a> {
     pub(crate) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
-        // In the order of the text: words are found only for those that are told.
+        // In the order of the text: the text is made only for those that are reported.
         unknown.sort_by_key(|member| member.range.start);
         for member in unknown {
             let key = member.name.as_str();
-            if !self.report.tells(member.name.range().start) {
+            if !self.report.reports(member.name.range().start) {
                 self.report.count();
                 continue;
             }
@@ -369,8 +376,7 @@ fn choose<T: Copy>(
         if let Some(near) = problem::probable(&word.value, choices.iter().map(|(name, _)| *name)) {
             allowed.push_str(&format!("; the nearest is {near:?}"));
         }
-        let message = format!("{} is not allowed", report.excerpt(&word.place));
-        report.problem(&word.place, message, Some(allowed));
+        report.wrong_value(&word.place, "is not allowed", Some(allowed));
     }
     found.map(|&(_, value)| value)
 }

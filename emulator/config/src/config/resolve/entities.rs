@@ -146,12 +146,9 @@ fn client_in(
     tier: Tier,
 ) -> Option<Box<ClientAffinity>> {
     if tier != Tier::Premium {
-        let message = "a subscription of a client of JMS 2.0 is not allowed".to_owned();
-        report.problem(
-            &client.place,
-            message,
-            Some("in the premium tier".to_owned()),
-        );
+        let message = "a subscription of a client of JMS 2.0 is not allowed";
+        let allowed = "in the premium tier".to_owned();
+        report.problem(&client.place, message, Some(allowed));
         return None;
     }
     Some(Box::new(client.value))

@@ -1,4 +1,4 @@
-//! Who may enter a namespace.
+//! The keys of a namespace.
 //!
 //! A key name can be what chooses the namespace of a connection, so no name stands twice in a process. A
 //! namespace that declares no keys gets the well-known one, and when that is taken, one named after it.
@@ -28,12 +28,15 @@ pub(crate) struct KeyNames<'a> {
 
 /// The key of a namespace that declares none: the well-known one, under a name that no other has.
 pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
-    let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
-        .chain(std::iter::once(format!(
-            "{WELL_KNOWN_KEY_NAME}-{namespace}"
-        )))
-        .chain((2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}")));
-    let mut free = named.filter(|name| !is_taken(name));
+    let first = [
+        WELL_KNOWN_KEY_NAME.to_owned(),
+        format!("{WELL_KNOWN_KEY_NAME}-{namespace}"),
+    ];
+    let others = (2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}"));
+    let mut free = first
+        .into_iter()
+        .chain(others)
+        .filter(|name| !is_taken(name));
     Key {
         name: free.next().unwrap_or_default(),
         key: WELL_KNOWN_KEY.to_owned(),
@@ -58,11 +61,10 @@ impl<'a> KeyNames<'a> {
             .filter_map(|key| key.name.as_ref());
         for Located { place, value } in names {
             if let Some(first) = taken.get(value) {
-                let name = report.excerpt(place);
-                let message = format!(
-                    "{name} names another key already, at {first}; a key name chooses the namespace"
+                let what = format!(
+                    "names another key already, at {first}; a key name chooses the namespace"
                 );
-                report.problem(place, message, None);
+                report.wrong_value(place, what, None);
             } else {
                 taken.insert(value.clone(), place.path.clone());
             }
@@ -139,12 +141,8 @@ fn check_text(report: &Report<'_>, text: &Located<String>) {
     let length = value.chars().count();
     let illegal = value.chars().any(|c| c == ';' || c.is_control());
     if length == 0 || length > MAX_LENGTH || illegal {
-        let message = format!(
-            "{} cannot stand in a connection string",
-            report.excerpt(place)
-        );
         let allowed = format!("1 to {MAX_LENGTH} characters other than ';' and control characters");
-        report.problem(place, message, Some(allowed));
+        report.wrong_value(place, "cannot stand in a connection string", Some(allowed));
     }
 }
 
@@ -159,22 +157,22 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
     let Some(Located { place, value }) = keys else {
         return Jwt::default();
     };
-    let name = report.excerpt(&place);
     let set = match (value, files) {
         (KeysBlock::Inline(set), _) => KeySet::from_json(set, audience),
         (KeysBlock::File(file), Files::Beside(directory)) => {
             read(&directory.join(file)).and_then(|text| KeySet::parse(&text, audience))
         }
         (KeysBlock::File(_), Files::Refused) => {
-            let message = format!("{name} names a file, and none is read for a request");
             let allowed = "a JSON web key set: {\"keys\": […]}".to_owned();
-            report.problem(&place, message, Some(allowed));
+            let what = "names a file, and none is read for a request";
+            report.wrong_value(&place, what, Some(allowed));
             return Jwt::default();
         }
     };
     match set {
         Ok(set) => Jwt::Check(Arc::new(set)),
         Err(reason) => {
+            let name = report.excerpt(&place);
             report.problem(&place, format!("cannot use {name}: {reason}"), None);
             Jwt::default()
         }
@@ -183,8 +181,8 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
 
 /// The text of a regular file; of anything else opening may block, or reading never end.
 fn read(file: &Path) -> Result<String, String> {
-    let said = |error: io::Error| error.to_string();
-    let kind = fs::metadata(file).map_err(said)?.file_type();
+    let reason = |error: io::Error| error.to_string();
+    let kind = fs::metadata(file).map_err(reason)?.file_type();
     if kind.is_dir() {
         return Err("it is a directory".to_owned());
     }
@@ -194,7 +192,7 @@ fn read(file: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read =
         File::open(file).and_then(|file| file.take(MAX_KEY_SET_SIZE + 1).read_to_end(&mut bytes));
-    read.map_err(said)?;
+    read.map_err(reason)?;
     if bytes.len() as u64 > MAX_KEY_SET_SIZE {
         let most = MAX_KEY_SET_SIZE / 1024 / 1024;
         return Err(format!("it is larger than {most} MiB"));
