@@ -228,12 +228,12 @@ impl MatchedFault {
         serde_json::to_string(&applied).unwrap_or_default()
     }
 
-    /// What a timeline says of it.
-    pub(crate) fn told(&self) -> String {
-        let told = described(&self.effect, self.operation);
+    /// Its text in the timeline.
+    pub(crate) fn text(&self) -> String {
+        let text = described(&self.effect, self.operation);
         match self.seed {
-            Some(seed) => format!("{told} (by chance, seed {seed})"),
-            None => told,
+            Some(seed) => format!("{text} (by chance, seed {seed})"),
+            None => text,
         }
     }
 }

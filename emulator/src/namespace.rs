@@ -390,7 +390,7 @@ impl Namespace {
             let mut events = Events::new();
             let id = affected.message_id.as_deref().unwrap_or_default();
             let kind = EventKind::Fault {
-                fault: events.text(&fault.told()),
+                fault: events.text(&fault.text()),
                 applied: events.text(&fault.applied()),
                 message_id: events.text(id),
             };

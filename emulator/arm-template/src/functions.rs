@@ -293,7 +293,7 @@ fn create_object(arguments: Arguments<'_>) -> Result<Value, String> {
     Ok(members.into())
 }
 
-/// A text with the arguments in the places of their numbers in braces; what is said of their form is not heeded.
+/// A text with the arguments in the places of their numbers in braces; their formats are ignored.
 fn format(arguments: Arguments<'_>) -> Result<Value, String> {
     let given = arguments.values.get(1..).unwrap_or_default();
     let mut made = String::new();

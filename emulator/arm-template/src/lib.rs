@@ -1,7 +1,7 @@
 //! Templates of Azure Resource Manager: as the portal exports them, as Bicep compiles them, and nested.
 //!
 //! Only resources of Service Bus are evaluated, so that functions that other resources use do no harm. What has no value
-//! before it is deployed is told with its path in the template; what cannot be understood is a problem. The text is read as
+//! before it is deployed has a note with its path in the template; what cannot be understood is a problem. The text is read as
 //! JSON with comments, `expression` reads what stands in brackets, `scope` evaluates it, and `resources` finds what is
 //! deployed.
 //!
@@ -23,10 +23,10 @@ use serde_json::{Map, Value};
 pub use functions::text;
 pub use resources::Resource;
 
-/// Most notes and most problems that are told of a template.
+/// Most notes and most problems that are reported of a template.
 const MAX_TOLD: usize = 100;
 
-/// Something that is said of a place in a template.
+/// A note or problem at a place in a template.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
     /// The path in the template.

@@ -123,7 +123,7 @@ impl Call<'_> {
         let Some(wanted) = self.if_match.map(|wanted| wanted.trim().trim_matches('"')) else {
             return Ok(false);
         };
-        // What is missing matches nothing, but that is said otherwise.
+        // A missing entity matches no tag, but has a refusal of its own.
         if wanted == "*" || tag.is_none() || tag == Some(wanted) {
             return Ok(true);
         }

@@ -325,7 +325,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Splits a filter into words; what is none is told.
+/// Splits a filter into words; reports what is none.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();

@@ -55,7 +55,7 @@ impl Frame {
 }
 
 /// What `ETag` says of something that was changed last at this instant. It is compared and not shown, so that it does
-/// not follow anybody's clock.
+/// not follow any clock.
 pub(crate) fn tag(at: Timestamp) -> String {
     let ticks = at.as_millis().saturating_mul(TICKS_PER_MILLISECOND);
     ticks.saturating_add(EPOCH).to_string()

@@ -1,4 +1,4 @@
-//! Requests for resources: who may, which namespace they are about, and pages of lists.
+//! Requests for resources: their authorization, their namespace, and pages of lists.
 
 use std::fmt;
 use std::sync::Arc;

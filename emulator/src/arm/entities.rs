@@ -179,7 +179,9 @@ impl Call<'_> {
                     text,
                 )
             }
-            AdministerError::Properties(problems) => bad_request(&told(path, problems.first())),
+            AdministerError::Properties(problems) => {
+                bad_request(&problem_text(path, problems.first()))
+            }
             AdministerError::Targets(targets) => match targets.first() {
                 Some((property, target)) => bad_request(&format!(
                     "The auto-forwarding destination entity '{target}' of '{path}' doesn't exist ({property})."
@@ -196,7 +198,7 @@ impl Call<'_> {
     }
 }
 
-fn told(path: &EntityPath, problem: Option<&servicebus_broker::Problem>) -> String {
+fn problem_text(path: &EntityPath, problem: Option<&servicebus_broker::Problem>) -> String {
     match problem {
         Some(problem) => format!(
             "The value {} of '{}' of '{path}' is not allowed; allowed: {}.",

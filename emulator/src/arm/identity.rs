@@ -1,4 +1,4 @@
-//! Tokens for clients that ask a managed identity or a directory for theirs, and what tells them where to ask.
+//! Tokens for clients that ask a managed identity or a directory for theirs, and the metadata that names the directory.
 //!
 //! A token gives what the control API gives, so that beyond this machine both ways ask for the control token: as the header
 //! `X-IDENTITY-HEADER`, which clients take from `IDENTITY_HEADER`, and as the secret of a service principal.

@@ -40,7 +40,7 @@ impl OperationLog {
         let applied = faults.map(|fault| AppliedFault {
             fault: fault.id,
             effect: fault.effect.kind().name().to_owned(),
-            detail: fault.told(),
+            detail: fault.text(),
         });
         self.operations.push_back(LoggedOperation {
             number: self.recorded,

@@ -48,7 +48,7 @@ struct Follower {
     _permit: OwnedSemaphorePermit,
     /// The position of the last event that it knows of, if it knows of any.
     since: Option<u64>,
-    told: Option<Seen>,
+    sent: Option<Seen>,
 }
 
 /// By what a change is noticed.
@@ -71,7 +71,7 @@ pub(crate) async fn follow(
         namespace,
         _permit: permit,
         since: since.and_then(|id| id.to_str().ok()?.parse().ok()),
-        told: None,
+        sent: None,
     };
     let frames = stream::unfold(follower, |mut follower| async {
         let frame = follower.next().await?;
@@ -89,10 +89,10 @@ impl Follower {
     /// The next event, or a heartbeat; none when the namespace is gone.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = Instant::now() + HEARTBEAT;
-        if self.told.is_some() {
+        if self.sent.is_some() {
             sleep(PAUSE).await;
         }
-        while self.told == Some(self.state()) {
+        while self.sent == Some(self.state()) {
             if self.namespace.router.is_dismissed() {
                 return None;
             }
@@ -101,7 +101,7 @@ impl Follower {
             }
             sleep(PAUSE).await;
         }
-        self.told = Some(self.state());
+        self.sent = Some(self.state());
         let mut change = self.change();
         let mut json = serde_json::to_string(&change).ok()?;
         if json.len() > FRAME {

@@ -1,4 +1,4 @@
-//! A test owns time: show, advance, freeze, resume; and waits until everything has come to rest.
+//! The clock of a namespace: show, advance, freeze, resume; and waiting until the namespace is idle.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
 /// Deadlines that an advance may stop at: for more, a client asks again. A lock of 5 s that runs out again and again
 /// takes ten weeks to come so far.
 const MAX_STEPS: u32 = 1_000_000;
-/// Longest wait for rest, in seconds of real time.
+/// Longest wait until a namespace is idle, in seconds of real time.
 const MAX_WAIT: f64 = 600.0;
 /// Things that are due in one answer.
 const MAX_DUE: usize = 100;

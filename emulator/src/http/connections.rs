@@ -13,8 +13,8 @@ use crate::connection::LinkView;
 use crate::namespace::Namespace;
 use crate::router::ConnectionId;
 
-/// How long is waited for connections to tell of themselves: each has a turn for it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the answer waits for the views of connections, for which each needs a turn.
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// Connections in one answer.
 const LIMIT: usize = 1000;
 /// Locks and sessions of an entity that are looked at.
@@ -29,7 +29,7 @@ struct Holders {
 
 pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Connections> {
     namespace.router.ask_all();
-    let told = async {
+    let answered = async {
         loop {
             let turn = namespace.turns.notified();
             tokio::pin!(turn);
@@ -40,8 +40,8 @@ pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Connections> {
             turn.await;
         }
     };
-    // One that has not told is left out.
-    let _ = timeout(PATIENCE, told).await;
+    // A connection without a view is left out.
+    let _ = timeout(TIMEOUT, answered).await;
     let mut holders = HashMap::new();
     let connections = namespace.router.answers().into_iter().take(LIMIT);
     let connections = connections.map(|(ConnectionId(id), view)| Connection {

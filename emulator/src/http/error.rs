@@ -27,26 +27,24 @@ use crate::namespace::{Namespace, SharedEntity};
 
 /// The code of what is our mistake.
 const INTERNAL: &str = "internal-error";
-/// Most names that a refusal tells.
+/// Most names in a refusal.
 const NAMED: usize = 20;
 
 /// A refusal.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
-    code: &'static str,
-    message: String,
-    problems: Vec<Problem>,
+    details: ErrorDetails,
 }
 
 impl ApiError {
-    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            code,
+    pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        let details = ErrorDetails {
+            code: code.to_owned(),
             message: message.into(),
-            problems: Vec::new(),
-        }
+            ..ErrorDetails::default()
+        };
+        Self { status, details }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -66,18 +64,17 @@ impl ApiError {
 
     /// The refusal as a client of the control API says it.
     pub(crate) fn to_text(&self) -> String {
-        let problems = self.problems.iter();
-        let problems = problems.map(|problem| format!("\n  {problem}"));
-        let status = self.status.as_u16();
-        format!(
-            "{} (status {status}){}",
-            self.message,
-            String::from_iter(problems)
-        )
+        let ErrorDetails {
+            message, problems, ..
+        } = &self.details;
+        let problems = problems.iter().map(|problem| format!("\n  {problem}"));
+        let problems = String::from_iter(problems);
+        format!("{message} (status {}){problems}", self.status.as_u16())
     }
 
-    pub(crate) fn with_problems(self, problems: Vec<Problem>) -> Self {
-        Self { problems, ..self }
+    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+        self.details.problems = problems;
+        self
     }
 
     /// An unknown name, with those that are known, the nearest of them where they are many.
@@ -126,24 +123,14 @@ pub(crate) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Self {
-            status,
-            code,
-            message,
-            problems,
-        } = self;
-        let parts = problems.iter().map(Problem::in_line);
+        let mut error = self.details;
+        let parts = error.problems.iter().map(Problem::in_line);
         let parts = Vec::from_iter(parts).join("; ");
-        let error = ErrorDetails {
-            code: code.to_owned(),
-            text: match parts.is_empty() {
-                true => message.clone(),
-                false => format!("{message}: {parts}"),
-            },
-            message,
-            problems,
+        error.text = match parts.is_empty() {
+            true => error.message.clone(),
+            false => format!("{}: {parts}", error.message),
         };
-        (status, Json(ErrorAnswer { error })).into_response()
+        (self.status, Json(ErrorAnswer { error })).into_response()
     }
 }
 
@@ -182,6 +169,15 @@ pub(crate) fn check_limit(limit: Option<usize>, most: usize) -> Result<usize, Ap
             let allowed = format!("from 1 to {most}");
             Err(ApiError::not_allowed("limit", limit, allowed))
         }
+    }
+}
+
+/// Whether the newest come first: `newest`, or `oldest` as unless set.
+pub(crate) fn is_newest_first(order: Option<&str>) -> Result<bool, ApiError> {
+    match order {
+        None | Some("oldest") => Ok(false),
+        Some("newest") => Ok(true),
+        Some(other) => Err(ApiError::not_allowed("order", other, "oldest or newest")),
     }
 }
 

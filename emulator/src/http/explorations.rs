@@ -1,4 +1,4 @@
-//! Explorations: a client is told of one run after the other, makes each, and tells how it ended.
+//! Explorations: a client asks for one run after the other, makes it, and reports how it ended.
 //!
 //! Each run has a namespace of its own, in which its faults are set, operations are recorded and the clock steps by itself.
 //! One that nothing is asked of for a while is removed with the namespace of its run.
@@ -149,8 +149,8 @@ pub(crate) async fn end(
     let asked = number.parse::<u64>().ok();
     let is_open = |open: &mut OpenRun| Some(open.number) == asked;
     let Some(open) = runs.open.take_if(is_open) else {
-        let was_told = asked.is_some_and(|asked| (1..=runs.begun).contains(&asked));
-        return Err(match was_told {
+        let was_begun = asked.is_some_and(|asked| (1..=runs.begun).contains(&asked));
+        return Err(match was_begun {
             true => ApiError::new(
                 StatusCode::CONFLICT,
                 "conflict",
@@ -175,13 +175,13 @@ pub(crate) async fn report(
 ) -> Result<Json<ExplorationReport>, ApiError> {
     let exploration = control.explorations.find(&id)?;
     let runs = exploration.state.lock().await;
-    let told = runs.progress.told(Instant::now());
+    let report = runs.progress.told(Instant::now());
     Ok(Json(ExplorationReport {
         id,
-        done: told.is_done,
+        done: report.is_done,
         replay: "statistical".to_owned(),
-        text: told.text,
-        report: told.json,
+        text: report.text,
+        report: report.json,
     }))
 }
 

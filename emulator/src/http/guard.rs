@@ -1,5 +1,5 @@
 //! Which requests reach the control API: those by a name of the emulator, not from a web page of others, and beyond
-//! loopback with the token. Paths of SDKs check tokens instead, and what only tells that the emulator serves is open.
+//! loopback with the token. Paths of SDKs check tokens instead, and health is open.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn check_host(shared: &Shared, host: &str) -> Result<(), ApiError> {
     Err(ApiError::new(status, "unknown-host", message))
 }
 
-/// The rule of Go's `CrossOriginProtection` and tower-http's `csrf`: browsers tell where a request comes from, by
+/// The rule of Go's `CrossOriginProtection` and tower-http's `csrf`: browsers send where a request comes from, in
 /// `Sec-Fetch-Site` or, older ones, by `Origin`; a request that has neither comes from no page.
 fn check_site(
     access: &Access,

@@ -54,7 +54,7 @@ pub(crate) async fn serve(
     if let Some(fault) = &first {
         namespace.note_fault(ClientId::BROKER, fault, &Affected::default());
         if let Effect::Delay(wait) = fault.effect {
-            rest(&namespace, wait).await;
+            delay(&namespace, wait).await;
         }
     }
     let response = match then.as_ref().map(|fault| &fault.effect) {
@@ -87,7 +87,7 @@ fn entity(api: Api, uri: &Uri) -> String {
     }
 }
 
-async fn rest(namespace: &Namespace, wait: Wait) {
+async fn delay(namespace: &Namespace, wait: Wait) {
     match wait {
         Wait::Real(length) => sleep(length).await,
         Wait::Virtual(length) => {

@@ -22,7 +22,7 @@ use servicebus_control_api::{AmqpMessage, HeldMessage, MessageSummary, Messages}
 
 use super::Control;
 use super::counts::{OfEntity, find};
-use super::error::{ApiError, Asked, Chosen, check_limit, path_name};
+use super::error::{ApiError, Asked, Chosen, check_limit, is_newest_first, path_name};
 use crate::clock;
 use crate::namespace::{Namespace, SharedEntity};
 pub(crate) use amqp::encode;
@@ -61,13 +61,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Messages>, ApiError> {
     let limit = check_limit(which.limit, LIMIT)?.min(which.limit.unwrap_or(USUAL));
     let (entity, kind) = find(&namespace, &which.entity)?;
-    let newest_first = match which.order.as_deref() {
-        None | Some("oldest") => false,
-        Some("newest") => true,
-        Some(other) => {
-            return Err(ApiError::not_allowed("order", other, "oldest or newest"));
-        }
-    };
+    let newest_first = is_newest_first(which.order.as_deref())?;
     let end = if newest_first { u64::MAX } else { 0 };
     let mut place = Place {
         from: SequenceNumber(which.from.unwrap_or(end)),
@@ -191,7 +185,7 @@ fn undecodable(number: SequenceNumber, error: &dyn std::fmt::Display) -> ApiErro
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
 }
 
-/// The message as [`show`] tells it, whole at any size, where no namespace serves it.
+/// The message as [`show`] renders it, whole at any size, where no namespace serves it.
 #[cfg(feature = "cli")]
 pub(crate) fn at_rest(
     found: &InspectedMessage,

@@ -1,7 +1,7 @@
 //! Numbers for Prometheus, in its text format, counted where they are kept anyway: nothing is added up on a message's way.
 //!
-//! Metrics have the names of Azure Monitor in snake case. Those of entities are told for the first 1,000 of them, those of
-//! namespaces always.
+//! Metrics have the names of Azure Monitor in snake case. The first 1,000 entities have metrics of their own, and all
+//! namespaces.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::namespace::Namespace;
 use crate::shared::Shared;
 
 const TEXT: &str = "text/plain; version=0.0.4";
-/// Entities that are told on their own.
+/// Entities that have metrics of their own.
 const ENTITIES: usize = 1000;
 /// Stores whose counters are copied while the record is locked.
 const COPIED: usize = 256;
@@ -138,7 +138,7 @@ const METRICS: [Metric; 16] = [
     ),
 ];
 
-/// Refusals that are not told by entity.
+/// Refusals, which are not counted by entity.
 const REFUSALS: [(&str, &str); 2] = [
     (
         "servicebus_throttled_requests_total",
@@ -262,8 +262,8 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> impl IntoResponse
     ([(CONTENT_TYPE, TEXT)], out)
 }
 
-/// Adds the entities of a namespace to those that are told; returns their sum.
-async fn collect(namespace: &Namespace, told: &mut Vec<Row>, omitted: &mut u64) -> Row {
+/// Adds a row for each entity of a namespace; returns their sum.
+async fn collect(namespace: &Namespace, rows: &mut Vec<Row>, omitted: &mut u64) -> Row {
     let mut tallies = tallies(namespace).await;
     let mut sum = Row {
         labels: format!("namespace=\"{}\"", namespace.name()),
@@ -278,8 +278,8 @@ async fn collect(namespace: &Namespace, told: &mut Vec<Row>, omitted: &mut u64) 
     for (index, entity) in namespace.entities().into_iter().enumerate() {
         let counts = namespace.read(&entity, |entity| entity.counts(SubQueue::Active));
         sum.add(&counts);
-        match told.len() < ENTITIES {
-            true => told.push(Row {
+        match rows.len() < ENTITIES {
+            true => rows.push(Row {
                 labels: format!(
                     "namespace=\"{}\",entity=\"{}\",kind=\"{}\"",
                     namespace.name(),

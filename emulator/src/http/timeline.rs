@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 use super::Control;
 use super::counts::find;
-use super::error::{ApiError, Asked, Chosen, check_limit};
+use super::error::{ApiError, Asked, Chosen, check_limit, is_newest_first};
 use crate::namespace::{Namespace, SharedEntity};
 use page::{Needed, Page};
 pub(crate) use render::Recorded;
@@ -38,7 +38,7 @@ const COPIED: usize = 1024;
 const MAX_PAGE: usize = 1000;
 /// How many are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
-/// Bytes of the timeline of a message that an exploration tells.
+/// Bytes of the timeline of a message that an exploration reports.
 const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
@@ -50,7 +50,7 @@ pub(crate) struct Which {
     /// Whether the messages themselves are wanted.
     #[serde(default)]
     messages: bool,
-    /// Whether events are told as lines, too.
+    /// Whether events are rendered as lines, too.
     #[serde(default)]
     lines: bool,
     /// Events have positions in the order in which they happened, the first 1: those behind this one.
@@ -76,18 +76,11 @@ impl Which {
         if after.is_none() && before.is_none() && limit.is_none() && order.is_none() {
             return Ok(None);
         }
-        let is_newest = match order.as_deref() {
-            None | Some("oldest") => false,
-            Some("newest") => true,
-            Some(other) => {
-                return Err(ApiError::not_allowed("order", other, "oldest or newest"));
-            }
-        };
         Ok(Some(Page {
             after: after.unwrap_or(0),
             before: before.unwrap_or(u64::MAX),
+            is_newest: is_newest_first(order.as_deref())?,
             left: check_limit(*limit, MAX_PAGE)?,
-            is_newest,
             next: None,
         }))
     }
@@ -111,7 +104,7 @@ pub(crate) async fn show(
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Which events are asked for; everything that is not said is any.
+/// Which events are asked for; a field that is not set matches any.
 struct Wanted {
     entity: Option<EntityId>,
     message_id: Option<String>,
@@ -125,7 +118,7 @@ impl Wanted {
         self.entity.is_none_or(here)
     }
 
-    /// Whether an event may be among them, as far as can be told without the id of its message.
+    /// Whether an event may be among them, as far as is known without the id of its message.
     fn takes(&self, event: &Event) -> bool {
         self.is_here(event)
             && self
@@ -134,7 +127,7 @@ impl Wanted {
     }
 }
 
-/// What is to be rendered, as it is in the record now; of a page its events, and those before them that tell the ids of their
+/// What is to be rendered, as it is in the record now; of a page its events, and those before them that have the ids of their
 /// messages.
 async fn copied(
     namespace: &Arc<Namespace>,
@@ -170,7 +163,7 @@ async fn copied(
             .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
         head.dropped = timeline.dropped();
-        // One more tells which message the last of a page is about.
+        // One more shows which message the last of a page is about.
         let before = page.map_or(u64::MAX, |page| page.before);
         timeline.last_position().min(before)
     };
@@ -229,7 +222,7 @@ pub(crate) async fn of_entity(
         .await
 }
 
-/// What happened to one message; none where there is no such entity, or it is more than is told of one.
+/// What happened to one message; none where there is no such entity, or the timeline is too long.
 pub(crate) async fn of_message(
     namespace: &Arc<Namespace>,
     entity: &str,

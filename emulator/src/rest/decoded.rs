@@ -128,7 +128,7 @@ impl DecodedMessage {
         }
     }
 
-    /// A message is durable unless its sender said otherwise: then that is shown.
+    /// A message is durable unless its sender set that to false, which is shown.
     fn put_header(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         if content.fields()?.bool()? == Some(false) {
             self.show("ForcePersistence", false.into());

@@ -4,7 +4,7 @@
 //! names in lower case only. So a connection keeps the bytes that it has read of late and that are no part of a body
 //! whose length is known, in which the head of the request that is being answered is found again, and the names in the
 //! head of an answer are changed on their way out. What comes of it is the case of names and the ends of lines, which the
-//! HTTP library does not tell either; no byte more or less: a head that is not found costs no more than that.
+//! HTTP library does not report either; no byte more or less: a head that is not found costs no more than that.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};

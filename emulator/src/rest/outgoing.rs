@@ -26,7 +26,7 @@ pub(crate) struct OutgoingMessage {
 }
 
 impl OutgoingMessage {
-    /// The encoded message. A time to live beyond the field for it is told by creation and expiry time (semantics §4),
+    /// The encoded message. A time to live beyond the field for it becomes creation and expiry time (semantics §4),
     /// counted from `now`, the client's time in milliseconds.
     pub(crate) fn encode(&self, now: i64) -> Bytes {
         let mut encoded = Vec::with_capacity(self.body.len() + 512);

@@ -35,7 +35,7 @@ impl KeyGenerator<'_> {
     }
 }
 
-/// Reads the whole list. A rule of a name that was there `before` keeps its keys where none are said, as when a client
+/// Reads the whole list. A rule of a name that was there `before` keeps its keys where the description has none, as when a client
 /// was shown them masked.
 pub(crate) fn read_rules(
     list: &Element,

@@ -73,7 +73,7 @@ pub(crate) fn read_entity(
         let written = fields.text(MAX_SIZE).unwrap_or_default().trim();
         entity.max_size_in_megabytes = size.map_err(|known| other_size(written, known))?;
     }
-    // Whose it is stays as it was, whatever is said.
+    // The client of a subscription stays as it was, whatever the request has.
     if let Some(before) = before {
         entity.client.clone_from(&before.client);
     }
@@ -140,7 +140,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// What is said of a property; none where nothing is.
+    /// The value of a property in the description, if it has one.
     fn value(&self, property: &Property) -> Result<Option<PropertyValue>, ServiceError> {
         let name = property.name;
         let ending = |duration: &Duration| duration.as_secs() < ENDLESS_SECONDS;

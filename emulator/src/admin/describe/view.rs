@@ -16,7 +16,7 @@ use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
 
-/// The version since which subscriptions of JMS are told of.
+/// The version since which descriptions have the properties of JMS subscriptions.
 const SINCE_2021: &str = "2021-05";
 /// The version since which filters of topics are counted.
 const SINCE_2024: &str = "2024-05";
@@ -91,7 +91,7 @@ impl View {
         self.counts.active + self.dead_letters() + self.counts.scheduled
     }
 
-    /// Writes the description; in a feed, and of a subscription, prefixes tell of another depth.
+    /// Writes the description; in a feed, and of a subscription, prefixes show another depth.
     pub(crate) fn write(&self, query: &Query, frame: Frame, in_feed: bool, out: &mut Writer) {
         let root = description_root(self.kind);
         out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);

@@ -43,7 +43,7 @@ pub(crate) async fn request(
     run::check_topology(control, topology.clone()).await?;
     let effects = match &request.effects {
         Some(names) => effects(names)?,
-        // Its code goes on: who runs it elsewhere cannot be told to end it.
+        // The code of a party goes on: the emulator cannot end the process in which a client runs it.
         None => Effect::ALL
             .iter()
             .copied()

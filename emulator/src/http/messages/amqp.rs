@@ -14,9 +14,16 @@ use servicebus_control_api::AmqpMessage;
 
 use value::{Plain, write};
 
-/// Sections in their order: header, delivery annotations, message annotations, properties, application properties, body,
-/// footer.
-const SECTIONS: usize = 7;
+/// Sections in their order.
+const SECTIONS: [&str; 7] = [
+    "header",
+    "delivery_annotations",
+    "message_annotations",
+    "properties",
+    "application_properties",
+    "body",
+    "footer",
+];
 const BODY: usize = 5;
 const DATA: u8 = 0x75;
 const SEQUENCE: u8 = 0x76;
@@ -117,16 +124,9 @@ pub(crate) fn body(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
 pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), NotAMessage> {
     let changes = changes.as_object();
     for (name, change) in changes.ok_or("edit: it must be an object")? {
-        let section = match name.as_str() {
-            "header" => &mut message.header,
-            "delivery_annotations" => &mut message.delivery_annotations,
-            "message_annotations" => &mut message.message_annotations,
-            "properties" => &mut message.properties,
-            "application_properties" => &mut message.application_properties,
-            "body" => &mut message.body,
-            "footer" => &mut message.footer,
-            _ => return Err(format!("edit: {name:?} is no section of a message")),
-        };
+        let index = SECTIONS.iter().position(|known| known == name);
+        let index = index.ok_or_else(|| format!("edit: {name:?} is no section of a message"))?;
+        let section = &mut *sections_mut(message)[index];
         match (change, section.take()) {
             (Value::Null, _) => {}
             (Value::Object(change), members @ (None | Some(Value::Object(_))))
@@ -146,6 +146,18 @@ pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), Not
     Ok(())
 }
 
+fn sections_mut(message: &mut AmqpMessage) -> [&mut Option<Value>; SECTIONS.len()] {
+    [
+        &mut message.header,
+        &mut message.delivery_annotations,
+        &mut message.message_annotations,
+        &mut message.properties,
+        &mut message.application_properties,
+        &mut message.body,
+        &mut message.footer,
+    ]
+}
+
 fn merged(mut members: Value, changes: &Map<String, Value>) -> Value {
     if let Value::Object(members) = &mut members {
         for (name, change) in changes {
@@ -161,8 +173,8 @@ fn merged(mut members: Value, changes: &Map<String, Value>) -> Value {
 /// A message taken apart: the encoded sections, and what they are as JSON.
 #[derive(Default)]
 struct Parts<'a> {
-    encoded: [Vec<u8>; SECTIONS],
-    shown: [Option<Value>; SECTIONS],
+    encoded: [Vec<u8>; SECTIONS.len()],
+    shown: [Option<Value>; SECTIONS.len()],
     data: Vec<&'a [u8]>,
     sequences: Vec<Value>,
 }
@@ -206,25 +218,12 @@ impl<'a> Parts<'a> {
     }
 
     fn json(self) -> AmqpMessage {
-        let [
-            header,
-            delivery_annotations,
-            message_annotations,
-            properties,
-            application_properties,
-            body,
-            footer,
-        ] = self.shown;
-        AmqpMessage {
-            header,
-            delivery_annotations,
-            message_annotations,
-            properties,
-            application_properties,
-            body,
-            footer,
-            amqp: None,
-        }
+        let mut message = AmqpMessage::default();
+        let sections = sections_mut(&mut message).into_iter();
+        sections
+            .zip(self.shown)
+            .for_each(|(section, shown)| *section = shown);
+        message
     }
 }
 
@@ -307,15 +306,7 @@ fn shown_data(data: &[&[u8]]) -> Value {
 }
 
 fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), NotAMessage> {
-    let name = [
-        "header",
-        "delivery_annotations",
-        "message_annotations",
-        "properties",
-        "application_properties",
-        "body",
-        "footer",
-    ][index];
+    let name = SECTIONS[index];
     let code = if index > BODY {
         FOOTER
     } else {

@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 256;
 /// Bytes of bodies that are searched before other tasks have their turn.
 const AT_ONCE: usize = 1024 * 1024;
 
-/// What messages are looked for; everything that is not said is any.
+/// Which messages are looked for; a field that is not set matches any.
 pub(crate) struct Criteria {
     state: Option<MessageState>,
     session: Option<SessionName>,

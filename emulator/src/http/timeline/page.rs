@@ -13,16 +13,16 @@ use crate::namespace::{Namespace, Place};
 pub(crate) struct Page {
     pub(crate) after: u64,
     pub(crate) before: u64,
-    /// How many events may still be told.
+    /// How many events the page may still have.
     pub(crate) left: usize,
     /// Whether these are the newest of them.
     pub(crate) is_newest: bool,
-    /// Where there are more: the last one that was told, or the first one of the newest.
+    /// Where there are more: the last one of the page, or the first one of the newest.
     pub(crate) next: Option<u64>,
 }
 
 impl Page {
-    /// Whether the event at this position is told; none where no more are.
+    /// Whether the event at this position is in the page; none where no later one is.
     pub(crate) fn take(&mut self, position: u64) -> Option<bool> {
         if position <= self.after {
             return Some(false);
@@ -39,7 +39,7 @@ impl Page {
     }
 }
 
-/// What a page needs of a record: the events that may be in it, and those before them that tell the ids of their messages.
+/// What a page needs of a record: the events that may be in it, and those before them that have the ids of their messages.
 pub(super) struct Needed {
     /// The first event that is needed.
     pub(super) start: u64,
@@ -47,7 +47,7 @@ pub(super) struct Needed {
     pub(super) begin: u64,
     /// The last event that is needed.
     pub(super) end: u64,
-    /// Where its messages are, and were: what happened there before tells their ids.
+    /// Where its messages are, and were: earlier events there have their ids.
     pub(super) places: HashSet<Place>,
     /// Those of them where the message has no id yet, going back.
     open: HashSet<Place>,
@@ -102,18 +102,18 @@ impl Needed {
                 return 0;
             };
             self.start = position;
-            let is_told = is_in_page && wanted.takes(event);
+            let is_selected = is_in_page && wanted.takes(event);
             if is_in_page {
                 self.begin = position;
-                self.left -= usize::from(is_told);
+                self.left -= usize::from(is_selected);
             }
-            self.trace(event, event_at(timeline, position + 1), is_told);
+            self.trace(event, event_at(timeline, position + 1), is_selected);
         }
         end
     }
 
     /// Notes of which place the id is wanted before this event.
-    fn trace(&mut self, event: &Event, next: Option<&Event>, is_told: bool) {
+    fn trace(&mut self, event: &Event, next: Option<&Event>, is_selected: bool) {
         let here = place(event);
         if let Some((store, to)) = moved(&event.kind)
             && self.open.remove(&(event.entity, store, Some(to)))
@@ -121,7 +121,7 @@ impl Needed {
             self.places.insert(here);
             self.open.insert(here);
         }
-        if is_told && event.number().is_some() {
+        if is_selected && event.number().is_some() {
             self.places.insert(here);
             self.open.insert(here);
         }

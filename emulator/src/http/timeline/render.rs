@@ -36,7 +36,7 @@ pub(crate) struct Rendering {
     events: Events,
     positions: Vec<u64>,
     page: Option<Page>,
-    /// Whether events are told as lines, too.
+    /// Whether events are rendered as lines, too.
     lines: bool,
     wanted: Wanted,
     /// How many events were looked at.
@@ -148,22 +148,22 @@ impl Rendering {
 
     /// The page of the newest events: a walk to the end finds where it begins.
     async fn newest(&mut self, mut page: Page) -> Page {
-        let mut told = VecDeque::new();
-        while let Some(is_told) = self.pass() {
+        let mut selected = VecDeque::new();
+        while let Some(is_selected) = self.pass() {
             if self.read.is_multiple_of(PASSED) {
                 yield_now().await;
             }
             let position = self.positions.get(self.read - 1).copied();
-            let position = position.filter(|_| is_told).unwrap_or_default();
+            let position = position.filter(|_| is_selected).unwrap_or_default();
             if position > page.after && position < page.before {
-                told.push_back(position);
-                if told.len() > page.left {
-                    told.pop_front();
-                    page.next = told.front().copied();
+                selected.push_back(position);
+                if selected.len() > page.left {
+                    selected.pop_front();
+                    page.next = selected.front().copied();
                 }
             }
         }
-        if let Some(first) = told.front() {
+        if let Some(first) = selected.front() {
             page.after = first - 1;
         }
         self.read = 0;
@@ -260,7 +260,7 @@ impl Rendering {
         Some(BASE64_STANDARD.encode(encoded))
     }
 
-    /// The next event as it is told, if it is wanted; none after the last.
+    /// The next event as it is rendered, if it is wanted; none after the last.
     fn next_event(&mut self) -> Option<Option<api::Event>> {
         let Some(found) = self.next_match() else {
             // There are no more behind.
@@ -464,7 +464,7 @@ pub(super) fn arrival_of<'e>(event: &Event, next: Option<&'e Event>) -> Option<&
     next.filter(|next| is_match && place(next) == place(event))
 }
 
-/// The id that an event tells of its message.
+/// The id of its message that an event has.
 pub(super) fn own_id(kind: &EventKind) -> Option<Text> {
     match kind {
         EventKind::Enqueued { message_id, .. }
