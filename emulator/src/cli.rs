@@ -161,21 +161,6 @@ fn command() -> clap::Command {
     without_empty(Cli::command()).mut_subcommands(without_empty)
 }
 
-/// As on its command line.
-const FOR_TESTS: &str = "--for-tests";
-
-/// The command line with the defaults of tests. Variables are those of an emulator that a developer runs beside them.
-fn for_tests(command: clap::Command) -> clap::Command {
-    command.mut_args(|argument| {
-        let argument = argument.env(None::<&str>);
-        match argument.get_id().as_str() {
-            "host" => argument.default_value("127.0.0.1"),
-            "amqp_port" | "amqps_port" | "http_port" => argument.default_value("0"),
-            _ => argument,
-        }
-    })
-}
-
 const ABOUT: &str =
     "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
 

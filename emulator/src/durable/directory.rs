@@ -82,14 +82,17 @@ pub(super) fn open_error(directory: &Path, error: redb::Error) -> DataError {
     let redb::Error::Io(source) = error else {
         return damaged(STORE_FILE, error.to_string());
     };
-    let inner = source.get_ref();
-    match source.kind() {
-        _ if inner.is_some_and(|inner| inner.is::<DamagedRecord>()) => {
-            damaged(JOURNAL_FILE, source.to_string())
-        }
-        io::ErrorKind::InvalidData => damaged(STORE_FILE, source.to_string()),
-        io::ErrorKind::UnexpectedEof => damaged(STORE_FILE, "it was cut".into()),
-        _ => cannot_use(directory, source),
+    let is_of_journal = source
+        .get_ref()
+        .is_some_and(|inner| inner.is::<DamagedRecord>());
+    if is_of_journal {
+        damaged(JOURNAL_FILE, source.to_string())
+    } else if source.kind() == io::ErrorKind::InvalidData {
+        damaged(STORE_FILE, source.to_string())
+    } else if source.kind() == io::ErrorKind::UnexpectedEof {
+        damaged(STORE_FILE, "it was cut".into())
+    } else {
+        cannot_use(directory, source)
     }
 }
 

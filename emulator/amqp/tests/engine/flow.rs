@@ -199,9 +199,11 @@ fn a_window_that_opens_announces_the_links_that_can_use_it() {
     assert_eq!(peer.frames().len(), 2);
     assert!(peer.events().is_empty(), "the delivery has used it up");
     peer.frame(0, FLOW, &opened(3, 5));
-    let links = peer.events().into_iter().map(|event| match event {
-        Event::Credit { link, .. } => link,
-        event => panic!("expected credit, got {event:?}"),
+    let links = peer.events().into_iter().map(|event| {
+        let Event::Credit { link, .. } = event else {
+            panic!("expected credit, got {event:?}");
+        };
+        link
     });
     assert_eq!(Vec::from_iter(links), [first, third], "one has no credit");
 }

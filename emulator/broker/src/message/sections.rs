@@ -20,7 +20,7 @@ pub(crate) const APPLICATION_PROPERTIES: u64 = 0x74;
 pub(crate) const DATA: u64 = 0x75;
 pub(crate) const SEQUENCE: u64 = 0x76;
 pub(crate) const VALUE: u64 = 0x77;
-const FOOTER: u64 = 0x78;
+pub(crate) const FOOTER: u64 = 0x78;
 
 /// Ranks of the three kinds of body: a message has one kind.
 const BODY: std::ops::RangeInclusive<usize> = 6..=8;
