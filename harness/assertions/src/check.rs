@@ -243,7 +243,8 @@ async fn sessions(looking: &Looking<'_>, timeline: &Timeline) -> Vec<String> {
     let Assertion { place, session, .. } = looking.assertion;
     let listed = looking.namespace.sessions(place.path()).await;
     let of_session = timeline.of_session(session);
-    let mut sessions = vec![listing(place.path(), &listed.unwrap_or_default())];
+    let listed = listed.map(|listed| listing(place.path(), &listed));
+    let mut sessions = Vec::from_iter(listed.ok());
     if !of_session.events().is_empty() {
         sessions.push(of_session.titled(&format!("session {session}")).to_string());
     }

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use std::time::SystemTime;
 
+use servicebus_control_api::Operation;
+
 use crate::{
     catalog::topic_and_name,
     message::{Message, MessageState},
@@ -108,13 +110,13 @@ fn nothing_sent(report: &Report) -> Option<String> {
     let timeline = &report.timeline;
     let arrived = timeline.count(&EventKind::Sent) + timeline.count(&EventKind::Scheduled);
     let owner = &report.owner;
-    if timeline.dropped() > 0 {
+    if timeline.dropped() > 0 || !report.has_record() {
         return None;
     }
     if arrived > 0 {
         return not_among(report);
     }
-    if let Some(refused) = refused(report) {
+    if let Some(refused) = refused(report).or_else(|| kept_back(report)) {
         return Some(refused);
     }
     Some(match topic_and_name(owner) {
@@ -138,6 +140,18 @@ fn refused(report: &Report) -> Option<String> {
     Some(format!("a message of {client} was refused: {why}"))
 }
 
+/// Names the last fault that kept a message from coming.
+fn kept_back(report: &Report) -> Option<String> {
+    let mut events = report.timeline.events().iter();
+    let fault = events.rfind(|event| {
+        let mut fault = event.fault.iter();
+        fault.any(|fault| fault.operation == Operation::Send && fault.effect.prevents())
+    })?;
+    let client = fault.client.as_deref().unwrap_or("a client");
+    let detail = fault.detail.as_deref()?;
+    Some(format!("a fault kept a message of {client} back: {detail}"))
+}
+
 /// Explains that none of the messages that came has the id that was asked for.
 fn not_among(report: &Report) -> Option<String> {
     let id = report.which.only_id()?;
@@ -148,7 +162,7 @@ fn not_among(report: &Report) -> Option<String> {
     if known.clone().any(|known| known == id) {
         return None;
     }
-    if let Some(refused) = refused(report) {
+    if let Some(refused) = refused(report).or_else(|| kept_back(report)) {
         return Some(refused);
     }
     let mut seen = HashSet::new();

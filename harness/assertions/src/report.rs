@@ -202,6 +202,11 @@ impl Report {
         }
     }
 
+    /// Returns whether there is a record of what happened: only an emulator has one.
+    pub(crate) fn has_record(&self) -> bool {
+        !self.timeline.entity().is_empty()
+    }
+
     /// Returns whether the last thing that happened to a message was to be handed out or to stay so.
     pub(crate) fn is_locked(&self, message: &Message) -> bool {
         let id = message.message_id.as_deref();
@@ -216,6 +221,9 @@ impl Report {
 
     /// Shows how the messages got where they are: those that are meant, else those that are listed, else what was on record.
     fn timelines(&self) -> Vec<String> {
+        if !self.has_record() {
+            return Vec::new();
+        }
         let ids = self.ids();
         let meant: Vec<&str> = match self.which.message_id {
             Some(_) => {

@@ -87,7 +87,7 @@ impl Assertion {
             event.kind == EventKind::SessionStateSet
                 && event.session.as_deref() == Some(&self.session)
         });
-        let never = !was_set && report.timeline.dropped() == 0;
+        let never = !was_set && report.has_record() && report.timeline.dropped() == 0;
         never.then(|| format!("the state of session {:?} was never set", self.session))
     }
 }

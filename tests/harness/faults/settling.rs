@@ -199,3 +199,20 @@ async fn the_record_names_the_message_of_a_fault() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_failure_names_the_fault_that_kept_a_message_back() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    let sends = servicebus.faults().on(Operation::Send);
+    sends.reject("amqp:internal-error").await;
+    orders.send("a").result().await.unwrap_err();
+    let counted = orders.expect_message_count().active(1);
+    let failure = counted
+        .within(Duration::ZERO)
+        .await
+        .unwrap_err()
+        .to_string();
+    let hint = "hint: a fault kept a message of the test back: the send was rejected with amqp:internal-error";
+    assert!(failure.ends_with(hint), "{failure}");
+}
