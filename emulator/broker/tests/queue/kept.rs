@@ -53,7 +53,7 @@ fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
     let mut world = World::new();
     world.declare("q", rules().sessions());
     world.operate("q", |entity, _| entity.keep_changes());
-    let sent = message("a").session("s");
+    let sent = message("a").session("s").body(10_000);
     world.post("q", &sent).expect("there is room");
     world.take_from_next_session("q").expect("there is one");
     let state = Some(Bytes::from_static(b"state"));
@@ -83,11 +83,7 @@ fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
         let row = row.as_deref().expect("nothing was removed");
         restored.restore(key, row, payload).expect("it was encoded");
     }
-    restored.check_invariants();
-    assert_eq!(
-        restored.counts(SubQueue::Active).active + restored.counts(SubQueue::Active).locked,
-        1
-    );
+    assert_eq!(restored.counts(SubQueue::Active).active, 1);
     let damaged = restored.restore(&RowKey::Session("s".into()), b"short", Bytes::new());
     assert!(damaged.is_err());
     let long = "s".repeat(129);
@@ -96,7 +92,10 @@ fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
     world.operate("q", |entity, cx| {
         *entity = restored;
         entity.recover(cx);
-        let read = entity.session_state(cx, client, &session);
-        assert_eq!(read, Ok(state));
     });
+    world
+        .take_from_next_session("q")
+        .expect("its lock was lost");
+    let read = world.operate("q", |entity, cx| entity.session_state(cx, client, &session));
+    assert_eq!(read, Ok(state));
 }

@@ -302,20 +302,17 @@ fn decimals() -> [Vec<u8>; 2] {
 
 #[test]
 fn decimals_are_rewritten_as_properties_and_as_the_body() {
-    let payload = |decimal: &[u8]| {
-        let properties = application(&[&string("price"), decimal, &string("n"), &string("x")]);
-        [properties, section(sections::VALUE, decimal)].concat()
+    let of_body = |decimal: &[u8]| [properties("id"), section(sections::VALUE, decimal)].concat();
+    let of_property = |decimal: &[u8]| {
+        let entries = [&string("price"), decimal, &string("n"), &string("x")];
+        [properties("id"), application(&entries), data(b"b")].concat()
     };
     let [sent, delivered] = decimals();
-    for only in [section(sections::VALUE, &sent), payload(&sent)] {
-        let expected = match only.len() == payload(&sent).len() {
-            true => payload(&delivered),
-            false => section(sections::VALUE, &delivered),
-        };
-        assert_eq!(*parse(only).unwrap().payload, *expected);
+    for form in [&of_body as &dyn Fn(&[u8]) -> Vec<u8>, &of_property] {
+        for payload in [&sent, &delivered].map(|decimal| form(decimal)) {
+            assert_eq!(*parse(payload).unwrap().payload, *form(&delivered));
+        }
     }
-    let unchanged = payload(&delivered);
-    assert_eq!(*parse(unchanged.clone()).unwrap().payload, *unchanged);
 }
 
 #[test]
@@ -324,6 +321,7 @@ fn texts_that_name_annotations_become_symbols() {
         let of = |code| section(code, &map(&[key, &string("v")]));
         [
             of(sections::MESSAGE_ANNOTATIONS),
+            properties("id"),
             data(b"b"),
             of(sections::FOOTER),
         ]
