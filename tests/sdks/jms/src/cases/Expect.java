@@ -5,9 +5,11 @@ import jakarta.jms.JMSException;
 import jakarta.jms.Message;
 import jakarta.jms.MessageConsumer;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 
 /** What cases assert. */
 final class Expect {
@@ -51,13 +53,25 @@ final class Expect {
 
     /** The texts of the next messages are these, in this order. */
     static void texts(JMSConsumer consumer, String... expected) throws JMSException {
+        equal(List.of(expected), next(consumer, expected));
+    }
+
+    /** The texts of the next messages are these, in whatever order: Artemis does not always keep that of a topic. */
+    static void textsInAnyOrder(JMSConsumer consumer, String... expected) throws JMSException {
+        List<String> texts = next(consumer, expected);
+        Collections.sort(texts);
+        equal(Stream.of(expected).sorted().toList(), texts);
+    }
+
+    /** The texts of as many messages as are expected. */
+    private static List<String> next(JMSConsumer consumer, String... expected) throws JMSException {
         List<String> texts = new ArrayList<>();
         for (int index = 0; index < expected.length; index++) {
             Message message = consumer.receive(PATIENCE);
             isTrue("after " + texts + " of " + List.of(expected) + " no message came", message != null);
             texts.add(message.getBody(String.class));
         }
-        equal(List.of(expected), texts);
+        return texts;
     }
 
     /** Nothing comes. */
