@@ -133,9 +133,9 @@ fn rule(declared: Value) -> Result<Value, ApiError> {
 
 fn in_pascal_case(name: &str) -> String {
     let words = name.split('_').map(|word| {
-        let mut letters = word.chars();
-        let first = letters.next().map(|first| first.to_ascii_uppercase());
-        first.into_iter().chain(letters).collect::<String>()
+        let mut characters = word.chars();
+        let first = characters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(characters).collect::<String>()
     });
     words.collect()
 }

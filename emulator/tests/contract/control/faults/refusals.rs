@@ -55,7 +55,7 @@ fn of_counts() -> Vec<Senseless> {
 }
 
 /// Where an effect is wrong, its value there, what is allowed, and the effect.
-const PARTICULARS: &str = r#"
+const WRONG_EFFECTS: &str = r#"
     delay.clock | "wall" | virtual, real | {"delay": {"seconds": 1, "clock": "wall"}}
     delay.minutes | 1 | seconds, clock | {"delay": {"minutes": 1}}
     lose-reply.twice | true | nothing | {"lose-reply": {"twice": true}}
@@ -80,7 +80,7 @@ fn of_effects() -> Vec<Senseless> {
         let effect = json!({"delay": {"seconds": value, "clock": "real"}});
         with("effect", &effect, "effect.delay.seconds", &value, SECONDS)
     });
-    let particulars = PARTICULARS.trim().lines().map(|line| {
+    let wrong_effects = WRONG_EFFECTS.trim().lines().map(|line| {
         let [path, value, allowed, effect] = line.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{line}");
         };
@@ -91,7 +91,7 @@ fn of_effects() -> Vec<Senseless> {
     names
         .into_iter()
         .chain(seconds)
-        .chain(particulars)
+        .chain(wrong_effects)
         .collect()
 }
 

@@ -56,7 +56,7 @@ final class Expect {
         equal(List.of(expected), next(consumer, expected));
     }
 
-    /** The texts of the next messages are these, in whatever order: Artemis does not always keep that of a topic. */
+    /** The texts of the next messages are these, in any order: Artemis does not always keep that of a topic. */
     static void textsInAnyOrder(JMSConsumer consumer, String... expected) throws JMSException {
         List<String> texts = next(consumer, expected);
         Collections.sort(texts);
