@@ -108,13 +108,22 @@ impl Command {
         T: Into<OsString> + Clone,
     {
         let arguments = Vec::from_iter(arguments.into_iter().map(Into::into));
-        let command = match arguments
+        let is_for_tests = arguments
             .iter()
-            .any(|argument: &OsString| argument == FOR_TESTS)
-        {
-            true => for_tests(command()).mut_subcommands(for_tests),
-            false => command(),
+            .any(|argument: &OsString| argument == FOR_TESTS);
+        let adjusted = |command| match is_for_tests {
+            true => for_tests(command),
+            false => without_empty_variables(command),
         };
+        // Clap builds the options of every subcommand before it parses: two more times those of `run`, a fifth of a start.
+        // Only arguments that these options alone do not explain are parsed with the subcommands, as are errors and help.
+        let run = adjusted(RunArguments::augment_args(clap::Command::new(NAME)));
+        if let Ok(matches) = run.try_get_matches_from(&arguments)
+            && let Ok(arguments) = RunArguments::from_arg_matches(&matches)
+        {
+            return Self::serving(arguments);
+        }
+        let command = adjusted(Cli::command()).mut_subcommands(adjusted);
         let matches = command.try_get_matches_from(arguments)?;
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(match cli.verb {
@@ -147,19 +156,18 @@ impl Command {
     }
 }
 
-/// The command line, to which a variable that is set to nothing is not set: Compose files write `${NAME:-}`.
-fn command() -> clap::Command {
-    let without_empty = |command: clap::Command| {
-        command.mut_args(|argument| {
-            let value = argument.get_env().and_then(std::env::var_os);
-            match value.is_some_and(|value| value.is_empty()) {
-                true => argument.env("").hide_env(true),
-                false => argument,
-            }
-        })
-    };
-    without_empty(Cli::command()).mut_subcommands(without_empty)
+/// Treats variables that are set to an empty text as not set: Compose files write `${NAME:-}`.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        match value.is_some_and(|value| value.is_empty()) {
+            true => argument.env("").hide_env(true),
+            false => argument,
+        }
+    })
 }
+
+const NAME: &str = "servicebus-emulator";
 
 const ABOUT: &str =
     "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
@@ -196,7 +204,7 @@ Exit codes: 0 stopped when asked, 1 bad configuration or data directory, 2 bad a
 
 #[derive(Debug, Parser)]
 #[command(
-    name = "servicebus-emulator",
+    name = NAME,
     version,
     about = ABOUT,
     after_help = AFTER_HELP,

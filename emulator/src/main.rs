@@ -103,7 +103,7 @@ fn run(options: RunOptions) -> Ended {
 }
 
 async fn serve(options: RunOptions, config: Config) -> Ended {
-    let started = Emulator::start(Options {
+    let started = Emulator::start_read(Options {
         host: options.host,
         amqp_port: options.amqp_port,
         amqps_port: options.amqps_port,

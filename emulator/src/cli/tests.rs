@@ -136,7 +136,7 @@ fn tests_have_defaults_of_their_own_and_no_variables() {
         ..expected
     };
     assert_eq!(parse(&options).unwrap(), Command::Run(expected));
-    let command = for_tests(command());
+    let command = for_tests(Cli::command());
     assert!(command.get_arguments().all(|it| it.get_env().is_none()));
 }
 
