@@ -1,7 +1,6 @@
-//! An operation that a test awaits.
+//! An operation on a namespace, which runs when it is awaited.
 //!
-//! A test that only goes on when it succeeds awaits it as it stands; one about the failure asks for the
-//! [`result`](Action::result).
+//! Awaiting an [`Action`] panics when the operation fails; [`result`](Action::result) returns the error instead.
 
 use std::{
     fmt,
@@ -14,7 +13,7 @@ use crate::error::Error;
 
 type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// An operation on a namespace, done when it is awaited. When it fails, awaiting it panics at the line of the test.
+/// An operation on a namespace, which runs when it is awaited. On failure it panics at the line of the test.
 #[must_use = "an operation does nothing before it is awaited"]
 pub struct Action<'a, T> {
     operation: Operation<'a, T>,
@@ -30,7 +29,7 @@ impl<'a, T> Action<'a, T> {
         }
     }
 
-    /// Returns why the operation failed instead of a panic.
+    /// Returns the error of a failed operation instead of panicking.
     pub fn result(self) -> impl Future<Output = Result<T, Error>> + Send + Unpin + 'a
     where
         T: 'a,

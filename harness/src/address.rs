@@ -1,8 +1,8 @@
-//! Loopback addresses for namespaces of their own, or the one for all.
+//! Loopback addresses of emulators: one per namespace, or one shared by all.
 //!
-//! Several SDKs drop the port of an endpoint and always dial 5672, so two emulators cannot differ by port.
-//! They differ by address: one out of 127.64.0.0/10 at random, and another one when it is taken. Where the system has
-//! none but 127.0.0.1 there can be but one emulator at a time: the namespaces of a process share it, and processes take turns.
+//! Several SDKs ignore the port of an endpoint and always connect to 5672, so two emulators must differ by address: the
+//! harness picks a random one of 127.64.0.0/10, and another one if its ports are taken. Where the system has only 127.0.0.1,
+//! one emulator runs at a time: the namespaces of a process share it, and processes take turns.
 
 use std::{
     env,
@@ -18,24 +18,24 @@ use crate::{
     background::Background, error::Error, file_lock::PendingLock, text, variables::ADDRESS_VARIABLE,
 };
 
-/// How many addresses are tried before the search ends.
+/// The number of addresses that a search tries.
 pub(crate) const ATTEMPTS: usize = 16;
-/// How long the ports of the only address may be taken: by an emulator that is ending.
+/// How long the ports of the only address may be in use by an emulator that is ending.
 const FREE_WITHIN: Duration = Duration::from_secs(20);
-/// Between two attempts at the only address.
+/// The pause between two attempts at the only address.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where emulators listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Each at an address of its own.
+    /// Each emulator has an address of its own.
     Anywhere,
-    /// One at a time, at this address.
+    /// One emulator at a time, at this address.
     Only(Ipv4Addr),
 }
 
 impl Place {
-    /// Finds out what the system has, unless the environment names the address.
+    /// Returns the address that the environment names, else what the system offers.
     pub(crate) fn of_system() -> Result<Self, Error> {
         let named = env::var_os(ADDRESS_VARIABLE).filter(|named| !named.is_empty());
         let place = Self::choose(named.as_deref(), is_there)?;
@@ -45,7 +45,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The queue for the place, where one at a time can be there.
+    /// Returns the lock that allows one emulator at a time; `None` where each has an address of its own.
     pub(crate) fn waiting(self) -> Option<PendingLock> {
         match self {
             Self::Anywhere => None,
@@ -95,7 +95,7 @@ impl Search {
         }
     }
 
-    /// Returns the address to try next, or why there is none.
+    /// Returns the next address to try, or an error when the search ends.
     pub(crate) async fn next(&mut self, background: &Background) -> Result<Ipv4Addr, Error> {
         let is_over = match self.place {
             Place::Anywhere => self.attempts == ATTEMPTS,
@@ -109,7 +109,7 @@ impl Search {
             Place::Anywhere => Ok(random()),
             Place::Only(address) => {
                 if self.attempts > 1 {
-                    // In real time, also when the test's runtime is paused.
+                    // Real time, also when the test's runtime is paused.
                     background.spawn(tokio::time::sleep(PAUSE)).await;
                 }
                 Ok(address)
@@ -117,7 +117,7 @@ impl Search {
         }
     }
 
-    /// Remembers that the ports were taken.
+    /// Records that the ports of the last address were in use.
     pub(crate) fn taken(&mut self, message: String) {
         self.last = message;
     }
@@ -134,15 +134,15 @@ impl Search {
     }
 }
 
-/// Every address that was tried is taken.
+/// Every address that the search tried is in use.
 pub(crate) fn no_address(attempts: usize, last: &str) -> Error {
     Error::start(format!(
         "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
     ))
 }
 
-/// Starts again what listened at an address of its own, and waits for its ports to be free; what had them has ended. To be awaited
-/// on the background runtime.
+/// Restarts a server at its own address, and retries until the process that used its ports has released them. Must run on
+/// the background runtime.
 pub(crate) async fn free_again<T, E, F: Future<Output = Result<T, E>>>(
     start: impl Fn() -> F,
     is_taken: impl Fn(&E) -> bool,
@@ -158,29 +158,30 @@ pub(crate) async fn free_again<T, E, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// Draws an address from 127.64.0.0/10 whose last octet is neither 0 nor 255.
+/// Returns a random address of 127.64.0.0/10 whose last octet is neither 0 nor 255.
 pub(crate) fn random() -> Ipv4Addr {
     let [_, second, third, fourth] = (random_number() as u32).to_be_bytes();
     Ipv4Addr::new(127, 64 | (second & 0x3f), third, fourth.clamp(1, 254))
 }
 
-/// Draws a number that differs between processes and calls; nothing more is asked of it.
+/// Returns a number that differs between processes and between calls. It need not be random otherwise.
 pub(crate) fn random_number() -> u64 {
-    // The standard library keys every map differently: random enough, and no dependency.
+    // The standard library seeds every map differently, which avoids a dependency.
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Whether an address is one of this system.
+/// Returns whether this system has the address.
 fn is_there(address: Ipv4Addr) -> bool {
     let bound = TcpListener::bind((address, 0));
-    // Other problems are reported when the emulator listens.
+    // Listening reports any other error.
     bound.map_or_else(
         |error| error.kind() != ErrorKind::AddrNotAvailable,
         |_| true,
     )
 }
 
-/// Says on standard error, past the capture of the test runner, that namespaces of this process are not alone.
+/// Reports once, on standard error past the capture of the test runner, that the namespaces of this process share an
+/// address.
 fn say_once(address: Ipv4Addr, is_named: bool) {
     static SAID: Once = Once::new();
     let why = match is_named {
@@ -191,7 +192,7 @@ fn say_once(address: Ipv4Addr, is_named: bool) {
         let message = format!(
             "servicebus-harness: {why}: the namespaces of this process share one emulator there, and processes take turns\n"
         );
-        // Without standard error the harness works all the same.
+        // The harness works without standard error.
         let _ = io::stderr().write_all(message.as_bytes());
     });
 }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn an_address_of_another_system_is_not_there() {
         assert!(is_there(Ipv4Addr::LOCALHOST));
-        // Kept for documentation, so that no system has it.
+        // Reserved for documentation (192.0.2.0/24), so no system has it.
         assert!(!is_there(Ipv4Addr::new(192, 0, 2, 1)));
     }
 
@@ -257,7 +258,7 @@ mod tests {
             search.next(&background).await.unwrap_err().to_string(),
             "the ports of 127.1.2.3 are taken for 0 s by now: cannot listen on 127.1.2.3:5672: Address in use; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
         );
-        // Within its time it tries again.
+        // The search retries until its time has passed.
         let mut search = Search::new(Place::Only(address));
         for _ in 0..2 {
             assert_eq!(search.next(&background).await.unwrap(), address);

@@ -1,8 +1,8 @@
 //! The harness's own AMQP connection to a namespace.
 //!
-//! One connection per namespace, opened when first needed and opened anew when the emulator ended it; a session per
-//! operation, so that an operation that is refused takes no other's links along. The emulator sees an ordinary
-//! client named [`CONTAINER`] that logs in with its key.
+//! Each namespace has one connection, which is opened on first use and again after the emulator has ended it. Each operation
+//! has a session of its own, so that the refusal of one does not end the links of another. To the emulator the harness is an
+//! ordinary client, with the container id [`CONTAINER`] and a key.
 
 mod ending;
 mod management;
@@ -45,16 +45,16 @@ pub(crate) use message::to_amqp;
 pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
 pub(crate) use session::Accepted;
 
-/// How the timeline names the harness; it reads as "delivered to the test".
+/// The container id of the harness, which the timeline shows: "delivered to the test".
 pub(crate) const CONTAINER: &str = servicebus_assertions::TEST_CLIENT;
 
-/// How many operations and unsettled messages a test may have at a time.
+/// The largest number of operations and unsettled messages of a test at a time.
 const CHANNELS: u16 = 4095;
 
 /// How long the emulator may take for one exchange.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// What is needed to log in.
+/// What a login needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
     pub(crate) address: SocketAddr,
@@ -62,12 +62,12 @@ pub(crate) struct Login {
     pub(crate) key_name: String,
     pub(crate) key: Secret,
     pub(crate) liveness: Liveness,
-    /// How to come over TLS, where that is the only way.
+    /// The TLS configuration, where the namespace requires TLS.
     pub(crate) secure: Option<Secure>,
 }
 
 impl Login {
-    /// Logs in with the key of a connection string; without one, of a string that cannot be read, as a client would.
+    /// Uses the key of a connection string. One that cannot be parsed gives an empty key, which the emulator judges.
     pub(crate) fn new(
         address: SocketAddr,
         connection_string: &str,
@@ -89,7 +89,7 @@ impl Login {
     }
 }
 
-/// A connection that is there when it is needed.
+/// A connection that is opened on first use.
 #[derive(Debug)]
 pub(crate) struct Amqp {
     login: Login,
@@ -97,7 +97,7 @@ pub(crate) struct Amqp {
     links: AtomicU64,
 }
 
-/// Whether received messages are locked or deleted.
+/// Whether the emulator locks or deletes received messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReceiveMode {
     PeekLock,
@@ -105,7 +105,6 @@ pub(crate) enum ReceiveMode {
 }
 
 impl Amqp {
-    /// Returns the name of the key that it logs in with.
     pub(crate) fn key_name(&self) -> &str {
         &self.login.key_name
     }
@@ -118,12 +117,12 @@ impl Amqp {
         }
     }
 
-    /// Lets the connection go, which ended with the emulator; the next operation opens another one.
+    /// Drops the connection, which ended with the emulator; the next operation opens another one.
     pub(crate) async fn forget(&self) {
         drop(self.connection.lock().await.take());
     }
 
-    /// Sends messages one after the other and waits for each to be taken.
+    /// Sends messages one after the other, and waits for each to be accepted.
     pub(crate) async fn send<B: SerializableBody>(
         &self,
         address: &str,
@@ -137,13 +136,13 @@ impl Amqp {
             accepted(ending.within(send).await?)?;
         }
         match ending.within(async { Ok(sender.close().await?) }).await {
-            // All were taken, and the emulator has closed the link.
+            // The emulator accepted all messages, and then closed the link.
             Err(AmqpError::Refused(_)) => Ok(()),
             closed => closed,
         }
     }
 
-    /// Opens a link that receives from an address, without credit.
+    /// Opens a receiving link at an address, without credit.
     pub(crate) async fn receiver_link(
         &self,
         address: &str,
@@ -203,7 +202,7 @@ impl Login {
                 return Err(self.unreachable(self.liveness.explain(source).await));
             }
         };
-        // Without it a small frame may wait for the acknowledgement of the one before.
+        // With Nagle's algorithm a small frame may wait for the acknowledgement of the previous one.
         let _ = stream.set_nodelay(true);
         let product = [
             (Symbol::from("product"), "servicebus-harness"),
@@ -227,7 +226,7 @@ impl Login {
         let stream: Box<dyn Stream> = match &self.secure {
             None => Box::new(stream),
             Some(secure) => {
-                // Boxed, or every operation would have the size of a handshake.
+                // Boxed, because otherwise the future of every operation would have the size of a handshake.
                 let stream = Box::pin(secure.wrap(stream)).await;
                 stream.map_err(|source| self.unreachable(source))?
             }
@@ -245,7 +244,6 @@ impl Login {
     }
 }
 
-/// Gives an exchange the time it may take.
 pub(crate) async fn within<T>(
     exchange: impl Future<Output = Result<T, AmqpError>>,
 ) -> Result<T, AmqpError> {

@@ -1,14 +1,14 @@
-//! Assertions about a namespace, which fail with the reason.
+//! Assertions about a namespace, whose failures state the reason.
 //!
-//! Each assertion is a value that is built, awaited, and yields a `Result`; the macros await it and panic at
-//! the line of the test. Each looks again and again up to a deadline in real time, and asks only what any
-//! client could: a negative one first waits for the namespace to become idle.
+//! Each assertion is a value that yields a `Result` when it is awaited; the macros await it and panic at the line of the
+//! test. An assertion polls the namespace up to a deadline in real time, with requests that any client could make. A
+//! negative assertion first waits for the namespace to become idle.
 //!
 //! # Which messages
 //!
-//! Assertions about messages take what these are like, and are about all of them without: `message_id` and `body`, each
-//! a text that is compared exactly, with [`contains`](crate::contains) or [`matches`](crate::matches()); `body_json`, a
-//! value of which objects may have more than is expected; `matching`, a predicate of the message as it came in.
+//! Assertions about messages take conditions on them, and apply to all messages without a condition: `message_id` and `body`
+//! compare a text exactly, or with [`contains`](crate::contains) or [`matches`](crate::matches()); `body_json` compares a
+//! JSON value whose objects may have more members than expected; `matching` is a predicate of the received message.
 //!
 //! ```no_run
 //! # use servicebus_harness::prelude::*;
@@ -47,13 +47,14 @@ use looking::Looking;
 /// The future of an assertion.
 pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
 
-/// Checks an expectation; the compiler says what one lacks that expects nothing yet.
+/// Checks an expectation. An expectation that expects nothing yet does not compile.
 #[doc(hidden)]
 pub fn checking<K: Kind>(expectation: Expectation<K>) -> Checking {
     expectation.into_future()
 }
 
-/// What a comparison observes: that it holds, or in the first line why not; nothing where the assertion could not look.
+/// Returns what a comparison observes: the expectation if it holds, else the first line of the failure; `None` if the
+/// assertion could not be checked.
 fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<String> {
     match checked {
         Ok(()) => Some(format!("holds{expected}")),
@@ -65,7 +66,7 @@ fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<Str
     }
 }
 
-/// Describes the messages of these clients, which no receiver has taken.
+/// Describes the messages at these clients that no receiver has taken.
 pub(crate) async fn left_behind(clients: &[SubQueueClient]) -> String {
     let mut parts = Vec::new();
     for client in clients {

@@ -1,8 +1,8 @@
-//! The one background runtime of a process.
+//! The background runtime, one per process.
 //!
-//! Emulators, connections and every deadline of the harness live here, never on the runtime of the test:
-//! that one may have a single thread, may be paused, or may not be tokio's at all. It stays for as long as the process does:
-//! to begin and to end its threads for each test would take a quarter of the time of an emulator's own start.
+//! Emulators, connections and every deadline of the harness run here, never on the runtime of the test, which may have a
+//! single thread, may be paused, or may not be tokio's. It lives as long as the process: to start and end its threads for
+//! each test would take a quarter of an emulator's start time.
 
 use std::{
     cell::Cell,
@@ -23,18 +23,19 @@ use tokio::{
 
 static SHARED: Mutex<Option<Arc<Background>>> = Mutex::new(None);
 
-/// A runtime; one that is not shared shuts down in the background when its last user is dropped.
+/// A runtime. Unless shared, it shuts down in the background when its last user is dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
-    /// None where it is another's.
+    /// `None` if another owner has the runtime.
     runtime: Option<Runtime>,
     handle: Handle,
-    /// What emulators count there, where time is driven by one who must know when nothing moves any more.
+    /// The activity counter of emulators on a runtime with virtual time; the exploration detects by it that nothing is under
+    /// way.
     activity: Option<Arc<AtomicU64>>,
 }
 
 impl Background {
-    /// Returns the runtime of this process, which starts when it is first asked for.
+    /// Returns the runtime of this process, and starts it on first use.
     pub(crate) fn shared() -> io::Result<Arc<Self>> {
         let mut shared = SHARED.lock();
         if let Some(background) = &*shared {
@@ -45,7 +46,7 @@ impl Background {
         Ok(background)
     }
 
-    /// Starts a runtime of its own.
+    /// Starts a separate runtime.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -59,7 +60,7 @@ impl Background {
         })
     }
 
-    /// Takes the runtime that this is called on, whose time is paused and driven by who gives the counter.
+    /// Uses the current runtime, whose paused time the owner of the counter advances.
     #[cfg(feature = "explore")]
     pub(crate) fn conducted(activity: Arc<AtomicU64>) -> Self {
         Self {
@@ -69,15 +70,15 @@ impl Background {
         }
     }
 
-    /// Returns what emulators are to count what they do in, where time is driven.
+    /// Returns the counter in which emulators count their activity, if time is virtual.
     pub(crate) fn activity(&self) -> Option<Arc<AtomicU64>> {
         self.activity.clone()
     }
 
-    /// Runs a future there; dropping the task cancels it.
+    /// Spawns a future; dropping the task cancels it.
     ///
-    /// To the runtime all of them have one type: its code for tasks is long, and would be compiled for each that there
-    /// is in the harness.
+    /// All futures are boxed to one type, because the runtime's code for tasks is long and would be compiled for each type
+    /// of future.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -95,8 +96,8 @@ impl Background {
         }
     }
 
-    /// Runs a future there and blocks until it is done, or for so long: for what a drop waits for. None where it took longer,
-    /// and it goes on.
+    /// Spawns a future and blocks until it completes, for use in `drop`. Returns `None` if it takes longer than `within`; it
+    /// continues then.
     pub(crate) fn wait_for<T: Send + 'static>(
         &self,
         within: Duration,
@@ -120,17 +121,17 @@ impl Drop for Background {
     }
 }
 
-/// A future that runs on the background runtime while any executor waits for it.
+/// A future that runs on the background runtime, to be awaited on any executor.
 #[derive(Debug)]
 pub(crate) struct Task<T> {
     handle: JoinHandle<()>,
-    /// What the future returned, from its end until the task is polled.
+    /// The output of the future, from its completion until the task is polled.
     value: Arc<Mutex<Option<T>>>,
     aborts: bool,
 }
 
 impl<T> Task<T> {
-    /// Lets the future run to its own end when the task is dropped.
+    /// Lets the future run to completion when the task is dropped.
     pub(crate) fn ending_by_itself(mut self) -> Self {
         self.aborts = false;
         self
@@ -159,20 +160,19 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Ends when the future of an operation is dropped.
+/// Resolves when the future of an operation is dropped.
 #[derive(Debug)]
 pub(crate) struct CancelSignal(pub(crate) oneshot::Receiver<()>);
 
 impl CancelSignal {
-    /// Waits for that.
+    /// Waits for the cancellation.
     pub(crate) async fn wait(&mut self) {
-        // The other end is dropped, never used: its drop is the news.
+        // The sender never sends: its drop is an error here.
         let _ = (&mut self.0).await;
     }
 }
 
-/// How long something has taken: in real time, which goes on where the test's runtime is paused; by the time of the runtime
-/// on a thread whose time is driven.
+/// Measures elapsed time: real time, also where the test's runtime is paused; virtual time on the thread of an exploration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stopwatch {
     Real(std::time::Instant),
@@ -198,7 +198,7 @@ impl Stopwatch {
         }
     }
 
-    /// Says that the time of this thread's runtime is driven.
+    /// Marks the time of this thread's runtime as virtual.
     #[cfg(feature = "explore")]
     pub(crate) fn drive_this_thread() {
         IS_DRIVEN.set(true);

@@ -1,4 +1,4 @@
-//! What a topology declares, as a catalog of its entities.
+//! The catalog of the entities that a topology declares.
 
 pub(crate) use servicebus_assertions::{
     Catalog, Declared, EntityKind, UnknownEntity, subscription_path, topic_and_name,
@@ -6,7 +6,7 @@ pub(crate) use servicebus_assertions::{
 use servicebus_broker as broker;
 use servicebus_config::config::{Config, properties_json};
 
-/// Takes what the first namespace of a configuration declares.
+/// Lists the entities that the first namespace of a configuration declares.
 pub(crate) fn declared(config: &Config) -> Vec<Declared> {
     let of = |kind, name: String, description| {
         Declared::of(kind, name, &properties_json(broker_kind(kind), description))
@@ -31,7 +31,6 @@ pub(crate) fn declared(config: &Config) -> Vec<Declared> {
     queues.chain(topics).collect()
 }
 
-/// The kind by the name that the broker has for it.
 pub(crate) fn broker_kind(kind: EntityKind) -> broker::EntityKind {
     match kind {
         EntityKind::Queue => broker::EntityKind::Queue,

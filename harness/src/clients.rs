@@ -1,9 +1,8 @@
-//! Acting on queues, topics and subscriptions as another party would.
+//! Clients of queues, topics and subscriptions, by which a test acts as another party.
 //!
-//! A [`SubQueueClient`] is what can be looked into and received from: a queue or subscription, or one of its dead-letter
-//! queues. A [`QueueClient`] is the client of a queue that can also be sent to, a [`SubscriptionClient`] that of a
-//! subscription; a [`TopicClient`] can be sent to only. Clients are cheap to clone, check nothing before they are
-//! used, and do not keep their namespace alive.
+//! A [`SubQueueClient`] peeks at and receives from a queue, a subscription, or one of their dead-letter queues. A
+//! [`QueueClient`] also sends to its queue, a [`SubscriptionClient`] belongs to a subscription, and a [`TopicClient`] only
+//! sends. Clients are cheap to clone, check nothing before their first use, and do not keep their namespace alive.
 
 mod deferred;
 mod entity_clients;
@@ -43,7 +42,7 @@ use servicebus_control_api::Receiver;
 pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
 
-/// A queue or subscription, or a dead-letter queue of one.
+/// A client of a queue or subscription, or of a dead-letter queue of one.
 #[derive(Debug, Clone)]
 pub struct SubQueueClient {
     pub(crate) connections: Arc<Connections>,
@@ -56,12 +55,12 @@ impl SubQueueClient {
         self.place.path()
     }
 
-    /// Returns the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
+    /// Returns the path of the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
     pub fn owner_path(&self) -> &str {
         self.place.owner_path()
     }
 
-    /// Returns what kind of entity it belongs to.
+    /// Returns the kind of the entity it belongs to.
     pub fn kind(&self) -> EntityKind {
         self.place.kind()
     }
@@ -73,33 +72,31 @@ impl SubQueueClient {
         }
     }
 
-    /// Looks at every message in order of sequence number, without touching any.
+    /// Peeks every message, in order of sequence number.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator does not answer.
+    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn peek(&self) -> Action<'_, Vec<ReceivedMessage>> {
         Action::new(self.try_peek())
     }
 
-    /// Looks at every message, or says why not.
     pub(crate) async fn try_peek(&self) -> Result<Vec<ReceivedMessage>, Error> {
         let peeked = self.exchange(|amqp, path| Box::pin(amqp.peek(path))).await;
         self.outcome(format!("peek {self}"), peeked).await
     }
 
-    /// Counts the messages by what can be done with them.
+    /// Counts the messages by their state.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator does not answer.
+    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn counts(&self) -> Action<'_, Counts> {
         Action::new(self.try_counts())
     }
 
-    /// Counts the messages, or says why not.
     pub(crate) async fn try_counts(&self) -> Result<Counts, Error> {
         let operation = format!("count the messages of {self}");
         let counted = self.ask(operation, |client| client.backend().counts(client.path()));
@@ -110,7 +107,7 @@ impl SubQueueClient {
         Ok(counts)
     }
 
-    /// Counts the deferred messages by peeking, where the namespace does not count them.
+    /// Counts the deferred messages by a peek, for a namespace that does not count them.
     async fn peeked_as_deferred(&self) -> Result<u64, Error> {
         if self.kind() == EntityKind::Topic {
             return Ok(0);
@@ -125,55 +122,53 @@ impl SubQueueClient {
     ///
     /// # Panics
     ///
-    /// When none comes within 5 s of real time; the text says what the queue holds.
+    /// Panics if no message arrives within 5 s of real time; the panic says what the queue holds.
     #[track_caller]
     pub fn receive(&self) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(self.connections.within))
     }
 
-    /// Receives one message with a lock, and waits for it up to a deadline in real time: with zero, it takes what is
-    /// ready at once.
+    /// Receives one message with a lock; waits up to a deadline in real time. With zero it takes only what is ready.
     ///
     /// # Panics
     ///
-    /// When nothing came in time.
+    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_within(&self, within: Duration) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(within))
     }
 
-    /// Receives one message with a lock, and waits for it up to a deadline in real time.
+    /// Receives one message with a lock; waits up to a deadline in real time.
     ///
-    /// With a deadline of zero it takes what is ready at once. A message is never lost between the deadline
-    /// and the answer: what is on its way is waited for.
+    /// With zero it takes only what is ready. No message is lost between the deadline and the answer: the receive waits for
+    /// messages in flight.
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
         let (receiver, incoming) = self.receive_one(ReceiveMode::PeekLock, within).await?;
         let hold = Hold::Link(Box::new(receiver), incoming.delivery);
         Ok(LockedMessage::new(self.clone(), hold, incoming.message))
     }
 
-    /// Receives one message and deletes it at once.
+    /// Receives and deletes one message.
     ///
     /// # Panics
     ///
-    /// When none comes within 5 s of real time; the text says what the queue holds.
+    /// Panics if no message arrives within 5 s of real time; the panic says what the queue holds.
     #[track_caller]
     pub fn receive_and_delete(&self) -> Action<'_, ReceivedMessage> {
         Action::new(self.try_receive_and_delete(self.connections.within))
     }
 
-    /// Receives one message, deletes it, and waits for it up to a deadline in real time: with zero, it takes what is
-    /// ready at once.
+    /// Receives and deletes one message; waits up to a deadline in real time. With zero it takes only what is ready.
     ///
     /// # Panics
     ///
-    /// When nothing came in time.
+    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_and_delete_within(&self, within: Duration) -> Action<'_, ReceivedMessage> {
         Action::new(self.try_receive_and_delete(within))
     }
 
-    /// Receives one message, deletes it at once, and waits for it up to a deadline in real time.
+    /// Receives and deletes one message; waits up to a deadline in real time.
     pub(crate) async fn try_receive_and_delete(
         &self,
         within: Duration,
@@ -182,23 +177,23 @@ impl SubQueueClient {
         Ok(received.await?.1.message)
     }
 
-    /// Returns what happened here so far.
+    /// Returns the events of this queue so far.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator does not answer.
+    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn timeline(&self) -> Action<'_, Timeline> {
         Action::new(self.try_timeline())
     }
 
-    /// Returns what happened here so far, or says why not.
+    /// Returns the events of this queue so far.
     pub(crate) async fn try_timeline(&self) -> Result<Timeline, Error> {
         let (timeline, _) = self.ask_for_timeline(false).await?;
         Ok(timeline)
     }
 
-    /// Returns what happened to the message of this sequence number, and to nothing else.
+    /// Returns the events of the message with this sequence number only.
     pub(crate) async fn events_of(&self, sequence_number: i64) -> Result<Vec<Event>, ControlError> {
         self.run(|client| async move {
             let query = TimelineQuery {
@@ -211,7 +206,7 @@ impl SubQueueClient {
         .await
     }
 
-    /// Returns the same, and if asked the messages behind the events, where the emulator keeps them.
+    /// Returns the events and, if requested, their messages, as far as the emulator keeps these.
     pub(crate) async fn ask_for_timeline(
         &self,
         messages: bool,
@@ -269,7 +264,7 @@ impl SubQueueClient {
         }
     }
 
-    /// Asks the namespace about this entity, or orders it; an error names the operation.
+    /// Sends the namespace a request about this entity; an error names the operation.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         operation: String,
@@ -286,7 +281,7 @@ impl SubQueueClient {
         &*self.connections.backend
     }
 
-    /// Runs an operation on the background runtime, with a client of its own.
+    /// Runs an operation on the background runtime, with a clone of this client.
     pub(crate) fn run<T, F>(
         &self,
         operation: impl FnOnce(Self) -> F,
@@ -298,13 +293,13 @@ impl SubQueueClient {
         self.connections.run(|_| operation(self.clone()))
     }
 
-    /// Returns what the namespace holds now.
+    /// Returns the entities that the namespace holds now.
     pub(crate) async fn catalog(&self) -> Catalog {
         self.run(|client| async move { client.connections.catalog().await })
             .await
     }
 
-    /// Returns what the namespace says of its owner.
+    /// Returns the description of its owner.
     pub(crate) async fn declared(&self) -> Option<Declared> {
         let catalog = self.catalog().await;
         catalog.find(self.kind(), self.owner_path()).cloned()
@@ -316,12 +311,11 @@ impl SubQueueClient {
             .await
     }
 
-    /// Returns where it is.
     pub(crate) fn sub_queue(&self) -> &Place {
         &self.place
     }
 
-    /// Returns a client of another place of the same entity.
+    /// Returns a client of another sub-queue of the same entity.
     pub(crate) fn at(&self, place: Place) -> Self {
         Self {
             place,
@@ -329,12 +323,11 @@ impl SubQueueClient {
         }
     }
 
-    /// Returns its dead-letter queue; a dead-letter queue is its own.
     pub(crate) fn dead_letter_queue(&self) -> Self {
         self.at(self.place.dead_letter_queue())
     }
 
-    /// Returns the queue of messages that could not be forwarded.
+    /// Returns a client of its transfer dead-letter queue.
     pub(crate) fn transfer_dead_letter_queue(&self) -> Self {
         self.at(self.place.transfer_dead_letter_queue())
     }
@@ -346,7 +339,7 @@ impl fmt::Display for SubQueueClient {
     }
 }
 
-/// A client of an entity, or of a sub-queue of one: what assertions are about.
+/// A client of an entity or of a sub-queue: the subject of an assertion.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no client of a queue, topic or subscription",
     label = "an assertion takes the client of an entity: `servicebus.queue(\"orders\")`",
@@ -363,7 +356,7 @@ impl AsRef<Self> for SubQueueClient {
     }
 }
 
-/// Reads messages as the control API shows them. One that cannot be read is an empty one: its place counts.
+/// Decodes messages of the control API. One that cannot be decoded becomes an empty message, so that positions stay right.
 fn decoded(messages: Vec<String>) -> Vec<ReceivedMessage> {
     let messages = messages.into_iter().map(|encoded| {
         let bytes = BASE64_STANDARD.decode(encoded).ok()?;

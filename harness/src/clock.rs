@@ -1,7 +1,7 @@
 //! The clock of a namespace.
 //!
-//! It runs with the wall clock, ahead of it by what tests advanced, unless it is frozen. Advancing does
-//! everything that falls due on the way, in order, and returns when that is idle.
+//! It runs with the wall clock, ahead of it by what tests advanced, unless it is frozen. An advance runs everything that
+//! falls due on the way, in order, and returns when the namespace is idle again.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use crate::{
     text,
 };
 
-/// The time of one namespace.
+/// The clock of a namespace.
 #[derive(Debug, Clone)]
 pub struct Clock {
     connections: Arc<Connections>,
@@ -26,21 +26,21 @@ impl Clock {
         Self { connections }
     }
 
-    /// Moves the time forward: every lock, message and schedule that falls due on the way does so.
+    /// Advances the time: locks and messages expire and scheduled messages become active in order.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn advance(&self, by: Duration) -> Action<'_, ()> {
         Action::new(self.move_on(by))
     }
 
-    /// Moves the time forward to an instant of the namespace's clock, as [`Clock::now`] tells it.
+    /// Advances the time to an instant of the namespace's clock, as [`Clock::now`] returns it.
     ///
     /// # Panics
     ///
-    /// When the instant is past already, or the emulator does not answer.
+    /// Panics if the instant has passed, or the emulator does not answer.
     #[track_caller]
     pub fn advance_to(&self, instant: SystemTime) -> Action<'_, ()> {
         Action::new(async move {
@@ -57,7 +57,7 @@ impl Clock {
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn now(&self) -> Action<'_, SystemTime> {
         Action::new(self.reading())
@@ -67,7 +67,7 @@ impl Clock {
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn freeze(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.freeze()))
@@ -77,7 +77,7 @@ impl Clock {
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn resume(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.resume()))

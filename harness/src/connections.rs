@@ -1,9 +1,9 @@
-//! The connections of a running namespace, as every client holds them.
+//! The connections to a running namespace, which its clients share.
 //!
-//! Clients share the connections and not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus),
-//! with any clients still around. All work happens on the background runtime. A test that drops a future
-//! cancels the operation, and the next one does not begin before the cancelled one has closed its link: a
-//! receive that was cancelled takes no message away from the receive after it.
+//! Clients share the connections but not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus), even if
+//! clients remain. All work runs on the background runtime. When a test drops a future, that cancels the operation, and the
+//! next operation does not begin before the cancelled one has closed its link: a cancelled receive takes no message from the
+//! next one.
 
 use std::{
     env,
@@ -30,7 +30,7 @@ use crate::{
     variables::{UNCHECKED_VARIABLE, WITHIN_VARIABLE},
 };
 
-/// The status by which the emulator says that the time was not enough.
+/// The status of the emulator for a timeout.
 const NOT_IN_TIME: u16 = 408;
 
 /// What a client needs to act on a namespace.
@@ -39,27 +39,27 @@ pub(crate) struct Connections {
     pub(crate) background: Arc<Background>,
     pub(crate) amqp: Amqp,
     pub(crate) backend: Arc<dyn Backend>,
-    /// What the namespace was started with.
+    /// The entities that the namespace was started with.
     pub(crate) declared: Catalog,
     pub(crate) cancelled: Cancelled,
     /// The faults that must have fired when the namespace ends.
     pub(crate) script: Script,
-    /// How long a test waits for what it expects, unless it says otherwise.
+    /// How long a test waits for what it expects, unless it sets another time.
     pub(crate) within: Duration,
     /// Whether messages that are left when the namespace ends fail the test.
     pub(crate) leak_check: bool,
     /// The assertions that were skipped because they could not be checked.
     pub(crate) unchecked: Unchecked,
-    /// Where to look first at what explains the last assertion that failed.
+    /// The entity or message that explains the last failed assertion, for a link to the inspector.
     pub(crate) evidence: Mutex<Option<Evidence>>,
 }
 
-/// Operations that were cancelled; each signals when it is over.
+/// Cancelled operations; each signals when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Cancelled(Mutex<Vec<oneshot::Receiver<()>>>);
 
 impl Connections {
-    /// Returns what the namespace holds now, as far as it says so.
+    /// Returns the entities that the namespace holds now; those it was started with if it does not list them.
     pub(crate) async fn catalog(&self) -> Catalog {
         let listed = self.backend.catalog().await;
         listed.unwrap_or_else(|_| self.declared.clone())
@@ -85,7 +85,7 @@ impl Connections {
         }
     }
 
-    /// Asks the namespace something beside its messages, or orders it.
+    /// Sends the namespace a request beside its messages.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl for<'a> FnOnce(&'a dyn Backend) -> Answer<'a, T> + Send + 'static,
@@ -106,7 +106,7 @@ impl Connections {
         Arc::clone(self).carry_out(Box::pin(operation(Arc::clone(self))))
     }
 
-    /// Does so once for each type of answer: there are many more operations, and each would be compiled.
+    /// Generic over the type of answer only: the operations are many more, and each would be compiled.
     async fn carry_out<T: Send + 'static>(
         self: Arc<Self>,
         operation: Pin<Box<dyn Future<Output = T> + Send>>,
@@ -122,7 +122,7 @@ impl Connections {
         .await
     }
 
-    /// Runs an operation that is notified when it is cancelled, and then ends in its own way.
+    /// Runs an operation that is notified of its cancellation, and then ends in its own way.
     pub(crate) async fn run_to_end<T, F>(
         self: &Arc<Self>,
         operation: impl FnOnce(Arc<Self>, CancelSignal) -> F,
@@ -158,11 +158,11 @@ impl Connections {
 }
 
 impl Cancelled {
-    /// Waits until every operation that was cancelled is over.
+    /// Waits until every cancelled operation has ended.
     async fn over(&self) {
         let waiting = std::mem::take(&mut *self.0.lock());
         for over in waiting {
-            // The sender is dropped, never used: its end is the news.
+            // The sender never sends: its drop is an error here.
             let _ = over.await;
         }
     }
@@ -173,7 +173,7 @@ impl Cancelled {
     }
 }
 
-/// An operation that is recorded when it is cancelled.
+/// An operation whose cancellation is recorded.
 struct Operation<T> {
     task: Task<T>,
     over: Option<oneshot::Receiver<()>>,
@@ -200,12 +200,12 @@ impl<T> Drop for Operation<T> {
     }
 }
 
-/// The longest wait for an idle namespace that the control API takes; one that is longer is asked for again.
+/// The longest wait for an idle namespace that the control API accepts; a longer one is repeated.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// How long that is where nothing says otherwise.
+/// The default wait.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
-/// What the builder says, else the environment, else five seconds.
+/// Returns the wait of the builder, else of the environment, else 5 s.
 pub(crate) fn within(built: Option<Duration>) -> Result<Duration, Error> {
     let named = env::var(WITHIN_VARIABLE);
     match (built, named.ok().filter(|value| !value.is_empty())) {
@@ -224,12 +224,12 @@ fn parsed(value: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The assertions that were skipped; told when the namespace ends.
+/// The skipped assertions, which are reported when the namespace ends.
 #[derive(Debug, Default)]
 pub(crate) struct Unchecked(Mutex<Vec<String>>);
 
 impl Unchecked {
-    /// Skips an assertion, where that was asked for.
+    /// Skips an assertion, if the environment allows that.
     pub(crate) fn skips(&self, assertion: &str, why: &str) -> bool {
         let skips = env::var_os(UNCHECKED_VARIABLE).is_some_and(|value| value == "skip");
         if skips {

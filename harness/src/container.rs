@@ -1,7 +1,7 @@
-//! The emulator as a container.
+//! Runs the emulator as a container.
 //!
-//! One container serves a test run; each `ServiceBus` has a namespace of its own in it, and a loopback address of its own from
-//! which it is reached. What is shared ends by itself when it is no longer in use ([`shared`]).
+//! The `ServiceBus` values of a test run share one container; each has a namespace of its own in it, and a loopback address
+//! of its own, at which a forwarder listens. A shared container ends by itself when it is no longer in use ([`shared`]).
 
 mod durable;
 mod engine;
@@ -26,7 +26,7 @@ use crate::{
 use forward::Forwards;
 use shared::Shared;
 
-/// What a namespace of a container is started with.
+/// The start options of a namespace in a container.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerOptions {
     /// Declares one namespace.
@@ -40,7 +40,7 @@ pub(crate) struct ContainerOptions {
 }
 
 impl ContainerOptions {
-    /// The arguments that set the seed.
+    /// Returns the arguments that set the seed.
     fn seed(&self) -> Vec<String> {
         let seed = self
             .seed
@@ -49,16 +49,16 @@ impl ContainerOptions {
     }
 }
 
-/// A namespace in a container; dropping it removes the namespace, cuts its connections and lets the container go.
+/// A namespace in a container. Dropping it removes the namespace, closes its connections and releases the container.
 #[derive(Debug)]
 struct ContainerBus {
-    /// Dropped first: it is removed by way of the others.
+    /// Dropped first: its removal uses the other fields.
     namespace: VirtualNamespace,
     _forwards: Forwards,
     shared: Arc<Shared>,
 }
 
-/// Finds or starts a container, opens a way to it, and makes a namespace in it.
+/// Finds or starts a container, forwards an address to it, and creates a namespace in it.
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
@@ -69,7 +69,7 @@ pub(crate) async fn start(
     let topology = options.topology.clone();
     let own = Arc::clone(background);
     let reaching = async move { reach(&own, &options).await };
-    // The engine and every deadline are of real time, also when the test's runtime is paused.
+    // The engine and all deadlines need real time, also when the test's runtime is paused.
     let (shared, endpoints, forwards) = background.spawn(reaching).await?;
     let liveness = Liveness::Container(shared.output.clone());
     let token = shared.token.clone();
@@ -78,7 +78,7 @@ pub(crate) async fn start(
     Ok(Started {
         endpoints,
         namespaces: vec![reached_at(endpoints, namespace.info())],
-        // The authority is within the container; `ca_certificate_pem` fetches it.
+        // The file is inside the container; `ca_certificate_pem` fetches the certificate.
         ca_file: None,
         file_lock: None,
         running: Box::new(ContainerBus {
@@ -106,7 +106,7 @@ async fn reach(
     Ok((shared, endpoints, forwards))
 }
 
-/// The strings of a namespace as they open it from here: the emulator does not know the forwarder.
+/// Returns a namespace whose connection strings name the forwarder, which the emulator does not know.
 fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     let at = |text: &str, endpoint: SocketAddr, usual: Option<u16>| {
         changed(text, |string| {
@@ -134,7 +134,7 @@ impl Running for ContainerBus {
         self.shared.token.clone()
     }
 
-    /// Removes the namespace and waits until that is done.
+    /// Removes the namespace and waits for that.
     fn stop(self: Box<Self>) -> Stopped {
         Box::pin(self.namespace.remove())
     }

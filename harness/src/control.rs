@@ -1,6 +1,6 @@
-//! The control API of an emulator, as a client of it.
+//! A client of an emulator's control API.
 //!
-//! JSON over HTTP, one connection per request. Every request has a deadline in real time.
+//! JSON over HTTP, one connection per request; every request has a deadline in real time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ use crate::{
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// How long it may take to say whether it is healthy.
+/// How long it may take to answer a health check.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
 
 /// A client of one namespace's control API.
@@ -45,7 +45,7 @@ pub(crate) struct Control {
     address: SocketAddr,
     namespace: String,
     liveness: Liveness,
-    /// Shown with every request, where requests may come from beyond the emulator's loopback.
+    /// Sent with every request, for an emulator that receives requests beyond its loopback.
     token: Option<ControlToken>,
     earlier: Earlier,
 }
@@ -61,12 +61,12 @@ impl Control {
         }
     }
 
-    /// The same with the emulator's control token, if it has one.
+    /// Returns the client with the emulator's control token.
     pub(crate) fn showing(self, token: Option<ControlToken>) -> Self {
         Self { token, ..self }
     }
 
-    /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
+    /// Creates the namespace of this client. `topology` is JSON in the official emulator's format.
     pub(crate) fn create_namespace(&self, topology: String) -> Answer<'_, NamespaceInfo> {
         self.ask_for(Method::PUT, self.path(""), topology.into())
     }
@@ -82,12 +82,12 @@ impl Control {
         })
     }
 
-    /// Removes the namespace of this client with everything in it.
+    /// Removes the namespace of this client with its entities.
     pub(crate) fn remove_namespace(&self) -> Answer<'_, ()> {
         self.order(Method::DELETE, self.path(""), Bytes::new())
     }
 
-    /// Where something of the namespace is, such as `/clock`.
+    /// Returns the path of a resource of the namespace, such as `/clock`.
     fn path(&self, path: &str) -> String {
         let namespace = utf8_percent_encode(&self.namespace, UNRESERVED);
         format!("/$emulator/v1/namespaces/{namespace}{path}")
@@ -98,7 +98,7 @@ impl Control {
         self.path(&format!("/{}s/{name}", place.kind()))
     }
 
-    /// Asks a question of the namespace.
+    /// Sends a GET request.
     fn get<T: DeserializeOwned + 'static>(
         &self,
         path: &str,
@@ -108,7 +108,7 @@ impl Control {
         self.ask_for(Method::GET, path, Bytes::new())
     }
 
-    /// Asks for something whose answer matters.
+    /// Sends a request whose answer has a body.
     fn ask_for<T: DeserializeOwned + 'static>(
         &self,
         method: Method,
@@ -121,7 +121,7 @@ impl Control {
         })
     }
 
-    /// Orders something that answers by its status alone.
+    /// Sends a request that is answered by a status only.
     fn order(&self, method: Method, path: String, body: Bytes) -> Answer<'_, ()> {
         Box::pin(async move {
             let done = self.send(method, &path, body, ANSWER_WITHIN);
@@ -133,7 +133,7 @@ impl Control {
         self.order(Method::POST, self.path(path), body)
     }
 
-    /// The queues, topics and subscriptions with the sub-queues that each has.
+    /// Lists the addresses of all entities and their sub-queues.
     async fn addresses(&self) -> Result<Vec<String>, ControlError> {
         let catalog = self.catalog().await?;
         let all = catalog.names().flat_map(|(kind, name)| {
@@ -145,7 +145,7 @@ impl Control {
         Ok(all.collect())
     }
 
-    /// Where all messages are.
+    /// Returns the positions of all messages.
     async fn present(&self) -> Result<BTreeSet<Numbered>, ControlError> {
         let mut present = BTreeSet::new();
         for address in self.addresses().await? {
@@ -210,7 +210,7 @@ impl Control {
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
         let stream = Box::new(TcpStream::connect(self.address).await?);
-        // The emulator bounds what it remembers.
+        // The emulator bounds its record.
         exchange(stream, request, usize::MAX).await
     }
 }
@@ -303,7 +303,7 @@ impl Backend for Control {
         Box::pin(async move {
             let mut counted = BTreeMap::new();
             for address in self.addresses().await? {
-                // No event, and all counters.
+                // No event, but all counters.
                 let query = [("entity", address.as_str()), ("limit", "1")];
                 let head: Timeline = self.get("/timeline", &query).await?;
                 counted.insert(address.to_lowercase(), head);
@@ -318,7 +318,7 @@ impl Backend for Control {
         Box::pin(async move {
             let now = self.clock().await?.now;
             let later: Timeline = self.get("/timeline", &[]).await?;
-            // Locks end before anything can be asked.
+            // Lock expiries after the start can precede this request.
             let first = later.events.first().map_or(now, |event| event.at.min(now));
             self.earlier.started_again(ending, first);
             if ending == Ending::Crash {
@@ -402,7 +402,7 @@ impl Backend for Control {
     }
 }
 
-/// Returns the address of the control API that is served at an HTTP endpoint.
+/// Returns the URL of the control API at an HTTP endpoint.
 pub(crate) fn control_url(http: SocketAddr) -> String {
     format!("http://{http}/$emulator/v1")
 }

@@ -1,4 +1,4 @@
-//! The directory that keeps what a namespace holds while its emulator is started again.
+//! The data directory, which stores a namespace across restarts of its emulator.
 
 use std::{
     env, fs,
@@ -11,23 +11,23 @@ use servicebus_emulator::{DataOptions, Sync};
 
 use crate::address::random_number;
 
-/// Where that is. Without a directory nothing is kept.
+/// The data directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Data {
-    /// The test has it, and keeps it.
+    /// A directory of the test, which is not removed.
     In(PathBuf),
-    /// One of its own is made when it starts.
+    /// A temporary directory, to be chosen at the start.
     Fresh,
-    /// It goes with its last user.
+    /// A temporary directory, removed with its last user.
     Temporary(Arc<TemporaryDirectory>),
 }
 
-/// A directory that is removed with what is in it.
+/// A directory that is removed with its content on drop.
 #[derive(Debug)]
 pub(crate) struct TemporaryDirectory(PathBuf);
 
 impl Data {
-    /// The same with a directory.
+    /// Chooses the directory of [`Self::Fresh`].
     pub(crate) fn made(self) -> Self {
         let Self::Fresh = self else {
             return self;
@@ -46,7 +46,7 @@ impl Data {
         }
     }
 
-    /// As an emulator is told. A test ends processes and no machines, so that the disk need not be waited for.
+    /// Returns the options of an emulator. Tests end processes but not machines, so the emulator need not wait for the disk.
     #[cfg(feature = "in-process")]
     pub(crate) fn options(&self) -> DataOptions {
         DataOptions {
@@ -58,7 +58,7 @@ impl Data {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // One that is left behind among temporary files is harmless.
+        // A remaining temporary directory is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

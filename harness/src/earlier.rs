@@ -1,8 +1,8 @@
-//! The record of what happened before the emulator was started again, which the emulator itself does not keep.
+//! The record from before the emulator's restarts, which the emulator itself does not store.
 //!
-//! It is taken just before the emulator ends, and stands before what the emulator has recorded since, wherever that is asked for.
-//! What a crash undid is marked: what the record tells last of a message and the data directory does not. No client was told of it,
-//! so that no assertion counts it.
+//! The harness fetches it just before the emulator ends, and puts it before the new record in every answer. What a crash
+//! undid is marked: the last event of a message that contradicts the data directory. No client received an outcome for it,
+//! so assertions do not count it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,26 +15,27 @@ use servicebus_control_api::{Event, EventKind, Timeline, UnsettledSends};
 
 use crate::{backend::TimelineQuery, running::Ending};
 
-/// The sub-queues of an entity, which count what happens in them; the longer one first, because the other is its end.
+/// The suffixes of an entity's sub-queues, which have counters of their own; the longest first, because it ends with the
+/// next one.
 pub(crate) const BELOW: [&str; 3] = ["/$Transfer/$DeadLetterQueue", "/$DeadLetterQueue", ""];
 
-/// The record of all emulators before this one, if there were any.
+/// The record of all earlier emulators.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier(Mutex<Record>);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
-    /// Of the whole namespace, with its messages.
+    /// The record of the whole namespace, with messages.
     pub(crate) whole: Timeline,
-    /// What was counted at each address, in lower case.
+    /// The counters at each address (in lower case).
     pub(crate) counted: BTreeMap<String, Timeline>,
 }
 
-/// Where a message is: an address in lower case, and its number there.
+/// The position of a message: its address in lower case, and its sequence number there.
 pub(crate) type Numbered = (String, i64);
 
 impl Earlier {
-    /// Puts what an emulator recorded behind what those before it did.
+    /// Appends the record of an emulator to those of the earlier ones.
     pub(crate) fn add(&self, mut record: Record) {
         let mut earlier = self.0.lock();
         let query = TimelineQuery {
@@ -49,7 +50,7 @@ impl Earlier {
         }
     }
 
-    /// Adds that the emulator was started again.
+    /// Appends the event of the restart.
     pub(crate) fn started_again(&self, ending: Ending, now: SystemTime) {
         let mut earlier = self.0.lock();
         let offset = now.duration_since(earlier.origin().unwrap_or(now));
@@ -62,11 +63,11 @@ impl Earlier {
         earlier.whole.events.push(event);
     }
 
-    /// Marks what a crash undid: messages at `present` are there now, and `later` is what the emulator has recorded since.
+    /// Marks what a crash undid. `present` has the current messages, `later` the events since the restart.
     pub(crate) fn mark_undone(&self, present: &BTreeSet<Numbered>, later: &[Event]) {
         let mut earlier = self.0.lock();
         let Record { whole, counted } = &mut *earlier;
-        // Of a message whose events were dropped in part it is not known what happened to it last.
+        // With dropped events, the last event of a message is unknown.
         if whole.dropped > 0 {
             return;
         }
@@ -84,7 +85,7 @@ impl Earlier {
         }
     }
 
-    /// Puts what happened before in front of what an emulator answers.
+    /// Puts the earlier record in front of an emulator's answer.
     pub(crate) fn before(&self, query: TimelineQuery<'_>, answer: Timeline) -> Timeline {
         let earlier = self.0.lock();
         if earlier.whole.events.is_empty() {
@@ -133,7 +134,8 @@ impl Record {
         }
     }
 
-    /// What tells of messages that an emulator knows by their numbers alone when it comes back: what they were sent as.
+    /// Returns the first event with a message id at each position: after a restart an emulator knows messages by their
+    /// numbers only.
     fn known(&self) -> BTreeMap<Numbered, &Event> {
         let mut known = BTreeMap::new();
         for event in &self.whole.events {
@@ -144,7 +146,7 @@ impl Record {
         known
     }
 
-    /// When the first emulator started.
+    /// Returns when the first emulator started.
     fn origin(&self) -> Option<SystemTime> {
         let first = self.whole.events.first()?;
         let offset = Duration::try_from_secs_f64(first.offset).ok()?;
@@ -153,7 +155,7 @@ impl Record {
 }
 
 impl TimelineQuery<'_> {
-    /// Whether an event is asked for. What happens to the namespace itself happens to every entity.
+    /// Returns whether the query selects an event. Events of the namespace itself belong to every entity.
     fn takes(self, event: &Event) -> bool {
         let is_meant = self
             .sequence_number
@@ -168,7 +170,7 @@ impl TimelineQuery<'_> {
     }
 }
 
-/// The entity of an address.
+/// Returns the entity of an address.
 fn owner(address: &str) -> &str {
     let of = |below: &&str| {
         let end = address.len().checked_sub(below.len())?;
@@ -178,7 +180,7 @@ fn owner(address: &str) -> &str {
     BELOW.iter().find_map(of).unwrap_or(address)
 }
 
-/// Counters of the one and of the other.
+/// Returns `later` with the counters of both.
 fn summed(later: &Timeline, earlier: &Timeline) -> Timeline {
     let mut counters = later.counters.clone();
     for (kind, count) in &earlier.counters {
@@ -205,8 +207,8 @@ fn numbered(event: &Event) -> Option<Numbered> {
     ))
 }
 
-/// Where the last events of those messages are of which the record and what is there now tell different things. What is at `known` is
-/// there, or was at first.
+/// Returns the indices of events that a crash undid: the last events of messages that contradict `present`. A message at a
+/// position in `known` exists, or existed when the emulator started.
 fn undone(
     events: &[Event],
     present: &BTreeSet<Numbered>,
@@ -228,7 +230,7 @@ fn undone(
         .collect()
 }
 
-/// Whether a message is where this happened to it afterwards; none where that does not change.
+/// Returns whether a message is at its position after this event; `None` if the event does not change that.
 fn leaves_there(kind: &EventKind) -> Option<bool> {
     let comes = matches!(kind, EventKind::Sent | EventKind::Scheduled);
     let goes = matches!(

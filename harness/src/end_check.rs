@@ -1,8 +1,8 @@
-//! What is checked when a namespace ends: whether the faults that were scripted have fired, whether messages are left where
-//! the test asked for that, and whether the emulator has failed inside.
+//! Checks at the end of a namespace: that all scripted faults have fired, that no messages are left if the test requires
+//! that, and that the emulator had no internal failure.
 //!
-//! The checks are parts of the namespace and go before the emulator does. A drop cannot await, so it blocks while the background
-//! runtime asks; where nothing is to be asked it does not.
+//! The checks are fields of the namespace that drop before the emulator. A drop cannot await, so it blocks while the
+//! background runtime sends the requests; without a request it does not block.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -15,34 +15,34 @@ use crate::{
     fixture::take_returned_error, running::OwnEmulator,
 };
 
-/// What to do about faults that never fired.
+/// The hint of an error about faults that never fired.
 const HINT: &str =
     "hint: have the test do what the fault is on, or take the fault out with `remove()`";
-/// The test may have returned an error, which only `#[servicebus_harness::test]` knows.
+/// The test may have returned an error, which only `#[servicebus_harness::test]` sees.
 const LOST_ERROR: &str =
     "; a test that ended early by `?` loses its error to this one: unwrap there to see it";
-/// Between two looks at what is left.
+/// The interval between two polls of the remaining messages.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is asked when a namespace ends.
+/// A check at the end of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Have all faults fired?
+    /// All faults have fired.
     Faults,
-    /// Are no messages left that are locked or unread?
+    /// No active messages remain, locked ones included.
     Leaks,
-    /// Has the emulator not failed, by a mistake of its own?
+    /// The emulator had no internal failure.
     Health,
 }
 
-/// Asks when it is dropped, and fails the test where the answer is no. A test that fails already is told of a failed
-/// emulator, which may be why, and left alone otherwise.
+/// Runs its check on drop and fails the test if the check fails. While the test already panics, it only reports a failed
+/// emulator, which may be the cause.
 #[derive(Debug)]
 pub(crate) struct EndCheck {
     question: Question,
-    /// None once it has asked.
+    /// `None` once it has run.
     connections: Option<Arc<Connections>>,
-    /// An emulator of this process.
+    /// An emulator in this process.
     own: Option<Arc<dyn OwnEmulator>>,
 }
 
@@ -59,19 +59,19 @@ impl EndCheck {
         }
     }
 
-    /// Whether the answer is known, and that it is yes: an emulator of this process has not failed. A failure may be one of another
-    /// namespace, so that it is asked for.
+    /// Returns whether an emulator in this process certainly had no failure. Whether a failure belongs to this namespace
+    /// takes a request.
     fn is_well(&self) -> bool {
         let own = self.own.as_ref();
         let failures = own.and_then(|own| own.failures());
         self.question == Question::Health && failures.is_some_and(|failures| failures.is_empty())
     }
 
-    /// Asks where it is possible to wait.
+    /// Runs the check where it can be awaited.
     ///
     /// # Panics
     ///
-    /// When the answer is no.
+    /// Panics if the check fails.
     pub(crate) async fn check(mut self) {
         let Some(connections) = self.connections.take() else {
             return;
@@ -103,7 +103,7 @@ impl Drop for EndCheck {
         if !is_of_interest || self.is_well() || !question.is_asked(&connections) {
             return;
         }
-        // Every question has a deadline of its own.
+        // Every request has a deadline of its own.
         let asking = question.ask(Arc::clone(&connections));
         let answer = connections.background.wait_for(Duration::MAX, asking);
         if let Some(Some(failure)) = answer {
@@ -115,7 +115,7 @@ impl Drop for EndCheck {
     }
 }
 
-/// The failure behind the error that the test returned, which the test runner does not get to show.
+/// Puts the test's returned error before the failure, because the test runner cannot show it.
 fn beside_returned_error(failure: String) -> String {
     match take_returned_error() {
         Some(error) => format!(
@@ -135,18 +135,18 @@ impl Question {
         }
     }
 
-    /// Asks, and returns what to fail with.
+    /// Runs the check, and returns the failure.
     async fn ask(self, connections: Arc<Connections>) -> Option<String> {
         match self {
             Self::Faults => missed(&connections).await,
             Self::Leaks => left_over(&connections).await,
-            // An emulator that cannot be asked any more has been stopped by the test.
+            // An emulator that no longer answers was stopped by the test.
             Self::Health => failed(&connections).await,
         }
     }
 }
 
-/// Finds the faults that have not fired.
+/// Reports the faults that have not fired.
 async fn missed(connections: &Connections) -> Option<String> {
     let sets = connections.script.take();
     let met = connections.backend.faults().await;
@@ -169,7 +169,7 @@ fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {
     Some(unfired(&set.source_text, &near, Some(&at)))
 }
 
-/// Looks until nothing is left: what is still on its way is waited for, as every assertion does.
+/// Polls until no messages are left: like assertions, it waits for messages in flight.
 async fn left_over(connections: &Arc<Connections>) -> Option<String> {
     let started = Stopwatch::start();
     loop {
@@ -187,7 +187,7 @@ async fn left_over(connections: &Arc<Connections>) -> Option<String> {
     }
 }
 
-/// Returns the queues and subscriptions that hold messages that can be received or are locked.
+/// Returns the queues and subscriptions with active messages, locked ones included.
 async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Error> {
     let catalog = connections.catalog().await;
     let mut left = Vec::new();
@@ -203,7 +203,7 @@ async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Err
     Ok(left)
 }
 
-/// Tells what failed inside the emulator.
+/// Reports internal failures of the emulator.
 async fn failed(connections: &Connections) -> Option<String> {
     let failures = connections.backend.failures().await.ok()?;
     let rendered: Vec<String> = failures.iter().map(one).collect();

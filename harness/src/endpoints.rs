@@ -1,4 +1,4 @@
-//! Where a namespace listens, and the strings that open it.
+//! The addresses and connection strings of a namespace.
 
 use std::{fmt, net::SocketAddr, ops::Deref};
 
@@ -6,21 +6,20 @@ use serde::Deserialize;
 use servicebus_config::{HTTP_PORT, auth::ConnectionString};
 use servicebus_control_api::NamespaceInfo;
 
-/// Where a namespace listens.
+/// The addresses at which a namespace listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every port wants it.
+    /// AMQP without TLS; with TLS in mode [`Mode::Namespace`](crate::Mode::Namespace), where every port requires it.
     pub amqp: SocketAddr,
     /// AMQP over TLS.
     pub amqps: SocketAddr,
     /// HTTP: the control API, and AMQP over WebSocket.
     pub http: SocketAddr,
-    /// HTTP over TLS, where [`Builder::ports`](crate::Builder::ports) asked for it. Every other port takes TLS
-    /// too.
+    /// HTTP over TLS, if [`Builder::ports`](crate::Builder::ports) set a port for it. Every other port accepts TLS too.
     pub https: Option<SocketAddr>,
 }
 
-/// The ports that a namespace listens on beside those of AMQP.
+/// The ports of a namespace beside those of AMQP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct HttpPorts {
     pub(crate) http: u16,
@@ -36,7 +35,7 @@ impl Default for HttpPorts {
     }
 }
 
-/// A namespace and the strings that open it.
+/// A namespace with its connection strings.
 #[derive(Debug, Clone)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
@@ -54,7 +53,7 @@ impl From<NamespaceInfo> for Namespace {
     }
 }
 
-/// A connection string with something changed; one that cannot be read stays as it is.
+/// Returns a connection string after a change; one that cannot be parsed stays unchanged.
 pub(crate) fn changed(string: &str, change: impl FnOnce(&mut ConnectionString)) -> Secret {
     match string.parse() {
         Ok(mut read) => {
@@ -65,7 +64,7 @@ pub(crate) fn changed(string: &str, change: impl FnOnce(&mut ConnectionString)) 
     }
 }
 
-/// A text with a key in it. It reads as any other; only `Debug` does not tell it.
+/// A text with a key in it, which only `Debug` hides.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Secret(String);

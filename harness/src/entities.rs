@@ -1,7 +1,7 @@
-//! Queues, topics and subscriptions that are made, changed and removed while a namespace runs.
+//! Creates, changes and deletes queues, topics and subscriptions of a running namespace.
 //!
-//! An entity is described by the same builder as in a topology. The emulator judges it, and what it refuses is
-//! reported as those of a configuration file.
+//! The builders of a topology describe entities here too. The emulator validates them, and reports errors as for a
+//! configuration file.
 
 use crate::{
     action::Action,
@@ -14,11 +14,11 @@ use crate::{
 };
 
 impl ServiceBus {
-    /// Makes a queue.
+    /// Creates a queue.
     ///
     /// # Panics
     ///
-    /// When there is one of this name, or the emulator refuses; the text quotes it.
+    /// Panics if an entity of this name exists, or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn create_queue(&self, queue: Queue) -> Action<'_, QueueClient> {
         let handle = self.queue(queue.name());
@@ -28,11 +28,11 @@ impl ServiceBus {
         })
     }
 
-    /// Makes a topic with its subscriptions; see [`ServiceBus::create_subscription`] about their rules.
+    /// Creates a topic with its subscriptions; see [`ServiceBus::create_subscription`] about rules.
     ///
     /// # Panics
     ///
-    /// When there is one of this name, or the emulator refuses; the text quotes it.
+    /// Panics if an entity of this name exists, or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn create_topic(&self, topic: Topic) -> Action<'_, TopicClient> {
         let handle = self.topic(topic.name());
@@ -51,13 +51,13 @@ impl ServiceBus {
         })
     }
 
-    /// Makes a subscription, which has the rule `$Default` and so gets every message: rules of its own can be
-    /// declared in the topology, and changed by an SDK.
+    /// Creates a subscription with the rule `$Default`, which selects every message. Other rules can be declared in the
+    /// topology, or changed by an SDK.
     ///
     /// # Panics
     ///
-    /// When there is one of this name, the topic is unknown, the subscription has rules, or the emulator refuses;
-    /// the text has its words.
+    /// Panics if an entity of this name exists, the topic does not exist, the subscription declares rules, or the emulator
+    /// refuses; the panic quotes its reason.
     #[track_caller]
     pub fn create_subscription(
         &self,
@@ -95,11 +95,11 @@ fn exists(kind: EntityKind, name: String) -> Error {
     Error::new(ErrorKind::EntityAlreadyExists, name, sentence)
 }
 
-/// Lets a client change and delete what it is of.
+/// Gives a client the methods that change and delete its entity.
 macro_rules! changes {
     ($($handle:ty => $builder:ident),+) => {$(
         impl $handle {
-            /// Changes it: what the function sets, and nothing else.
+            /// Changes the properties that the function sets, and no others.
             ///
             /// ```no_run
             /// # use servicebus_harness::prelude::*;
@@ -111,7 +111,7 @@ macro_rules! changes {
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator refuses; the text quotes it.
+            /// Panics if the entity does not exist, or the emulator refuses; the panic quotes its reason.
             #[track_caller]
             pub fn update(
                 &self,
@@ -124,11 +124,11 @@ macro_rules! changes {
                 })
             }
 
-            /// Deletes it with everything in it. Clients stay, and act on what is made in its place.
+            /// Deletes the entity with its messages. Clients of it remain usable for a new entity of the same name.
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator does not answer.
+            /// Panics if the entity does not exist, or the emulator does not answer.
             #[track_caller]
             pub fn delete(&self) -> Action<'_, ()> {
                 Action::new(self.as_ref().delete_now())
@@ -184,7 +184,7 @@ impl SubQueueClient {
         .await
     }
 
-    /// Puts what an entity is to be; one that exists keeps what is not said.
+    /// Creates or changes an entity; an existing one keeps the properties that are not set.
     async fn put(&self, properties: serde_json::Value) -> Result<(), ControlError> {
         self.run(
             |client| async move { client.backend().put(client.sub_queue(), &properties).await },

@@ -1,29 +1,29 @@
-//! What a child process needs in its environment to find its namespace.
+//! The environment variables by which a child process finds its namespace.
 
 use crate::service_bus::ServiceBus;
 
-/// Under which names clients and their samples look for a connection string.
+/// The variables with a connection string that clients and their samples read.
 const CONNECTION_STRING: [&str; 3] = [
     "SERVICEBUS_CONNECTION_STRING",
     "SERVICEBUS_CONNECTION_STR",
     "AZURE_SERVICEBUS_CONNECTION_STRING",
 ];
-/// Where SDKs connect instead of the host in the connection string.
+/// The endpoint to which SDKs connect instead of the host in the connection string.
 const CUSTOM_ENDPOINT: &str = "SERVICEBUS_CUSTOM_ENDPOINT";
-/// The name of the namespace in the service, for clients with a credential instead of a connection string.
+/// The fully qualified name of the namespace, for clients with a credential instead of a connection string.
 const HOST: &str = "SERVICEBUS_FULLY_QUALIFIED_NAMESPACE";
-/// Where they connect, which their SDKs call a custom endpoint.
+/// The endpoint for those, which their SDKs call a custom endpoint.
 const TLS_ENDPOINT: &str = "SERVICEBUS_TLS_ENDPOINT";
-/// Where `DefaultAzureCredential` of every SDK gets its tokens, and what it shows there.
+/// Where `DefaultAzureCredential` of every SDK gets its tokens, and the header that it sends there.
 const IDENTITY: [&str; 2] = ["IDENTITY_ENDPOINT", "IDENTITY_HEADER"];
 const ADMIN_CONNECTION_STRING: &str = "SERVICEBUS_ADMIN_CONNECTION_STRING";
-/// The authority to trust, beside others.
+/// The CA certificate to trust in addition to others.
 const MORE_AUTHORITIES: [&str; 2] = ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"];
-/// The authority to trust, and no other.
+/// The only CA certificate to trust.
 const ONLY_AUTHORITY: [&str; 2] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 
 impl ServiceBus {
-    /// Returns the environment of a child process that is to use this namespace, to be given to
+    /// Returns the environment variables for a child process that uses this namespace, to be passed to
     /// [`Command::envs`](std::process::Command::envs).
     ///
     /// | variable | value |
@@ -31,11 +31,11 @@ impl ServiceBus {
     /// | `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONNECTION_STR`, `AZURE_SERVICEBUS_CONNECTION_STRING` | [`Self::connection_string`] |
     /// | `SERVICEBUS_ADMIN_CONNECTION_STRING` | [`Self::admin_connection_string`] |
     /// | `SERVICEBUS_FULLY_QUALIFIED_NAMESPACE` | the host of [`Self::client_settings`], for clients with a credential |
-    /// | `SERVICEBUS_TLS_ENDPOINT` | where they connect: the custom endpoint of their SDK |
+    /// | `SERVICEBUS_TLS_ENDPOINT` | the endpoint for those: the custom endpoint of their SDK |
     /// | `IDENTITY_ENDPOINT`, `IDENTITY_HEADER` | where `DefaultAzureCredential` gets a token that this namespace accepts |
-    /// | `SERVICEBUS_CUSTOM_ENDPOINT` | where SDKs connect that can have a custom endpoint, while a comparison records a namespace whose host is a name |
-    /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], where there is one |
-    /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::tls`](crate::Builder::tls) only: clients that read these trust no other authority |
+    /// | `SERVICEBUS_CUSTOM_ENDPOINT` | the custom endpoint of SDKs that support one, while a comparison records a namespace whose host is a name |
+    /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], if there is one |
+    /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::tls`](crate::Builder::tls) only: clients that read these trust no other CA |
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;

@@ -1,6 +1,6 @@
-//! Why an operation failed: one error for all operations.
+//! The error of all operations.
 //!
-//! Programs ask for its [`ErrorKind`]; people read it, also where a test unwraps it: its `Debug` is the same sentence.
+//! Programs match its [`ErrorKind`]; `Display` and `Debug` show the same sentence, also in the panic of an `unwrap`.
 
 pub(crate) mod amqp;
 pub(crate) mod control;
@@ -12,63 +12,63 @@ use self::{
     control::ControlError,
 };
 
-/// What kind of failure it is.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The queue, topic or subscription does not exist; the text names those that do.
+    /// The queue, topic or subscription does not exist; the message names those that do.
     EntityNotFound,
-    /// There is an entity of this name already.
+    /// An entity of this name already exists.
     EntityAlreadyExists,
     /// No deferred or scheduled message has this sequence number.
     MessageNotFound,
-    /// The lock of the message has run out, or the message is deleted.
+    /// The lock of the message has expired, or the message was deleted.
     MessageLockLost,
-    /// The lock of the session has run out, or was taken away.
+    /// The lock of the session has expired or was ended.
     SessionLockLost,
     /// Another receiver holds the session.
     SessionCannotBeLocked,
-    /// Nothing happened in time: no message, no session, no idle namespace, no answer.
+    /// An operation timed out: no message, no session, no idle namespace, or no answer.
     Timeout,
-    /// The emulator refused the operation; the text has its condition or status.
+    /// The emulator refused the operation; the message has its condition or status.
     Refused,
     /// The emulator or the namespace does not answer.
     Unreachable,
-    /// The answer is not what the interface promises.
+    /// The answer violates the protocol.
     Malformed,
-    /// Only an emulator can do it, and the namespace is not one of an emulator.
+    /// Only an emulator supports the operation, and the namespace does not run in one.
     Unsupported,
-    /// What was asked for cannot be done this way.
+    /// An argument is invalid for the operation.
     InvalidArgument,
-    /// The mode cannot run.
+    /// The mode is not available.
     Mode,
-    /// The topology is missing or wrong.
+    /// The topology is missing or invalid.
     Topology,
     /// The emulator did not start.
     Start,
-    /// The namespace that was named cannot be used.
+    /// The given namespace cannot be used.
     Namespace,
-    /// A client of the SDK did not connect.
+    /// A client of the SDK could not connect.
     Connect,
 }
 
 type Source = Box<dyn error::Error + Send + Sync>;
 
-/// Why an operation of the harness failed.
+/// The error of a failed operation.
 pub struct Error {
     kind: ErrorKind,
-    /// As it goes on behind "cannot": `send to orders`; empty where the source says it all.
+    /// The text after "cannot", such as `send to orders`; empty if the source says it all.
     operation: Cow<'static, str>,
     entity: Option<String>,
     source: Source,
-    /// Where the test asked for the operation.
+    /// The line of the test that called the operation.
     at: Option<&'static Location<'static>>,
-    /// What happened before to what it is about.
+    /// The earlier events of its entity.
     timeline: Option<String>,
 }
 
 impl Error {
-    /// An error of a sentence of its own.
+    /// An error that consists of a sentence.
     pub(crate) fn new(
         kind: ErrorKind,
         entity: impl Into<Option<String>>,
@@ -84,22 +84,22 @@ impl Error {
         }
     }
 
-    /// Why a namespace did not start.
+    /// The namespace did not start.
     pub(crate) fn start(sentence: impl Into<Source>) -> Self {
         Self::new(ErrorKind::Start, None, sentence)
     }
 
-    /// Why a topology cannot be used.
+    /// The topology cannot be used.
     pub(crate) fn topology(sentence: impl Into<Source>) -> Self {
         Self::new(ErrorKind::Topology, None, sentence)
     }
 
-    /// Why the namespace that was named cannot be used.
+    /// The given namespace cannot be used.
     pub(crate) fn namespace(sentence: impl Into<Source>) -> Self {
         Self::new(ErrorKind::Namespace, None, sentence)
     }
 
-    /// The same, with the line of the test that asked for the operation.
+    /// Adds the line of the test that called the operation.
     pub(crate) fn at(self, at: &'static Location<'static>) -> Self {
         Self {
             at: Some(at),
@@ -107,12 +107,12 @@ impl Error {
         }
     }
 
-    /// The same, with what happened before to what it is about.
+    /// Adds the earlier events of the entity.
     pub(crate) fn with_timeline(self, timeline: Option<String>) -> Self {
         Self { timeline, ..self }
     }
 
-    /// An operation on an entity that failed for this reason.
+    /// A failed operation on an entity.
     pub(crate) fn of(
         operation: impl Into<Cow<'static, str>>,
         entity: &str,
@@ -124,7 +124,7 @@ impl Error {
         }
     }
 
-    /// An operation on the namespace that failed for this reason.
+    /// A failed operation on the namespace.
     pub(crate) fn during(operation: impl Into<Cow<'static, str>>, source: impl Into<Self>) -> Self {
         Self {
             operation: operation.into(),
@@ -132,27 +132,27 @@ impl Error {
         }
     }
 
-    /// Returns what kind of failure it is.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Returns what was to be done, such as `send to orders`; nothing where the error is about no single operation.
+    /// Returns the operation, such as `send to orders`; `None` if the error belongs to no single operation.
     pub fn operation(&self) -> Option<&str> {
         Some(&*self.operation).filter(|operation| !operation.is_empty())
     }
 
-    /// Returns the path of the queue, topic or subscription it is about, if it is about one.
+    /// Returns the path of the queue, topic or subscription, if the error concerns one.
     pub fn entity(&self) -> Option<&str> {
         self.entity.as_deref()
     }
 
-    /// Returns the AMQP condition by which the emulator refused.
+    /// Returns the AMQP condition with which the emulator refused.
     pub fn condition(&self) -> Option<&Condition> {
         self.source.downcast_ref::<AmqpError>()?.condition()
     }
 
-    /// Returns the HTTP status by which the emulator refused.
+    /// Returns the HTTP status with which the emulator refused.
     pub fn status(&self) -> Option<u16> {
         self.source.downcast_ref::<ControlError>()?.status()
     }
@@ -167,7 +167,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The sentence, the line of the test and what happened before: it is what a test shows that unwraps the error.
+/// Shows the sentence, the line of the test and the earlier events, for tests that unwrap the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)?;

@@ -1,7 +1,7 @@
-//! What the rules of a subscription say of a message.
+//! Explains how the rules of a subscription evaluate a message.
 //!
-//! The emulator evaluates the rules and nothing is sent: a test that waits for a message in vain can ask why none
-//! of them lets it in.
+//! The emulator evaluates the rules without sending: a test that waits for a message in vain can find out why no rule
+//! selects it.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ use crate::{
     service_bus::ServiceBus,
 };
 
-/// What a subscription makes of a message, rule by rule; shown with a line for each.
+/// How the rules of a subscription evaluate a message; `Display` has a line per rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The path of the subscription.
     pub subscription: String,
-    /// What each of its rules says, in the order of their names.
+    /// The results of its rules, ordered by name.
     pub rules: Vec<RuleExplanation>,
 }
 
@@ -33,7 +33,7 @@ impl Explanation {
         rules.any(|rule| rule.outcome == RuleOutcome::Matched)
     }
 
-    /// Finds what one rule says, by its name in any case.
+    /// Returns the result of a rule, by its name in any case.
     pub fn rule(&self, name: &str) -> Option<&RuleExplanation> {
         let mut rules = self.rules.iter();
         rules.find(|rule| rule.rule.eq_ignore_ascii_case(name))
@@ -56,12 +56,12 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// What one rule says of a message.
+/// How one rule evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleExplanation {
     /// The name of the rule.
     pub rule: String,
-    /// What it says.
+    /// The result.
     pub outcome: RuleOutcome,
 }
 
@@ -79,16 +79,16 @@ impl fmt::Display for RuleExplanation {
 /// Whether a rule selects a message, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleOutcome {
-    /// It does.
+    /// The rule selects the message.
     Matched,
-    /// It does not.
+    /// The rule does not select the message.
     NotMatched(Reason),
-    /// Its filter or action fails on this message.
+    /// The filter or action of the rule fails on this message.
     Failed(String),
 }
 
 impl ServiceBus {
-    /// Explains what the rules of a subscription say of a message. Nothing is sent.
+    /// Explains how the rules of a subscription evaluate a message, without sending it.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -102,7 +102,7 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When the subscription is unknown or the emulator does not answer.
+    /// Panics if the subscription does not exist or the emulator does not answer.
     #[track_caller]
     pub fn explain(
         &self,
@@ -126,7 +126,7 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
                 .await
         })
         .await;
-    // One without rules may exist or not: the emulator answers both alike.
+    // The emulator gives the same answer for a subscription without rules and for one that does not exist.
     let may_be_unknown = match &explained {
         Ok(answer) => answer.rules.is_empty(),
         Err(source) => source.status() == Some(404),

@@ -1,7 +1,7 @@
-//! A test that is run again for each thing that can go wrong at each operation of its first run.
+//! Runs a test again for each fault at each operation of its first run.
 //!
-//! [`explore`] runs a test twice as it is, and then with one fault at a time; `harness/EXPLORATION.md` tells how it is used and
-//! what a report says. Each run has an emulator of its own on a thread whose time is virtual.
+//! [`explore`] runs a test twice without faults, and then with one fault at a time; `harness/EXPLORATION.md` explains its
+//! use and its report. Each run has an emulator of its own, on a thread with virtual time.
 
 mod attempt;
 mod conductor;
@@ -19,7 +19,7 @@ use servicebus_explore::{Options, Token};
 
 use crate::Topology;
 
-/// The environment variable that runs one token alone, switches exploration off with `off`, or sets its budget as
+/// The environment variable that runs one token alone, disables exploration with `off`, or sets its budget as
 /// `runs=5000,within=600`.
 pub const EXPLORE_VARIABLE: &str = "SERVICEBUS_EXPLORE";
 
@@ -27,7 +27,7 @@ pub const EXPLORE_VARIABLE: &str = "SERVICEBUS_EXPLORE";
 ///
 /// # Panics
 ///
-/// When a run fails, with the report.
+/// Panics if a run fails; the panic shows the report.
 #[track_caller]
 pub fn explore<F, R>(topology: Topology, test: F)
 where
@@ -37,13 +37,13 @@ where
     Explore::new(topology).run(test);
 }
 
-/// What a test or a party returns: nothing, or a result whose error is a failure.
+/// The output of a test or a party: `()`, or a `Result` whose error is a failure.
 pub trait Passes {
-    /// Returns what failed.
+    /// Returns the failure.
     ///
     /// # Errors
     ///
-    /// When it failed.
+    /// Returns an error if the test failed.
     fn check(self) -> Result<(), String>;
 }
 
@@ -59,7 +59,7 @@ impl<E: fmt::Display> Passes for Result<(), E> {
     }
 }
 
-/// An exploration that is described before it runs.
+/// Builds an exploration.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is explored before `run`"]
 pub struct Explore {
@@ -77,7 +77,7 @@ pub struct Explore {
 }
 
 impl Explore {
-    /// Begins one whose runs each have a namespace of this topology.
+    /// Creates an exploration whose runs each have a namespace of this topology.
     pub fn new(topology: Topology) -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -95,83 +95,85 @@ impl Explore {
         }
     }
 
-    /// Sets how many runs there are at most; 500 unless set.
+    /// Sets the largest number of runs; 500 unless set.
     pub fn budget(mut self, runs: u32) -> Self {
         self.budget = runs;
         self
     }
 
-    /// Sets after how long, in real time, no run begins any more; 30 s unless set.
+    /// Sets how long new runs may begin, in real time; 30 s unless set.
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;
         self
     }
 
-    /// Sets how many faults a run has at most, 1 or 2; 1 unless set.
+    /// Sets the largest number of faults in a run, 1 or 2; 1 unless set.
     pub fn faults(mut self, faults: usize) -> Self {
         self.faults = faults.clamp(1, 2);
         self
     }
 
-    /// Tries these effects alone.
+    /// Tries only these effects.
     pub fn effects(mut self, effects: impl IntoIterator<Item = Effect>) -> Self {
         self.options.effects = effects.into_iter().collect();
         self
     }
 
-    /// Applies faults only to operations with this text in their keys, as in `worker.complete`; said again, those with either.
+    /// Applies faults only to operations whose keys contain this text, as in `worker.complete`; several calls select
+    /// operations with any of the texts.
     pub fn only(mut self, part: impl Into<String>) -> Self {
         self.options.only.push(part.into());
         self
     }
 
-    /// Applies no fault to operations with this text in their keys.
+    /// Applies no fault to operations whose keys contain this text.
     pub fn except(mut self, part: impl Into<String>) -> Self {
         self.options.except.push(part.into());
         self
     }
 
-    /// Sets how many runs there are at the same time; as many as processors unless set.
+    /// Sets how many runs execute in parallel; one per processor unless set.
     pub fn jobs(mut self, jobs: usize) -> Self {
         self.jobs = jobs.max(1);
         self
     }
 
-    /// Runs with these faults first, whatever else is planned: a failure that was found once.
+    /// Begins with a run with these faults, such as a failure that was found before.
     pub fn always(mut self, token: impl Into<String>) -> Self {
         self.always.push(token.into());
         self
     }
 
-    /// Says that the run with these faults fails, and why that is right. It fails the exploration where that passes.
+    /// Declares that the run with these faults fails, and why that is correct. The exploration fails if the run passes.
     pub fn expect_failure(mut self, token: impl Into<String>, reason: impl Into<String>) -> Self {
         self.expected.push((token.into(), reason.into()));
         self
     }
 
-    /// Fails also where the runs without faults differ in what they do.
+    /// Also fails if the runs without faults perform different operations.
     pub fn strict(mut self) -> Self {
         self.is_strict = true;
         self
     }
 
-    /// Fails also where a run passes and its queues and subscriptions, dead letters included, hold others than without faults.
+    /// Also fails if a run passes but its queues and subscriptions, dead letters included, end with other messages than
+    /// without faults.
     pub fn same_end(mut self) -> Self {
         self.is_same_end = true;
         self
     }
 
-    /// Makes so many runs more in each of which two or three operations by chance are postponed or deliveries go elsewhere.
+    /// Adds this number of runs, each of which postpones two or three random operations or redirects deliveries.
     pub fn shuffled(mut self, runs: u32) -> Self {
         self.shuffled = runs;
         self
     }
 
-    /// Explores.
+    /// Runs the exploration.
     ///
     /// # Panics
     ///
-    /// When a run fails, with the report.
+    /// Panics if a run fails; the panic shows the report.
     #[track_caller]
     pub fn run<F, R>(self, test: F)
     where
@@ -183,11 +185,11 @@ impl Explore {
         }
     }
 
-    /// Explores, and returns the report instead of a panic.
+    /// Runs the exploration, and returns the report instead of panicking.
     ///
     /// # Errors
     ///
-    /// When a run fails, with the report.
+    /// Returns the report as an error if a run fails.
     pub fn result<F, R>(mut self, test: F) -> Result<String, String>
     where
         F: AsyncFn(&Run) -> R + Send + Sync + 'static,
@@ -242,12 +244,12 @@ impl Explore {
     }
 }
 
-/// Writes the report for programs under `target/servicebus-explore`; where that is not possible, there is none.
+/// Writes the machine-readable report under `target/servicebus-explore`, if that is possible.
 fn keep(name: &str, report: &serde_json::Value) {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let directory = target.join("servicebus-explore");
     let file = directory.join(format!("{}.json", name.replace("::", "-")));
-    // The report for people does not depend on it.
+    // The printed report does not depend on it.
     let _ = fs::create_dir_all(directory).and_then(|()| fs::write(file, report.to_string()));
 }

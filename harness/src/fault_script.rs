@@ -4,21 +4,21 @@ use std::panic::Location;
 
 use parking_lot::Mutex;
 
-/// What must have fired when the namespace ends.
+/// The faults that must fire before the namespace ends.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     sets: Mutex<Vec<Set>>,
-    /// The seeds of chance.
+    /// The seeds of random faults.
     seeds: Mutex<Vec<u64>>,
 }
 
-/// A fault that was set.
+/// A scripted fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Set {
     pub(crate) id: u64,
-    /// The fault as it is written in a test.
+    /// The fault as the test's source code has it.
     pub(crate) source_text: String,
-    /// Where that is.
+    /// Its line.
     pub(crate) at: &'static Location<'static>,
 }
 
@@ -35,12 +35,12 @@ impl Script {
         !self.sets.lock().is_empty()
     }
 
-    /// Returns whether anything was scripted or left to chance.
+    /// Returns whether any fault was scripted or random faults were started.
     pub(crate) fn may_fire(&self) -> bool {
         self.has_faults() || !self.seeds.lock().is_empty()
     }
 
-    /// Returns everything and keeps nothing, so that it is judged once.
+    /// Returns and removes all faults, so that they are checked once.
     pub(crate) fn take(&self) -> Vec<Set> {
         std::mem::take(&mut *self.sets.lock())
     }
@@ -50,7 +50,7 @@ impl Script {
         self.seeds.lock().push(seed);
     }
 
-    /// Returns how to repeat what chance has done, for a test that fails; empty when nothing was left to chance.
+    /// Returns how to repeat the random faults, for a test that fails; empty without random faults.
     pub(crate) fn by_chance(&self) -> String {
         let seeds = self.seeds.lock();
         let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));

@@ -1,7 +1,7 @@
-//! Faults that a test scripts: what goes wrong on the emulator's side of the wire, and when.
+//! Faults that a test scripts: what goes wrong on the emulator's side of a connection, and when.
 //!
-//! A fault is an operation, which of them, and what becomes of it. One that never fired fails the test at the end of its
-//! namespace: a test that scripts a fault relies on it.
+//! A fault consists of an operation, which of its occurrences, and an effect. A fault that has not fired when the namespace
+//! ends fails the test, because a test that scripts a fault relies on it.
 
 mod builder;
 mod effect;
@@ -22,7 +22,7 @@ pub struct Faults {
     connections: Arc<Connections>,
 }
 
-/// A fault that was scripted.
+/// A scripted fault.
 #[derive(Debug, Clone)]
 pub struct Fault {
     connections: Arc<Connections>,
@@ -34,47 +34,46 @@ impl Faults {
         Self { connections }
     }
 
-    /// Begins a fault at the first operation of this kind from now on.
+    /// Begins a fault at the next operation of this kind.
     pub fn on(&self, operation: Operation) -> FaultBuilder {
         FaultBuilder::new(Arc::clone(&self.connections), operation)
     }
 
-    /// Begins random faults. The same seed picks the same operations again: by their number on each entity,
-    /// unaffected by others.
+    /// Begins random faults. The same seed selects the same operations again, by their number on each entity, independently
+    /// of other entities.
     pub fn random(&self, seed: u64) -> RandomFaults {
         RandomFaults::new(Arc::clone(&self.connections), seed)
     }
 
-    /// Lets every connection that is opened from now on have this latency, in real time: how long it takes to say
-    /// something and hear the answer. At most 60 s.
+    /// Adds this latency to every connection that is opened from now on: the time from a request to its answer, in real
+    /// time, at most 60 s.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses it.
+    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Connect).every(1);
         all.apply(Effect::latency(length))
     }
 
-    /// Lets storing a message take so long from now on, in real time; messages that are in flight together are stored
-    /// together.
+    /// Delays storing a message by this much from now on, in real time; messages in flight together are stored together.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses it.
+    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn store_latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Send).every(1);
         all.apply(Effect::delay_real(length))
     }
 
-    /// Lets happen what happens to clients when the service is updated: all locks of messages and sessions are lost, and
-    /// all links but those to `$cbs` are detached with `amqp:link:detach-forced`.
+    /// Updates the service: all locks of messages and sessions are lost, and all links but those to `$cbs` are detached with
+    /// `amqp:link:detach-forced`.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn service_update(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.update_service()))
@@ -82,11 +81,11 @@ impl Faults {
 }
 
 impl Fault {
-    /// Returns how often it fired.
+    /// Returns how often the fault fired.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer, or the fault was removed.
+    /// Panics if the emulator does not answer, or the fault was removed.
     #[track_caller]
     pub fn hits(&self) -> Action<'_, u64> {
         Action::new(async move {
@@ -96,11 +95,11 @@ impl Fault {
         })
     }
 
-    /// Takes the fault out; it need not fire any longer.
+    /// Removes the fault, which then need not fire.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer, or the fault was removed already.
+    /// Panics if the emulator does not answer, or the fault was removed already.
     #[track_caller]
     pub fn remove(&self) -> Action<'_, ()> {
         Action::new(async move {

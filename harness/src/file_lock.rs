@@ -1,6 +1,6 @@
-//! The lock of what a machine has but once: the only loopback address, or a namespace that runs elsewhere.
+//! The lock of a resource that a machine has once: the only loopback address, or a namespace that runs elsewhere.
 //!
-//! The system releases the lock of a file when its process ends. It excludes threads and processes of one machine. The
+//! The system releases the lock of a file when its process ends. The lock excludes threads and processes of one machine. The
 //! file names the holder.
 
 use std::{
@@ -15,23 +15,23 @@ use std::{
 
 use crate::{error::Error, text};
 
-/// How long to wait for the lock: the tests before may wait for real lock durations and expiries.
+/// How long to wait for the lock: earlier tests may wait for real lock durations and expiries.
 const WITHIN: Duration = Duration::from_secs(600);
-/// How long to wait before saying so.
+/// How long to wait before reporting the wait.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two attempts.
+/// The pause between two attempts.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Excludes other processes and threads while it exists.
+/// A held lock, which excludes other processes and threads.
 #[derive(Debug)]
 pub(crate) struct FileLock(#[expect(dead_code, reason = "its lock is what counts")] File);
 
 /// An attempt to take the lock.
 #[derive(Debug)]
 pub(crate) struct PendingLock {
-    /// What the lock is for, as part of a sentence: `at 127.0.0.1`.
+    /// The place that the lock protects, as part of a sentence: `at 127.0.0.1`.
     place: String,
-    /// Makes the error of a sentence about the lock.
+    /// Creates the error from a sentence about the lock.
     failed: fn(String) -> Error,
     lock: PathBuf,
     since: Instant,
@@ -70,7 +70,7 @@ impl PendingLock {
         }
     }
 
-    /// Waits for the lock. To be awaited where time is real.
+    /// Waits for the lock. Must run on a runtime with real time.
     pub(crate) async fn take(mut self) -> Result<FileLock, Error> {
         loop {
             match self.try_take()? {
@@ -80,19 +80,19 @@ impl PendingLock {
         }
     }
 
-    /// Takes the lock if it is free; fails when it was not for too long.
+    /// Takes the lock if it is free; returns an error after [`WITHIN`].
     pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, Error> {
         let failed = |error: io::Error| {
             let (lock, place) = (self.lock.display(), &self.place);
             (self.failed)(format!("cannot lock {lock} to be alone {place}: {error}"))
         };
-        // Opened each time: the file may have been removed as a temporary one.
+        // Opened at each attempt, because a cleanup of temporary files may have removed the file.
         let mut options = OpenOptions::new();
         let options = options.create(true).write(true).truncate(false);
         let mut file = options.open(&self.lock).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {
-                // The name is only for the messages of other processes.
+                // The name only serves messages of other processes.
                 let _ = sign(&mut file);
                 Ok(Some(FileLock(file)))
             }
@@ -111,7 +111,7 @@ impl PendingLock {
         }
     }
 
-    /// Says once which process it waits for, because a test runner may time out first.
+    /// Reports once which process it waits for, because a test runner may time out first.
     fn complain(&mut self) {
         if self.has_complained || self.since.elapsed() < TIMEOUT {
             return;
@@ -122,7 +122,7 @@ impl PendingLock {
     }
 
     fn holder(&self) -> String {
-        // Some systems do not let others read a locked file.
+        // Some systems do not let other processes read a locked file.
         let signed = fs::read_to_string(&self.lock).unwrap_or_default();
         match signed.trim() {
             "" => "another process".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::address::random_number;
 
-    /// For a place of which no other test knows.
+    /// For a place that no other test uses.
     fn waiting() -> PendingLock {
         let name = format!("a test's {:016x}", random_number());
         PendingLock::new("at", &name, Error::start)

@@ -1,8 +1,8 @@
-//! The fixture that hands a test its namespace.
+//! The `rstest` fixture that starts a namespace for a test.
 //!
-//! Written as `#[rstest]` calls it (`default`, `partial_1`: rstest's "Partial Injection") and not with `#[fixture]`, which
-//! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
-//! Whose tests use it brings it along, in a version of their choice.
+//! Written as `#[rstest]` calls it (`default`, `partial_1`: rstest's "Partial Injection") instead of with `#[fixture]`,
+//! because that would build rstest, with its parsers of Rust, TOML and regular expressions, for every user of the harness.
+//! Tests that use the fixture depend on rstest themselves, in a version of their choice.
 
 use std::cell::RefCell;
 #[cfg(feature = "macros")]
@@ -15,8 +15,8 @@ use crate::{
 
 /// Starts a namespace for one test, as an `rstest` fixture.
 ///
-/// Without `#[with]` the namespace has one queue, `queue.1`; with it, what the topology says. A
-/// [`Builder`](crate::Builder) says more: TLS, a seed, a leak check, how long to wait.
+/// Without `#[with]` the namespace has one queue, `queue.1`; with it, the entities of the topology. A
+/// [`Builder`](crate::Builder) sets more: TLS, a seed, a leak check, timeouts.
 ///
 /// ```
 /// use rstest::rstest;
@@ -54,20 +54,20 @@ pub mod servicebus {
         service_bus::{Builder, ServiceBus},
     };
 
-    /// What an argument named `servicebus` is given.
+    /// Starts the namespace of an argument named `servicebus`.
     #[track_caller]
     pub fn default() -> Action<'static, ServiceBus> {
         super::servicebus(Builder::default())
     }
 
-    /// What it is given with `#[with(topology)]` or `#[with(builder)]`.
+    /// Starts it with `#[with(topology)]` or `#[with(builder)]`.
     #[track_caller]
     pub fn partial_1(builder: impl Into<Builder>) -> Action<'static, ServiceBus> {
         super::servicebus(builder)
     }
 }
 
-/// What `#[servicebus_harness::test]` writes into a test: runs it on a runtime of its own, with a namespace of its own.
+/// Runs the body of a `#[servicebus_harness::test]` on a runtime of its own, with a namespace of its own.
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 #[track_caller]
@@ -75,7 +75,7 @@ pub fn run_test<T, F: Future<Output = T>>(
     builder: Builder,
     test: impl FnOnce(ServiceBus) -> F,
 ) -> T {
-    // That of the test before, where one thread runs several.
+    // The error of the previous test on this thread.
     take_returned_error();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
@@ -88,8 +88,8 @@ thread_local! {
     static RETURNED_ERROR: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What `#[servicebus_harness::test]` calls when a test has returned, while its namespace is still there: a check that fails at the
-/// end of that takes the place of the error.
+/// Records the error that a `#[servicebus_harness::test]` returned, before its namespace ends: a failed check at that end
+/// would replace the error.
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub fn returned<T, E: fmt::Debug>(returned: Result<T, E>) -> Result<T, E> {
@@ -99,7 +99,7 @@ pub fn returned<T, E: fmt::Debug>(returned: Result<T, E>) -> Result<T, E> {
     returned
 }
 
-/// Takes the error that the test of this thread has returned, if it has and that is known.
+/// Takes the error that the test of this thread has returned, if it was recorded.
 pub(crate) fn take_returned_error() -> Option<String> {
     RETURNED_ERROR.take()
 }

@@ -1,6 +1,6 @@
-//! The emulator library inside the test's process.
+//! Runs the emulator library inside the test's process.
 //!
-//! Its tasks run on the background runtime, so the test's own may have one thread or be paused.
+//! Its tasks run on the background runtime, so the test's own runtime may have one thread or be paused.
 
 use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
 
@@ -18,7 +18,7 @@ use crate::{
     running::{Ending, OwnEmulator, Restarted, Running, Started, Stopped},
 };
 
-/// An emulator of this process; none while it is started again.
+/// An emulator in this process; `None` during a restart.
 #[derive(Debug)]
 struct InProcess {
     emulator: Arc<Mutex<Option<Emulator>>>,
@@ -98,7 +98,7 @@ impl Running for InProcess {
             match (emulator.take(), ending) {
                 (Some(running), Ending::Stop) => running.stop().await,
                 (Some(running), Ending::Crash) => running.crash().await,
-                // The start after an earlier end failed.
+                // An earlier start failed.
                 (None, _) => {}
             }
             let start = || Emulator::start(options.clone());
@@ -121,7 +121,7 @@ fn started(emulator: Emulator, options: Options) -> Started {
     let own = emulator.endpoints();
     let endpoints = Endpoints {
         amqp: own.amqp,
-        // It was asked for.
+        // Requested by the options.
         amqps: own.amqps.unwrap_or(own.amqp),
         http: own.http,
         https: own.https,

@@ -1,25 +1,26 @@
-//! Places in the inspector, the page on which an emulator shows what it holds.
+//! Links into the inspector, the page that shows the content of an emulator.
 
 use percent_encoding::utf8_percent_encode;
 use servicebus_assertions::Evidence;
 
 use crate::stream::UNRESERVED;
 
-/// The ends of the addresses of dead-letter queues, longest first, and how the page names these.
+/// The suffixes of dead-letter addresses, longest first, and their names on the page.
 const PARTS: [(&str, &str); 2] = [
     ("/$Transfer/$DeadLetterQueue", "/transfer-dead-letter"),
     ("/$DeadLetterQueue", "/dead-letter"),
 ];
-/// What stands where an entity does: an entity of such a name has its first letter encoded.
+/// Views whose paths an entity's could equal: the first letter of such an entity name is percent-encoded.
 const VIEWS: [&str; 4] = ["record", "faults", "connections", "rules"];
 
-/// The link to what explains a failure, by the address of the control API. It has no `$`, which shells would take.
+/// Returns the link to the evidence of a failure, derived from the URL of the control API. It has no `$`, which shells would
+/// expand.
 pub(crate) fn link(control_url: &str, namespace: &str, evidence: Option<&Evidence>) -> String {
     let root = control_url.split("$emulator").next().unwrap_or_default();
     format!("{root}{}", place(namespace, evidence))
 }
 
-/// The part of an address behind `#` that shows what explains a failure.
+/// Returns the fragment (`#…`) that shows the evidence of a failure.
 pub(crate) fn place(namespace: &str, evidence: Option<&Evidence>) -> String {
     let namespace = format!("#/{}", encoded(namespace));
     let Some(evidence) = evidence else {
@@ -44,7 +45,7 @@ fn entity(address: &str) -> String {
     name + part
 }
 
-/// The path of an entity in a path of the control API.
+/// Encodes the path of an entity for a path of the control API.
 pub(crate) fn segments(path: &str) -> String {
     Vec::from_iter(path.split('/').map(encoded)).join("/")
 }

@@ -1,11 +1,10 @@
-//! Keeping the `ServiceBus` of a failed test, so that a developer can look into it.
+//! Keeps the `ServiceBus` of a failed test for inspection.
 //!
-//! With `SERVICEBUS_HARNESS_KEEP=1` the namespace of a test that panics stays. An emulator inside the test's process
-//! lives no longer than that, so the end of the test waits there until Enter is pressed or it is interrupted. An emulator
-//! in a process of its own is left running while the tests go on; with one that others share, or that has the only
-//! address, the end of the test waits as well. In a namespace that runs elsewhere what the test made stays while the end
-//! of the test waits, and so do the tests after it. Standard error says how to reach it, past the capture of the test
-//! runner.
+//! With `SERVICEBUS_HARNESS_KEEP=1` the namespace of a panicking test remains. An emulator inside the test's process lives
+//! no longer than the process, so the end of the test waits until Enter is pressed or it is interrupted. An emulator in a
+//! process of its own keeps running while the tests continue; with a shared emulator, or the only address, the end of the
+//! test waits as well. In a namespace that runs elsewhere the test's entities remain while the end of the test waits, and
+//! later tests wait too. Standard error shows how to connect, past the capture of the test runner.
 
 use std::{
     env,
@@ -21,18 +20,18 @@ pub(crate) fn is_asked() -> bool {
     env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1" || value == "true")
 }
 
-/// Keeps a `ServiceBus` when it is dropped by a panic.
+/// Keeps a `ServiceBus` that a panic drops.
 #[derive(Debug)]
 pub(crate) struct KeepOnFailure {
     message: String,
     namespace: String,
     connections: Arc<Connections>,
-    /// The process that the `ServiceBus` is, if it is not this one.
+    /// The id of the emulator's process, unless it is this one.
     process: Option<u32>,
 }
 
 impl KeepOnFailure {
-    /// Is asked to keep a `ServiceBus`, or not; without it nothing happens.
+    /// Returns `None` unless the environment requests it.
     pub(crate) fn new(
         namespace: &Namespace,
         connections: &Arc<Connections>,
@@ -69,7 +68,7 @@ impl KeepOnFailure {
             self.message,
             shown.unwrap_or_default()
         );
-        // Without standard error there is no way to report it.
+        // Without standard error it cannot be shown.
         let _ = io::stderr().write_all(message.as_bytes());
     }
 }
@@ -86,7 +85,7 @@ impl Drop for KeepOnFailure {
     }
 }
 
-/// Waits for a line on standard input. Where that is closed, as under most test runners, nothing is waited for.
+/// Waits for a line on standard input. Returns at once if that is closed, as under most test runners.
 fn wait_for_enter() {
     let read = io::stdin().lock().read_line(&mut String::new());
     if !matches!(read, Ok(1..)) {

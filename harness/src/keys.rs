@@ -1,10 +1,9 @@
-//! The keys and connection strings of a namespace: those with fewer rights than all, those over TLS, and how they are kept out
-//! of logs.
+//! The keys and connection strings of a namespace: with limited rights, for TLS, and hidden in logs.
 //!
-//! Keys with fewer rights are declared with the namespace, under names that no other namespace of an emulator has, so that a
-//! connection string with them costs nothing and works in every mode that starts an emulator. A namespace that runs elsewhere
-//! has the keys of its owner and none of these. The connection strings over TLS are those of the service: without
-//! `UseDevelopmentEmulator`, which would have a client do without TLS, and without the ports that every client knows.
+//! Keys with limited rights are declared with the namespace, under names that are unique within an emulator. Connection
+//! strings with them need no request, and work in every mode that starts an emulator. A namespace that runs elsewhere has
+//! only its owner's keys. The connection strings for TLS are those of the service: without `UseDevelopmentEmulator`, which
+//! would make a client connect without TLS, and without ports that every client knows.
 
 use std::net::SocketAddr;
 
@@ -19,20 +18,20 @@ use crate::{
     endpoints::{Endpoints, Namespace, Secret, changed},
 };
 
-/// What the names of these keys begin with.
+/// The prefix of the names of these keys.
 const PREFIX: &str = "harness-";
 
-/// The keys of one namespace, by what they give.
+/// The keys of one namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
     limited: Vec<Key>,
-    /// For clients that are told apart by them.
+    /// Keys that identify the clients of parties.
     parties: Vec<Key>,
 }
 
 impl Keys {
-    /// Declares them in the first namespace of a configuration. One that shares its emulator, and declared no keys, is
-    /// given a name for the key of its own too: the usual one would be there twice.
+    /// Declares the limited keys in the first namespace of a configuration. A namespace that shares its emulator and
+    /// declares no keys also gets a new name for its own key, because names are unique within an emulator.
     pub(crate) fn declare(config: &mut Config, is_shared: bool) -> Self {
         let Some(namespace) = config.namespaces.first_mut() else {
             return Self::default();
@@ -40,7 +39,7 @@ impl Keys {
         if is_shared && namespace.keys == [Key::well_known()] {
             namespace.keys = vec![made("all", Claims::ALL)];
         }
-        // Its keys with fewer rights are for tests, which show unsigned tokens where the configuration lets them.
+        // The limited keys are for tests, and tests use unsigned tokens unless the configuration forbids them.
         if namespace.jwt == Jwt::Unset && namespace.keys.iter().all(|key| key.claims == Claims::ALL)
         {
             namespace.jwt = Jwt::Accept;
@@ -57,9 +56,9 @@ impl Keys {
         }
     }
 
-    /// Declares so many keys more, all with all rights, for clients that are told apart by them.
+    /// Declares `count` further keys with all rights, which identify the clients of parties.
     pub(crate) fn with_parties(mut self, config: &mut Config, count: usize) -> Self {
-        // The same in each run, which has an emulator of its own.
+        // The same in each run, because each has an emulator of its own.
         let parties = (1..=count).map(|number| Key {
             name: format!("{PREFIX}party-{number}"),
             ..made("party", Claims::ALL)
@@ -71,8 +70,8 @@ impl Keys {
         self
     }
 
-    /// Puts the key of a party, counted from 0, into a connection string, and returns it with the key's name; none where
-    /// there are not so many.
+    /// Returns the name of the key of a party, counted from 0, and the connection string with that key; `None` if there is
+    /// no such key.
     #[cfg(feature = "explore")]
     pub(crate) fn of_party(
         &self,
@@ -83,8 +82,8 @@ impl Keys {
         Some((key.name.clone(), with_key(connection_string, key)?))
     }
 
-    /// Puts the key that gives these rights into a connection string. Managing comes with every other right, as in the
-    /// service, so that asking for it leaves the string as it is; none if there is no such key.
+    /// Returns the connection string with the key that has these rights; `None` without such a key. As in the service, the
+    /// right to manage includes all others, so a request for it returns the string unchanged.
     pub(crate) fn limited(&self, connection_string: &str, claims: Claims) -> Option<String> {
         if claims.contains(Claim::Manage) {
             return Some(connection_string.to_owned());
@@ -104,7 +103,7 @@ fn with_key(connection_string: &str, key: &Key) -> Option<String> {
     Some(keyed.to_string())
 }
 
-/// Returns whether a key was declared by the harness, by its name.
+/// Returns whether the harness declared a key, by its name.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
@@ -117,10 +116,10 @@ fn made(what: &str, claims: Claims) -> Key {
     }
 }
 
-/// What HTTP clients assume.
+/// The default port of HTTP clients.
 const HTTPS_PORT: u16 = 443;
 
-/// The namespace with its connection strings over TLS.
+/// Returns the namespace with its connection strings for TLS.
 pub(crate) fn secured(namespace: &Namespace, endpoints: Endpoints) -> Namespace {
     let (amqp, admin) = (
         &namespace.connection_string,
@@ -134,7 +133,7 @@ pub(crate) fn secured(namespace: &Namespace, endpoints: Endpoints) -> Namespace 
     }
 }
 
-/// The string with the port of an endpoint, unless clients know it; one that cannot be read stays as it is.
+/// Returns the string with the port of an endpoint, unless clients know it; a string that cannot be parsed stays unchanged.
 fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> Secret {
     changed(plain, |string| {
         string.port = Some(endpoint.port()).filter(|&port| port != usual);

@@ -1,4 +1,4 @@
-// Its snippets are run as they stand, by `tests/first_hour/run`.
+// `tests/first_hour/run` runs its code blocks as they are.
 #![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -82,10 +82,10 @@ pub use servicebus_assertions::{
     EntityKind, Event, EventKind, Predicate, Text, Timeline, TitledTimeline, contains, matches,
 };
 pub use servicebus_config::{ClientSettings, auth::Claims};
-/// Makes a test of an `async fn` whose one argument is a namespace of its own, which it starts. The feature `macros` has it.
+/// Turns an `async fn` with one argument, a namespace, into a test that starts the namespace (feature `macros`).
 ///
-/// The namespace is that of `topology = …` or of `builder = …`, else that of [`ServiceBus::start`]. The test runs on a tokio
-/// runtime with one thread, which the harness brings, and may return a `Result`.
+/// The namespace is that of `topology = …` or of `builder = …`, else that of [`ServiceBus::start`]. The test runs on a
+/// single-threaded tokio runtime, which the harness starts, and may return a `Result`.
 ///
 /// ```
 /// use servicebus_harness::prelude::*;
@@ -108,7 +108,7 @@ pub use variables::{
     MODE_VARIABLE, REPORT_VARIABLE, UNCHECKED_VARIABLE, WITHIN_VARIABLE,
 };
 
-/// Everything a test usually needs.
+/// The items that most tests need.
 pub mod prelude {
     pub use crate::{
         BatchLimit, Claims, Correlation, Effect, EntityStatus, ErrorKind, Expiry, FailedForwards,

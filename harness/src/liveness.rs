@@ -1,4 +1,4 @@
-//! Why an emulator does not answer, and the last output of one that runs elsewhere.
+//! Explains why an emulator does not answer, with the last output of one in another process.
 
 use std::{
     collections::VecDeque,
@@ -10,15 +10,15 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// How long an emulator that closed its connections may take to be seen as ended.
+/// How long to wait for the end of an emulator that has closed its connections.
 pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
-/// How often is looked.
+/// The interval between two polls.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Knows whether a silent emulator has ended, without keeping it alive.
+/// Detects whether an emulator has ended, without keeping it alive.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Liveness {
-    /// It lives as long as the test's process does.
+    /// The emulator lives as long as the test's process.
     #[default]
     InProcess,
     Child(ChildView),
@@ -27,12 +27,12 @@ pub(crate) enum Liveness {
 }
 
 impl Liveness {
-    /// Puts the end of the emulator in place of a mere refusal to connect.
+    /// Replaces a connection error by the end of the emulator, if it has ended.
     pub(crate) async fn explain(&self, error: io::Error) -> io::Error {
         if matches!(self, Self::InProcess) {
             return error;
         }
-        // One that dies closes its sockets a moment before its end is known.
+        // A dying process closes its sockets shortly before its end can be observed.
         until(DYING_WITHIN, || self.end().is_some()).await;
         self.end().map_or(error, io::Error::other)
     }
@@ -53,7 +53,7 @@ impl Liveness {
     }
 }
 
-/// A look at the child that does not keep it alive.
+/// A view of the child that does not keep it alive.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildView {
     child: Arc<Mutex<Child>>,
@@ -68,7 +68,7 @@ impl ChildView {
         }
     }
 
-    /// How it ended, once it has and all it wrote has been read.
+    /// Returns the exit status, once the child has ended and its output was read.
     pub(crate) fn end(&self) -> Option<ExitStatus> {
         self.status().filter(|_| self.output.is_complete())
     }
@@ -87,7 +87,7 @@ impl ChildView {
     }
 }
 
-/// Waits until something is so, or for so long. To be awaited where time is real.
+/// Waits until a condition holds, up to `within`. Must run on a runtime with real time.
 pub(crate) async fn until(within: Duration, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() && started.elapsed() < within {
@@ -95,10 +95,10 @@ pub(crate) async fn until(within: Duration, is_so: impl Fn() -> bool) {
     }
 }
 
-/// How many lines are kept.
+/// The number of lines to keep.
 const KEPT_LINES: usize = 40;
 
-/// The last lines that an emulator wrote to standard error; every clone is the same.
+/// The last lines that an emulator wrote to standard error; clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output(Arc<Mutex<Arc<Mutex<Lines>>>>);
 
@@ -118,7 +118,7 @@ impl Output {
         lines.kept.push_back(line);
     }
 
-    /// Nothing more will come.
+    /// Marks the end of the output.
     pub(crate) fn complete(&self) {
         self.lines().lock().complete = true;
     }
@@ -131,7 +131,7 @@ impl Output {
         Vec::from_iter(self.lines().lock().kept.iter().cloned()).join("\n")
     }
 
-    /// Shows from now on what another emulator writes, which was started in the place of one that has ended.
+    /// Continues with the output of a restarted emulator.
     pub(crate) fn follow(&self, other: &Self) {
         let lines = other.lines();
         *self.0.lock() = lines;
@@ -142,7 +142,7 @@ impl Output {
     }
 }
 
-/// Introduces the last output, or says that there was none.
+/// Describes the last output, or its absence.
 pub(crate) fn described(output: &str) -> String {
     match output {
         "" => "it wrote nothing to standard error".to_owned(),

@@ -1,7 +1,7 @@
 //! A message to send.
 //!
-//! Anything that turns into one can be sent: a string, bytes, JSON, or a message built field by field. What
-//! is not set is not on the wire; the emulator fills in what the service fills in.
+//! A string, bytes, JSON, or a message built field by field can be sent. Fields that are not set are not on the wire; the
+//! emulator fills in what the service fills in.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub use servicebus_assertions::PropertyValue;
 use servicebus_assertions::ScheduledEnqueueTime;
 
-/// A message, and everything a sender may say about it.
+/// A message to send, with all properties that a sender may set.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,11 +49,12 @@ impl Message {
         }
     }
 
-    /// Builds a message whose body is a value in JSON, with the content type `application/json`.
+    /// Builds a message with a JSON body and the content type `application/json`.
     ///
     /// # Panics
     ///
-    /// When the value cannot be written as JSON: a map with keys that are no texts, or a type that says so.
+    /// Panics if the value cannot be serialized as JSON: a map with keys that are not strings, or an error of its
+    /// `Serialize`.
     #[track_caller]
     pub fn json(value: impl Serialize) -> Self {
         match serde_json::to_vec(&value) {
@@ -62,7 +63,7 @@ impl Message {
         }
     }
 
-    /// Sets the message id; without one the emulator makes one up.
+    /// Sets the message id; without one the emulator generates one.
     pub fn message_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -92,19 +93,19 @@ impl Message {
         self
     }
 
-    /// Sets the address to answer to.
+    /// Sets the address to reply to.
     pub fn reply_to(mut self, address: impl Into<String>) -> Self {
         self.reply_to = Some(address.into());
         self
     }
 
-    /// Sets the session to answer into.
+    /// Sets the session to reply to.
     pub fn reply_to_session_id(mut self, id: impl Into<String>) -> Self {
         self.reply_to_session_id = Some(id.into());
         self
     }
 
-    /// Sets the `to` property, which nothing routes by.
+    /// Sets the `to` property, which does not affect routing.
     pub fn to(mut self, address: impl Into<String>) -> Self {
         self.to = Some(address.into());
         self
@@ -116,7 +117,7 @@ impl Message {
         self
     }
 
-    /// Sets after which time the message expires, to the millisecond and up to 49 days.
+    /// Sets the time to live, to the millisecond and up to 49 days.
     pub fn time_to_live(mut self, time_to_live: Duration) -> Self {
         self.time_to_live = Some(time_to_live);
         self
@@ -144,7 +145,7 @@ impl Message {
     }
 }
 
-/// Lets bodies become messages.
+/// Implements `From` for types of bodies.
 macro_rules! from {
     ($($body:ident: $type:ty => $message:expr;)+) => {$(
         impl From<$type> for Message {

@@ -1,7 +1,7 @@
 //! Where the emulator runs.
 //!
-//! A mode is chosen by the builder, else by `SERVICEBUS_HARNESS_MODE`, else it is in process, or a process of its own where
-//! the feature `in-process` is off. A mode that cannot run is an error that says so; none ever turns silently into another.
+//! The builder chooses the mode, else `SERVICEBUS_HARNESS_MODE`, else it is in process, or process without the feature
+//! `in-process`. A mode that is not available is an error; the harness never switches to another one silently.
 
 use std::{env, fmt, str::FromStr};
 
@@ -13,23 +13,23 @@ use crate::{
 /// Where the emulator of a [`ServiceBus`](crate::ServiceBus) runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Inside the test's own process, on a runtime and threads of its own. Nothing needs to be installed. Needs the feature
-    /// `in-process`, which is on unless default features are turned off.
+    /// Inside the test's own process, on a runtime and threads of its own. Requires no installation, and the feature
+    /// `in-process`, which is a default feature.
     #[cfg_attr(feature = "in-process", default)]
     InProcess,
     /// As a child process: the `servicebus-emulator` binary. The default without the feature `in-process`.
     #[cfg_attr(not(feature = "in-process"), default)]
     Process,
-    /// As a container, one for a test run; each `ServiceBus` has a namespace of its own in it. Needs the feature `container`, a
-    /// container engine, and the image that `emulator/image/build` makes.
+    /// As a container, one per test run; each `ServiceBus` has a namespace of its own in it. Requires the feature
+    /// `container`, a container engine, and the image that `emulator/image/build` makes.
     Container,
-    /// Nothing is started: a namespace that is there is used, by the connection string in
-    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One `ServiceBus` of a machine at a time works in it.
+    /// In an existing namespace, named by the connection string in
+    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One `ServiceBus` of a machine uses it at a time.
     Namespace,
 }
 
 impl Mode {
-    /// Every mode, in the order in which messages list them.
+    /// Every mode, in the order of messages.
     pub const ALL: [Self; 4] = [
         Self::InProcess,
         Self::Process,
@@ -37,8 +37,8 @@ impl Mode {
         Self::Namespace,
     ];
 
-    /// Reads the mode from the environment; where the variable is not set or empty it is [`Mode::InProcess`], or
-    /// [`Mode::Process`] without the feature `in-process`.
+    /// Returns the mode of the environment; if the variable is not set or empty, [`Mode::InProcess`], or [`Mode::Process`]
+    /// without the feature `in-process`.
     pub fn from_env() -> Result<Self, Error> {
         match env::var_os(MODE_VARIABLE).filter(|value| !value.is_empty()) {
             Some(value) => value.to_string_lossy().parse(),

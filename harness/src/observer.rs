@@ -1,9 +1,9 @@
-//! What the comparison of two targets (`servicebus-comparison`) sees of a test: what it observes, and what its clients and
-//! the namespace say to each other.
+//! Records a test for the comparison of two targets (`servicebus-comparison`): what the test observes, and the traffic
+//! between its clients and the namespace.
 //!
-//! The environment says whether there is a comparison: it names a file for what is observed, and the address of a
-//! recorder, which stands between clients and namespace. One line of JSON is asked there, and one answered; a recording
-//! lasts as long as its connection. Where the environment names neither nothing of this happens.
+//! The environment enables a comparison: it names a file for the observations, and the address of a recorder, a proxy
+//! between clients and namespace. The recorder answers a request of one JSON line with one line; a recording lasts as long
+//! as its connection. Without these variables this module does nothing.
 
 use std::{
     env, fmt,
@@ -23,22 +23,22 @@ use crate::{
     running::Started,
 };
 
-/// The environment variable that names the file in which a test writes down what it observes.
+/// The environment variable with the file to which a test appends its observations.
 pub const OBSERVATIONS_VARIABLE: &str = "SERVICEBUS_HARNESS_OBSERVATIONS";
 /// The environment variable with the address of the recorder.
 pub const RECORDER_VARIABLE: &str = "SERVICEBUS_HARNESS_RECORDER";
 
-/// Longest value that is written down, in characters: bodies may have megabytes.
+/// The longest recorded value, in characters: bodies may have megabytes.
 const LONGEST: usize = 4_000;
 /// How long the recorder may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Writes down what a test observes, for the comparison of two targets; does nothing where none is made. Ids, times and
-/// hosts may be in it, they are normalised. What a test's spawned tasks observe is compared without its order.
+/// Records an observation for the comparison of two targets; does nothing outside of a comparison. It may contain ids, times
+/// and hosts, which the comparison normalizes. Observations of spawned tasks are compared regardless of their order.
 ///
 /// # Panics
 ///
-/// When the file that the environment names cannot be written: a comparison without what was seen would be none.
+/// Panics if the file that the environment names cannot be written: the comparison would be incomplete.
 pub fn observe(what: impl Into<String>, value: impl Into<String>) {
     let Some(file) = env::var_os(OBSERVATIONS_VARIABLE) else {
         return;
@@ -58,11 +58,11 @@ pub fn observe(what: impl Into<String>, value: impl Into<String>) {
 fn append(file: &Path, observation: &Value) -> io::Result<()> {
     let line = format!("{observation}\n");
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
-    // In one piece, so that lines of several threads stay whole.
+    // One write, so that lines of several threads do not mix.
     file.write_all(line.as_bytes())
 }
 
-/// Returns the topology that a namespace is to have in place of this one, where a comparison changes it.
+/// Returns the topology to use instead of this one, if the comparison changes it.
 pub(crate) fn changed(topology: &str) -> io::Result<Option<String>> {
     let Some((_, answer)) = ask(&json!({ "topology": topology }))? else {
         return Ok(None);
@@ -70,23 +70,23 @@ pub(crate) fn changed(topology: &str) -> io::Result<Option<String>> {
     Ok(answer["topology"].as_str().map(str::to_owned))
 }
 
-/// How clients come to a namespace.
+/// How clients reach a namespace.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) endpoints: Endpoints,
     pub(crate) namespace: Namespace,
-    /// The recorder in between; it must stay as long as clients connect.
+    /// The recording proxy; must live as long as clients connect.
     pub(crate) recording: Option<Recording>,
 }
 
-/// A recording of what is said; dropping it cuts the connections that came by the recorder.
+/// A recording of the traffic; dropping it closes the connections through the recorder.
 #[derive(Debug)]
 pub(crate) struct Recording {
     connection: TcpStream,
     custom_endpoint: Option<String>,
 }
 
-/// Returns how clients come to a namespace: by the recorder if there is one, else directly.
+/// Returns how clients reach a namespace: through the recorder if there is one, else directly.
 pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
     let mut entrance = Entrance {
         endpoints: started.endpoints,
@@ -107,7 +107,7 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
     };
     let address = answer["address"].as_str().unwrap_or_default().parse();
     let address: IpAddr = address.map_err(not_recorded)?;
-    // Tokens are signed for the name of a host, so that connection strings cannot have another.
+    // Tokens are signed for a host name, so the connection strings must keep it.
     let custom_endpoint = answer["custom_endpoint"].as_str().map(str::to_owned);
     if custom_endpoint.is_none() {
         entrance.endpoints = moved(endpoints, address);
@@ -120,7 +120,7 @@ pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
     Ok(entrance)
 }
 
-/// Nothing can be put between the namespace that a comparison observes and its clients.
+/// The recorder cannot record this namespace.
 fn not_recorded(error: impl fmt::Display) -> Error {
     Error::start(format!(
         "cannot record for the comparison what clients and the namespace say to each other: {error}"
@@ -128,7 +128,7 @@ fn not_recorded(error: impl fmt::Display) -> Error {
 }
 
 impl Recording {
-    /// Returns where a client must connect that keeps the namespace's name.
+    /// Returns where a client must connect, if the connection strings keep the namespace's name.
     pub(crate) fn custom_endpoint(&self) -> Option<String> {
         self.custom_endpoint.clone()
     }
@@ -136,15 +136,15 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // What ends afterwards is not recorded any more: the recorder says that it has stopped by closing. Where it is
-        // gone there is nothing to wait for.
+        // The recorder closes the connection when it has stopped recording, so nothing after this is recorded. If it is
+        // gone, there is nothing to wait for.
         if self.connection.shutdown(Shutdown::Write).is_ok() {
             let _ = self.connection.read(&mut [0]);
         }
     }
 }
 
-/// Asks the recorder; nothing where there is none.
+/// Sends the recorder a request; `None` without a recorder.
 fn ask(question: &Value) -> io::Result<Option<(TcpStream, Value)>> {
     let Ok(address) = env::var(RECORDER_VARIABLE) else {
         return Ok(None);

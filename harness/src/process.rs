@@ -1,8 +1,7 @@
-//! The emulator as a child process.
+//! Runs the emulator as a child process.
 //!
-//! The child listens on a loopback address and says so in one line of JSON. It ends when its
-//! standard input closes, so a killed test leaves none behind; what it writes to standard error is kept for
-//! the day it fails.
+//! The child listens on a loopback address and prints one line of JSON when it is ready. It ends when its standard input
+//! closes, so a killed test leaves no child behind. The harness keeps the end of its standard error for error messages.
 
 mod child;
 
@@ -28,10 +27,10 @@ use crate::{
     text,
 };
 
-/// The exit code by which the emulator says that it cannot listen.
+/// The exit code of an emulator that cannot listen.
 const CANNOT_LISTEN: i32 = 3;
 
-/// What a child is started with.
+/// The start options of a child.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessOptions {
     pub(crate) binary: Option<PathBuf>,
@@ -40,12 +39,12 @@ pub(crate) struct ProcessOptions {
     pub(crate) ready_within: Duration,
     pub(crate) ports: HttpPorts,
     pub(crate) place: Place,
-    /// Whether it may go on when its namespace is kept.
+    /// Whether the child may keep running when its namespace is kept.
     pub(crate) may_stay: bool,
     pub(crate) data: Option<Data>,
 }
 
-/// How a child is started, for the first time and again.
+/// How to start the child, the first time and again.
 #[derive(Debug, Clone)]
 struct Launch {
     binary: PathBuf,
@@ -54,7 +53,7 @@ struct Launch {
     stays: bool,
 }
 
-/// An emulator that is a child.
+/// An emulator in a child process.
 #[derive(Debug)]
 struct ProcessEmulator {
     child: Arc<ChildProcess>,
@@ -78,7 +77,7 @@ pub(crate) async fn start(
             stays,
         };
         let starting = launch.clone();
-        // The deadline is real time, also when the test's runtime is paused.
+        // The deadline is in real time, also when the test's runtime is paused.
         match background
             .spawn(async move { starting.start().await })
             .await
@@ -92,7 +91,7 @@ pub(crate) async fn start(
 
 /// Why a child did not become ready.
 enum NotReady {
-    /// Another process has its ports.
+    /// Another process uses its ports.
     Taken(String),
     Failed(Error),
 }
@@ -107,7 +106,7 @@ impl From<NotReady> for Error {
 }
 
 impl Launch {
-    /// Starts a child and returns its first line. To be awaited where time is real.
+    /// Starts a child and returns its first line. Must run on a runtime with real time.
     async fn start(&self) -> Result<(ChildProcess, String), NotReady> {
         let failed = |sentence| NotReady::Failed(Error::start(sentence));
         let topology = self.options.topology.as_deref();
@@ -168,7 +167,7 @@ fn arguments(
     stays: bool,
     topology: Option<&TemporaryFile>,
 ) -> Vec<String> {
-    // The ports are said, so that the environment of the test does not say others.
+    // The ports are explicit, so that variables in the test's environment do not change them.
     let fixed = [
         "--record-messages",
         "--amqp-port",
@@ -235,7 +234,7 @@ fn not_ready(binary: &Path, child: &ChildProcess, early: ExitedEarly, within: Du
     })
 }
 
-/// A file for the child to read, removed when the child is ready or has failed.
+/// A file for the child to read, removed once the child is ready or has failed.
 #[derive(Debug)]
 struct TemporaryFile(PathBuf);
 
@@ -254,7 +253,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // A file left behind in the temporary directory is harmless.
+        // A remaining file in the temporary directory is harmless.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -262,7 +261,7 @@ impl Drop for TemporaryFile {
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";
 
-/// Finds the binary.
+/// Finds the emulator's binary.
 pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named {
         return existing(path, "the builder");
@@ -299,7 +298,7 @@ fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
 }
 
 fn directories(executable: Option<PathBuf>, path: Option<std::ffi::OsString>) -> Vec<PathBuf> {
-    // Test executables are in `target/debug/deps`, examples in `target/debug/examples`, programs above.
+    // Test executables are in `target/debug/deps`, examples in `target/debug/examples`, binaries in `target/debug`.
     let beside = executable.and_then(|file| Some(file.parent()?.to_owned()));
     let above = beside.as_ref().and_then(|directory| directory.parent());
     let mut searched: Vec<PathBuf> = above.map(Path::to_owned).into_iter().collect();

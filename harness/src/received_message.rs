@@ -1,6 +1,6 @@
-//! A message as it was read from a queue.
+//! A message that was peeked or received.
 //!
-//! One shape for peeking and for receiving: the fields a test asks about, decoded, with the service's names.
+//! Peeking and receiving share one type, with decoded fields and the names of the service.
 
 use std::{
     borrow::Cow,
@@ -19,24 +19,23 @@ use crate::{
     message::PropertyValue,
 };
 
-/// A message as it was peeked or received.
+/// A message that was peeked or received.
 ///
-/// Times are in the frame of a client's clock: a client sees true remaining durations however far the namespace's
-/// clock was advanced.
+/// Times are by a client's clock: the remaining durations are right, however far the namespace's clock was advanced.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedMessage {
-    /// Its place in the queue.
+    /// Its sequence number in the queue.
     pub sequence_number: i64,
-    /// Its sequence number where it was first enqueued.
+    /// Its sequence number in the queue or topic where it was first enqueued.
     pub enqueued_sequence_number: Option<i64>,
-    /// The message id as text, of any type.
+    /// The message id, of any type, as text.
     pub message_id: Option<String>,
-    /// The body: data as it is, other bodies as text.
+    /// The body: data unchanged, other bodies as text.
     pub body: Bytes,
-    /// Whether it can be received.
+    /// The state, which shows whether it can be received.
     pub state: MessageState,
-    /// How many deliveries were counted so far: those that were abandoned or deferred, or whose locks have ended.
+    /// The number of counted deliveries: those that were abandoned or deferred, or whose locks have ended.
     pub delivery_count: u32,
     /// The application properties, by name.
     pub application_properties: BTreeMap<String, PropertyValue>,
@@ -46,36 +45,36 @@ pub struct ReceivedMessage {
     pub content_type: Option<String>,
     /// The correlation id as text.
     pub correlation_id: Option<String>,
-    /// The session it belongs to.
+    /// The id of its session.
     pub session_id: Option<String>,
-    /// The address to answer to.
+    /// The address to reply to.
     pub reply_to: Option<String>,
-    /// The time to live in its header.
+    /// The time to live of its header.
     pub time_to_live: Option<Duration>,
     /// When it was enqueued.
     pub enqueued_at: Option<SystemTime>,
-    /// When it expires, where the service says so.
+    /// When it expires, if the service includes that.
     pub expires_at: Option<SystemTime>,
-    /// Until when it is locked, when it was received with a lock.
+    /// The end of its lock, if it was received with a lock.
     pub locked_until: Option<SystemTime>,
-    /// When it is to become active.
+    /// When it becomes active, if it is scheduled.
     pub scheduled_for: Option<SystemTime>,
-    /// The entity where it was dead-lettered, when it was forwarded from there.
+    /// The entity where it was dead-lettered, if it was forwarded from there.
     pub dead_letter_source: Option<String>,
 }
 
 impl ReceivedMessage {
-    /// Returns the body as text; bytes that are no UTF-8 are replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     pub fn body_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
     }
 
-    /// Reads the body as JSON.
+    /// Parses the body as JSON.
     pub fn body_json(&self) -> Result<serde_json::Value, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
 
-    /// Reads the body as a value of a type in JSON.
+    /// Deserializes the body from JSON.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -93,14 +92,14 @@ impl ReceivedMessage {
         })
     }
 
-    /// Returns why it was dead-lettered.
+    /// Returns the reason of a dead-lettered message.
     pub fn dead_letter_reason(&self) -> Option<&str> {
         self.application_properties
             .get("DeadLetterReason")?
             .as_str()
     }
 
-    /// Returns the description that goes with the reason.
+    /// Returns the description that belongs to the reason.
     pub fn dead_letter_error_description(&self) -> Option<&str> {
         self.application_properties
             .get("DeadLetterErrorDescription")?
@@ -108,7 +107,7 @@ impl ReceivedMessage {
     }
 }
 
-/// One line for failures: number, start of the body, id.
+/// Shows sequence number, start of the body and id in one line.
 impl fmt::Display for ReceivedMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.message_id.as_deref();
@@ -116,7 +115,7 @@ impl fmt::Display for ReceivedMessage {
     }
 }
 
-/// What assertions see of it.
+/// Converts the message for assertions.
 impl From<&ReceivedMessage> for Message {
     fn from(message: &ReceivedMessage) -> Self {
         Self {

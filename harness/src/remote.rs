@@ -1,10 +1,11 @@
-//! A namespace that runs elsewhere, of which nothing is known but its connection string.
+//! A namespace that runs elsewhere, known only by its connection string.
 //!
-//! Nothing is started. What the topology declares is made there by the administration API under its own names, so that
-//! code and tests need no others, and is removed when the `ServiceBus` ends. One `ServiceBus` of a machine at a time works
-//! in a namespace: the next waits for the lock, unless its entities have a prefix of their own. What a killed run left is deleted by the service after five minutes
-//! without use, or before by the next `ServiceBus` that needs the name. Every connection uses TLS, and nothing is asked
-//! that the service does not answer: a question for an emulator's record or clock is an error that says so.
+//! The harness starts nothing. It creates the entities of the topology by the administration API, under their own names, so
+//! that code and tests need no others, and deletes them when the `ServiceBus` ends. One `ServiceBus` of a machine works in a
+//! namespace at a time: the next one waits for the lock, unless its entities have a prefix of their own. What a killed run
+//! left, the service deletes after five minutes without use, or the next `ServiceBus` that needs the name deletes it before.
+//! Every connection uses TLS. The harness sends only requests that the service answers: an assertion that needs an
+//! emulator's record or clock fails with an error that says so.
 
 mod admin;
 mod answers;
@@ -33,21 +34,21 @@ use admin::Admin;
 use config::RemoteConfig;
 use namespace::{Prefix, RemoteRun};
 
-/// The environment variable that names the authorities to trust instead of those of the system, as for SDKs.
+/// The environment variable with the CA certificates to trust instead of the system's, as for SDKs.
 const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
 
-/// What a `ServiceBus` in a namespace is started with.
+/// The start options of a `ServiceBus` in a namespace.
 #[derive(Debug)]
 pub(crate) struct RemoteOptions {
-    /// Where the environment is not to say it.
+    /// Overrides the environment.
     pub(crate) connection_string: Option<Secret>,
     pub(crate) config: Config,
     pub(crate) max_real_wait: Option<Duration>,
-    /// Whether its entities have names that no other `ServiceBus` uses.
+    /// Whether its entities get names that no other `ServiceBus` uses.
     pub(crate) is_prefixed: bool,
 }
 
-/// Finds the namespace, waits for its lock and makes what the topology declares.
+/// Finds the namespace, waits for its lock and creates the entities of the topology.
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: RemoteOptions,
@@ -76,7 +77,7 @@ pub(crate) async fn start(
         prefix,
         made: Mutex::default(),
     });
-    // From here on everything that was made is removed, also when the rest fails.
+    // From here on a drop deletes everything that was created, also when a later step fails.
     let running = RemoteRun {
         remote: Arc::clone(&remote),
         background: Arc::clone(background),
@@ -100,7 +101,7 @@ pub(crate) async fn start(
 }
 
 impl RemoteConfig {
-    /// Looks the host up and prepares to trust it.
+    /// Resolves the host and loads the CA certificates to trust.
     async fn reach(&self) -> Result<(Endpoints, Secure), Error> {
         let secure = Secure::of_system(&self.host)?;
         let amqps = self.resolve(config::AMQPS_PORT).await?;

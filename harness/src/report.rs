@@ -1,8 +1,8 @@
-//! The report of a failed test: one HTML file with the inspector's page and what the namespace held, so that the failure is
-//! explained where the emulator is not.
+//! The report of a failed test: one HTML file with the inspector's page and the content of the namespace, which explains the
+//! failure after the emulator has ended.
 //!
-//! With `SERVICEBUS_HARNESS_REPORT=<dir>` each `ServiceBus` that is dropped by a panic leaves one in that directory. The
-//! text of the panic is remembered by a hook, which is set only then and calls the one before it.
+//! With `SERVICEBUS_HARNESS_REPORT=<dir>` each `ServiceBus` that a panic drops writes a report to that directory. A panic
+//! hook, installed only then, stores the panic's message and calls the previous hook.
 
 mod document;
 mod record;
@@ -21,10 +21,10 @@ use parking_lot::Mutex;
 
 use crate::{connections::Connections, variables::REPORT_VARIABLE};
 
-/// How long the namespace may take to tell what it holds.
+/// How long the namespace may take to return its content.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// Leaves a report when it is dropped by a panic.
+/// Writes a report when a panic drops it.
 #[derive(Debug)]
 pub(crate) struct ReportOnFailure {
     directory: PathBuf,
@@ -33,8 +33,8 @@ pub(crate) struct ReportOnFailure {
 }
 
 impl ReportOnFailure {
-    /// Is asked to leave a report, or not; without it nothing happens. An exploration, which fails many times, and a namespace
-    /// that runs elsewhere leave none.
+    /// Returns `None` unless the environment requests reports. An exploration, which fails many times, and a namespace that
+    /// runs elsewhere write none.
     pub(crate) fn new(namespace: &str, connections: &Arc<Connections>) -> Option<Self> {
         let directory = env::var_os(REPORT_VARIABLE).filter(|directory| !directory.is_empty())?;
         let is_explored = connections.background.activity().is_some();
@@ -49,7 +49,7 @@ impl ReportOnFailure {
         })
     }
 
-    /// Writes the report; returns where it is, or why there is none.
+    /// Writes the report; returns its path, or why there is none.
     fn write(&self, test: &str) -> Result<PathBuf, String> {
         let connections = Arc::clone(&self.connections);
         let evidence = self.connections.evidence.lock().clone();
@@ -85,7 +85,7 @@ impl Drop for ReportOnFailure {
 }
 
 thread_local! {
-    /// The text of the panic by which a test fails on this thread.
+    /// The message of the last panic on this thread.
     static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -105,7 +105,7 @@ fn remember_panics() {
     });
 }
 
-/// The name of the test that runs on this thread. Where tests run on the main thread it is the one that was asked for.
+/// Returns the name of the test on this thread; if tests run on the main thread, the one on the command line.
 fn test_name() -> String {
     let current = thread::current();
     match current.name() {
@@ -117,7 +117,7 @@ fn test_name() -> String {
     }
 }
 
-/// The file of a test, where its last report is replaced. A test with several namespaces leaves several.
+/// Returns the path for the report of a test, replacing its last one. A test with several namespaces writes several.
 fn file(directory: &Path, test: &str) -> PathBuf {
     static WRITTEN: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
     let kept = |c: char| c.is_alphanumeric() || "_-.".contains(c);

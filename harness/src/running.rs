@@ -1,7 +1,7 @@
-//! What a started emulator is, whichever way it was started.
+//! A started emulator, in any mode.
 //!
-//! A mode yields one of these: the connections to dial, and the value whose drop ends the emulator. Nothing
-//! beyond this file knows which mode it was.
+//! A mode returns the connections to open, and a value whose drop ends the emulator. Nothing beyond this module depends on
+//! the mode.
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     stream::Secure,
 };
 
-/// The version an emulator must have: the harness speaks to no other.
+/// The version of the emulator that the harness requires.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An emulator that accepts connections.
@@ -28,74 +28,73 @@ pub(crate) struct Started {
     pub(crate) namespaces: Vec<Namespace>,
     /// The certificate that clients over TLS must trust.
     pub(crate) ca_file: Option<PathBuf>,
-    /// Of the only address, until the emulator has ended.
+    /// The lock of the only address, held until the emulator has ended.
     pub(crate) file_lock: Option<FileLock>,
 }
 
 impl Started {
-    /// The namespace that a test gets.
+    /// Returns the namespace of the test.
     pub(crate) fn first_namespace(&self) -> Result<&Namespace, Error> {
         let first = self.namespaces.first();
         first.ok_or_else(|| Error::start("the emulator serves no namespace"))
     }
 }
 
-/// Ends when the emulator has ended.
+/// Resolves when the emulator has ended.
 pub(crate) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How an emulator ends that is started again.
+/// How an emulator ends before a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// In good order.
+    /// By a graceful shutdown.
     Stop,
-    /// As a process that is killed.
+    /// Like a killed process.
     Crash,
 }
 
-/// Resolves when the emulator is there again, or says why it is not.
+/// Resolves when the emulator has restarted, or with the error.
 pub(crate) type Restarted = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// An emulator of this process.
+/// An emulator in this process.
 pub(crate) trait OwnEmulator: fmt::Debug + Send + Sync {
-    /// What has failed inside; none while it does not run.
+    /// Returns its internal failures; `None` while it does not run.
     fn failures(&self) -> Option<Vec<Failure>>;
 }
 
-/// Keeps the emulator; dropping it ends the emulator and never blocks.
+/// Keeps the emulator running; a drop ends it and never blocks.
 pub(crate) trait Running: fmt::Debug + Send + Sync {
-    /// The id of the process that the emulator is, if that can go on when this one has ended.
+    /// Returns the id of the emulator's process, if that can outlive this one.
     fn process(&self) -> Option<u32> {
         None
     }
 
-    /// How a namespace that runs elsewhere is asked and reached, if it is one.
+    /// Returns access to a namespace that runs elsewhere, if it is one.
     fn remote(&self) -> Option<(Arc<dyn Backend>, Secure)> {
         None
     }
 
-    /// Lets others see whether the emulator lives. Of one that runs elsewhere nothing is seen but that it does not answer.
+    /// Returns a handle that detects the emulator's end. For a namespace elsewhere it only knows that it does not answer.
     fn liveness(&self) -> Liveness {
         Liveness::default()
     }
 
-    /// An emulator of this process, which tells without being asked over HTTP what has failed inside.
+    /// Returns an emulator in this process, which lists its internal failures without HTTP.
     fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
         None
     }
 
-    /// What its control API wants to see of clients beyond its loopback, if it may see any.
+    /// Returns the token that its control API requires of clients beyond loopback, if it accepts any.
     fn control_token(&self) -> Option<ControlToken> {
         None
     }
 
-    /// The first namespace of an emulator of this process, as an exploration conducts it.
+    /// Returns the first namespace of an emulator in this process, for an exploration.
     #[cfg(feature = "explore")]
     fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         None
     }
 
-    /// Ends the emulator and starts it again at the same addresses, with what its data directory holds. To be awaited on the
-    /// background runtime.
+    /// Ends the emulator and restarts it at the same addresses, with its data directory. Must run on the background runtime.
     fn restart(&self, _ending: Ending) -> Restarted {
         Box::pin(async {
             Err(Error::start(
@@ -104,6 +103,6 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Ends the emulator in good order and waits until it has ended.
+    /// Shuts the emulator down gracefully and waits for its end.
     fn stop(self: Box<Self>) -> Stopped;
 }

@@ -1,4 +1,4 @@
-//! Ready clients of the Rust Service Bus SDK.
+//! Connected clients of the Rust Service Bus SDK.
 
 use std::fmt::Display;
 
@@ -11,14 +11,14 @@ use crate::{
     service_bus::ServiceBus,
 };
 
-/// Connects without TLS, with a connection string whose key is the client's.
+/// Connects without TLS, with the key of a connection string.
 pub(crate) async fn connect(
     connection_string: &str,
     options: ServiceBusClientOptions,
 ) -> Result<ServiceBusClient<BasicRetryPolicy>, Error> {
     let connecting =
         ServiceBusClient::unsecured().new_from_connection_string(connection_string, options);
-    // Boxed: the SDK's future has the size of a page of memory, several times over.
+    // Boxed, because the SDK's future is several pages of memory in size.
     Box::pin(connecting).await.map_err(not_connected)
 }
 
@@ -28,13 +28,13 @@ fn not_connected(error: impl Display) -> Error {
 }
 
 impl ServiceBus {
-    /// Connects an `azservicebus` client (feature `azservicebus`), which belongs to the test and runs on its runtime. It comes without TLS,
-    /// also where [`Builder::tls`](crate::Builder::tls) was said: it can be given no authority to trust but by
-    /// the environment. Only in mode [`Mode::Namespace`] it comes over TLS.
+    /// Connects an `azservicebus` client (feature `azservicebus`), which belongs to the test and runs on its runtime. It
+    /// connects without TLS even with [`Builder::tls`](crate::Builder::tls), because it accepts a CA certificate only
+    /// through the environment. Only in mode [`Mode::Namespace`] it connects over TLS.
     ///
     /// # Panics
     ///
-    /// When it does not connect.
+    /// Panics if the client cannot connect.
     #[track_caller]
     pub fn client(&self) -> Action<'_, ServiceBusClient<BasicRetryPolicy>> {
         Action::new(async move {

@@ -1,7 +1,7 @@
-//! The namespace a test holds.
+//! The namespace of a test.
 //!
-//! A [`ServiceBus`] is one namespace of an emulator, which it has to itself unless that is shared. It ends when it is dropped:
-//! without blocking, without a panic during a panic, and with any clients still around.
+//! A [`ServiceBus`] is one namespace of an emulator, which it has to itself unless the emulator is shared. It ends when it
+//! is dropped: without blocking, without a panic during a panic, and even if clients remain.
 
 mod builder;
 mod restart;
@@ -49,45 +49,45 @@ use crate::{
 pub use builder::Builder;
 use servicebus_assertions::Timeline;
 
-/// A Service Bus for one test.
+/// A Service Bus namespace for one test.
 pub struct ServiceBus {
     mode: Mode,
     endpoints: Endpoints,
     namespace: Namespace,
-    /// Of the same namespace for clients that come over TLS.
+    /// The namespace with its connection strings for TLS.
     secured: Namespace,
     tls: bool,
     ca_file: Option<PathBuf>,
     keys: Keys,
     pub(crate) connections: Arc<Connections>,
-    /// Dropped before the emulator ends, which they ask.
+    /// Dropped before the emulator ends, because they send it requests.
     end_checks: [EndCheck; 3],
-    /// Dropped behind the checks, whose failures it tells too.
+    /// Dropped after the checks, whose failures it includes.
     report_on_failure: Option<ReportOnFailure>,
-    /// Dropped behind the report, which is to be read while the namespace is kept and the end of the test waits.
+    /// Dropped after the report, which exists while the namespace is kept and the end of the test waits.
     keep_on_failure: Option<KeepOnFailure>,
-    /// Dropped while the namespace is there, which clients reach by it.
+    /// Dropped while the namespace exists, because clients reach that through the recorder.
     recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
     running: Box<dyn Running>,
-    /// Released when the emulator has been told to end.
+    /// Released when the emulator's end has begun.
     _file_lock: Option<FileLock>,
-    /// Behind the emulator, which writes there.
+    /// Dropped after the emulator, which writes to it.
     data: Option<Data>,
 }
 
 impl ServiceBus {
-    /// Starts a namespace with one queue, `queue.1`, as the official emulator has it.
+    /// Starts a namespace with one queue, `queue.1`, like the official emulator's.
     ///
     /// # Panics
     ///
-    /// When it does not start; the text says why.
+    /// Panics if the namespace does not start; the panic says why.
     #[track_caller]
     pub fn start() -> Action<'static, Self> {
         Builder::default().start()
     }
 
-    /// Starts a namespace that is described first.
+    /// Returns a builder of a namespace.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -110,7 +110,7 @@ impl ServiceBus {
         }
     }
 
-    /// Returns the connection string with a key that gives these rights and no others.
+    /// Returns the connection string with a key that has exactly these rights.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -120,12 +120,12 @@ impl ServiceBus {
     /// # }
     /// ```
     ///
-    /// The right to manage comes with all others, as in the service.
+    /// The right to manage includes all others, as in the service.
     ///
     /// # Panics
     ///
-    /// When there is no such key: for no right at all, or for fewer than all in mode [`Mode::Namespace`], whose keys are
-    /// its owner's.
+    /// Panics if there is no such key: for no right at all, or for fewer than all in mode [`Mode::Namespace`], which has
+    /// only its owner's keys.
     #[track_caller]
     pub fn connection_string_with(&self, claims: Claims) -> String {
         let limited = self.keys.limited(self.connection_string(), claims);
@@ -150,36 +150,36 @@ impl ServiceBus {
         }
     }
 
-    /// Returns the connection string for clients that come over TLS, as they do to the service.
+    /// Returns the connection string for clients that use TLS, as they do with the service.
     pub fn tls_connection_string(&self) -> &str {
         &self.secured.connection_string
     }
 
-    /// Returns the connection string for administration clients that come over TLS.
+    /// Returns the connection string for administration clients that use TLS.
     pub fn tls_admin_connection_string(&self) -> &str {
         &self.secured.admin_connection_string
     }
 
-    /// Returns the certificate that clients over TLS must trust, in PEM; it is the same for every namespace of this user, and in
-    /// [`Mode::Container`] the same for every namespace of the test run.
+    /// Returns the CA certificate that clients over TLS must trust, in PEM. It is the same for every namespace of this user,
+    /// and in [`Mode::Container`] for every namespace of the test run.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn ca_certificate_pem(&self) -> Action<'_, String> {
         Action::new(self.connections.ask(|backend| backend.ca_certificate()))
     }
 
-    /// Returns the file with the certificate that clients over TLS must trust; none where the emulator keeps none on this
-    /// machine. In mode [`Mode::Namespace`] it is the one that `SSL_CERT_FILE` names; without it clients trust the
-    /// namespace by their system.
+    /// Returns the file with the CA certificate that clients over TLS must trust; `None` if the emulator stores none on this
+    /// machine. In mode [`Mode::Namespace`] it is the one that `SSL_CERT_FILE` names; without that variable clients trust
+    /// the namespace by the system's certificates.
     pub fn ca_certificate_file(&self) -> Option<&Path> {
         self.ca_file.as_deref()
     }
 
-    /// Returns what clients of this namespace are set to that insist on `*.servicebus.windows.net`: they take the name of a
-    /// namespace and know no ports but 5671 and 443. As text it says so for people.
+    /// Returns the settings for clients that require a host of `*.servicebus.windows.net`: they take the name of a namespace
+    /// and use only the ports 5671 and 443. `Display` explains them.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -192,7 +192,8 @@ impl ServiceBus {
     /// # }
     /// ```
     ///
-    /// Nothing in mode [`Mode::Namespace`]: a namespace that was not started here has a name and ports of its own.
+    /// Returns `None` in mode [`Mode::Namespace`]: a namespace that the harness did not start has a name and ports of its
+    /// own.
     pub fn client_settings(&self) -> Option<ClientSettings> {
         if self.mode == Mode::Namespace {
             return None;
@@ -210,20 +211,20 @@ impl ServiceBus {
             &self.namespace.name,
             &key,
             amqps,
-            // Every port takes TLS.
+            // Every port accepts TLS.
             https.unwrap_or(http),
             self.ca_file.clone(),
         ))
     }
 
-    /// Returns where a client must connect while a comparison records a namespace whose host is a
-    /// name. Tokens are signed for that host, so that the connection strings keep it.
+    /// Returns where a client must connect while a comparison records a namespace whose host is a name. Tokens are signed
+    /// for that host, so the connection strings keep it.
     pub(crate) fn custom_endpoint(&self) -> Option<String> {
         let recording = self.recording.as_ref();
         recording.and_then(Recording::custom_endpoint)
     }
 
-    /// Returns what clients show where they ask for a token: the control token where there is one, else any text.
+    /// Returns the header for token requests: the control token if there is one, else any text.
     pub(crate) fn identity_header(&self) -> String {
         let token = self.running.control_token();
         let header = token.map(|token| token.authorization());
@@ -237,30 +238,30 @@ impl ServiceBus {
         self.tls
     }
 
-    /// Returns where the namespace listens.
+    /// Returns the addresses at which the namespace listens.
     pub fn endpoints(&self) -> Endpoints {
         self.endpoints
     }
 
-    /// Returns the address of the emulator's control API; in mode [`Mode::Namespace`] nothing answers there.
+    /// Returns the URL of the emulator's control API; in mode [`Mode::Namespace`] nothing answers there.
     pub fn control_url(&self) -> String {
         let url = self.connections.backend.control_url();
         url.unwrap_or_else(|| control_url(self.endpoints.http))
     }
 
-    /// Returns a client of a queue. Nothing is checked before it is used.
+    /// Returns a client of a queue, without checking that it exists.
     pub fn queue(&self, name: impl Into<String>) -> QueueClient {
         let name = self.connections.backend.entity_name(&name.into());
         QueueClient::new(Arc::clone(&self.connections), name)
     }
 
-    /// Returns a client of a topic. Nothing is checked before it is used.
+    /// Returns a client of a topic, without checking that it exists.
     pub fn topic(&self, name: impl Into<String>) -> TopicClient {
         let name = self.connections.backend.entity_name(&name.into());
         TopicClient::new(Arc::clone(&self.connections), name)
     }
 
-    /// Returns a client of a subscription of a topic. Nothing is checked before it is used.
+    /// Returns a client of a subscription, without checking that it exists.
     pub fn subscription(
         &self,
         topic: impl AsRef<str>,
@@ -271,9 +272,10 @@ impl ServiceBus {
         SubscriptionClient::new(Arc::clone(&self.connections), path)
     }
 
-    /// Returns a client of the durable subscription that a client of JMS 2.0 calls `name`: in the namespace it is the
+    /// Returns a client of the durable subscription that a client of JMS 2.0 calls `name`; in the namespace it is the
     /// subscription `name$client$D` of the topic. `client` is the client identifier, empty for a shared subscription of
-    /// clients without one. One that is not durable is `subscription(topic, "name$client$ND")` for as long as it is consumed.
+    /// clients without one. A subscription that is not durable is `subscription(topic, "name$client$ND")` while it has
+    /// consumers.
     pub fn jms_subscription(
         &self,
         topic: impl AsRef<str>,
@@ -284,25 +286,26 @@ impl ServiceBus {
         self.subscription(topic, name)
     }
 
-    /// Returns the clock of the namespace.
+    /// Returns the namespace's clock.
     pub fn clock(&self) -> Clock {
         Clock::new(Arc::clone(&self.connections))
     }
 
-    /// Returns the faults of the namespace, to script what goes wrong. One that has not fired when the namespace ends, by
+    /// Returns the faults of the namespace, for scripting. A fault that has not fired when the namespace ends, by
     /// [`Self::stop`] or by a drop, fails the test.
     pub fn faults(&self) -> Faults {
         Faults::new(Arc::clone(&self.connections))
     }
 
-    /// Waits until the namespace is idle: nothing is due, no receiver has asked for a message that is ready, no message is
-    /// locked, and what is to be forwarded has arrived. A message that no receiver has asked for does not keep it from that,
-    /// unless a client is connecting: that one is waited for, up to two seconds from its first frame. A client that has
-    /// not begun to connect is not known here; [`wait_for_receiver`](crate::SubQueueClient::wait_for_receiver) waits for that.
+    /// Waits until the namespace is idle: nothing is due, no receiver with credit has a ready message, no message is locked,
+    /// and all forwards have arrived. A message for which no receiver has credit may remain, unless a client is connecting:
+    /// that client is waited for, up to two seconds from its first frame. The emulator does not know of a client that has
+    /// not begun to connect; [`wait_for_receiver`](crate::SubQueueClient::wait_for_receiver) waits for one.
     ///
     /// # Panics
     ///
-    /// When it does not become idle within 5 s, or what [`Builder::within`] says; the text says what is busy.
+    /// Panics if the namespace does not become idle within 5 s, or what [`Builder::within`] sets; the panic says what is
+    /// busy.
     #[track_caller]
     pub fn wait_idle(&self) -> Action<'_, ()> {
         Action::new(self.try_wait_idle(self.connections.within))
@@ -312,7 +315,7 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When it does not become idle in time; the text says what is busy.
+    /// Panics if the namespace does not become idle in time; the panic says what is busy.
     #[track_caller]
     pub fn wait_idle_within(&self, within: Duration) -> Action<'_, ()> {
         Action::new(self.try_wait_idle(within))
@@ -325,33 +328,33 @@ impl ServiceBus {
         self.connections.run(wait).await
     }
 
-    /// Removes every message, session and history; the entities stay as they were declared.
+    /// Removes all messages, sessions and history; the entities are as they were declared.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn reset(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.reset()))
     }
 
-    /// Returns what happened to a queue, topic or subscription so far.
+    /// Returns the events of a queue, topic or subscription so far.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer, or does not know it.
+    /// Panics if the emulator does not answer, or the entity does not exist.
     #[track_caller]
     pub fn timeline(&self, client: &impl EntityClient) -> Action<'_, Timeline> {
         let client = client.as_ref().clone();
         Action::new(async move { client.try_timeline().await })
     }
 
-    /// Ends the namespace and waits until it has ended; a drop ends it too and waits for nothing but word of the faults, where
-    /// some were scripted.
+    /// Ends the namespace and waits for its end. A drop ends it too, but waits only for the check of scripted faults, if
+    /// there are any.
     ///
     /// # Panics
     ///
-    /// When a fault was scripted that has not fired, the leak check finds messages, or the emulator has failed inside.
+    /// Panics if a scripted fault has not fired, the leak check finds messages, or the emulator had an internal failure.
     pub async fn stop(self) {
         let Self {
             connections,
@@ -359,7 +362,7 @@ impl ServiceBus {
             end_checks,
             recording,
             data: _data,
-            // Bound last, so dropped first where a check fails.
+            // Bound last, so dropped first if a check fails.
             report_on_failure: _report_on_failure,
             ..
         } = self;
@@ -370,13 +373,13 @@ impl ServiceBus {
         connections.run(|_| running.stop()).await;
     }
 
-    /// Returns the first namespace of the emulator in this process, as an exploration conducts it.
+    /// Returns the first namespace of the emulator in this process, for an exploration.
     #[cfg(feature = "explore")]
     pub(crate) fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         self.running.conducted()
     }
 
-    /// Returns the name of the key of a party, counted from 0, and its connection string.
+    /// Returns the key name and the connection string of a party, counted from 0.
     #[cfg(feature = "explore")]
     pub(crate) fn of_party(&self, party: usize) -> Option<(String, String)> {
         self.keys.of_party(&self.namespace.connection_string, party)
@@ -463,7 +466,7 @@ impl fmt::Debug for ServiceBus {
     }
 }
 
-/// What a test wants of its namespace, in any mode.
+/// The options of a namespace in any mode.
 #[derive(Debug, Clone)]
 struct Options {
     keys: Keys,

@@ -1,8 +1,8 @@
-//! One emulator for several namespaces of a process.
+//! Shares one emulator between several namespaces of a process.
 //!
-//! The process holds it weakly: the last `ServiceBus` that uses it ends it. Those that ask for different emulators (another
-//! mode, binary or ports) share none; at the only address of a system one is there at a time, in this process or
-//! another, and the next waits for its file_lock.
+//! The process has weak references: the emulator ends with the last `ServiceBus` that uses it. Requests for different
+//! emulators (another mode, binary or ports) do not share. At the only address of a system one emulator runs at a time, in
+//! this process or another, and the next waits for its file lock.
 
 use std::{
     net::SocketAddr,
@@ -28,7 +28,7 @@ use crate::{
 
 static SHARED: Mutex<Vec<(Terms, Weak<Started>)>> = Mutex::const_new(Vec::new());
 
-/// What an emulator must be like to be shared.
+/// The properties of a shared emulator.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) mode: Mode,
@@ -37,15 +37,15 @@ pub(crate) struct Terms {
     pub(crate) place: Place,
 }
 
-/// A `ServiceBus`'s part of a shared emulator.
+/// A namespace in a shared emulator.
 #[derive(Debug)]
 pub(crate) struct Share {
-    /// Dropped first: the emulator must be there to remove it.
+    /// Dropped first, because its removal needs the emulator.
     namespace: VirtualNamespace,
     emulator: Arc<Started>,
 }
 
-/// Takes a part of the emulator of these terms, which `start` starts if none is in use.
+/// Creates a namespace in the emulator of these terms, which `start` starts if none is in use.
 pub(crate) async fn join(
     background: &Arc<Background>,
     terms: Terms,
@@ -76,8 +76,8 @@ async fn find_or_start(
 ) -> Result<Arc<Started>, Error> {
     let mut waiting = terms.place.waiting();
     loop {
-        // Held while one starts, so that a start meanwhile uses that one. Not held while one waits: the test that holds
-        // the file lock may start another `ServiceBus` before it releases the lock.
+        // Locked during a start, so that a concurrent start uses the same emulator. Not locked while waiting: the test that
+        // holds the file lock may start another `ServiceBus` before it releases the lock.
         let mut shared = SHARED.lock().await;
         shared.retain(|(_, emulator)| emulator.strong_count() > 0);
         let mut known = shared.iter().filter(|(known, _)| *known == terms);
@@ -98,7 +98,7 @@ async fn find_or_start(
             return Ok(emulator);
         }
         drop(shared);
-        // In real time, also when the test's runtime is paused.
+        // Real time, also when the test's runtime is paused.
         background.spawn(tokio::time::sleep(PAUSE)).await;
     }
 }
@@ -108,7 +108,7 @@ impl Running for Share {
         self.emulator.running.liveness()
     }
 
-    /// Removes the namespace and waits until that is done, and until the emulator has ended where no other namespace uses it.
+    /// Removes the namespace and waits for that, and for the end of the emulator if no other namespace uses it.
     fn stop(self: Box<Self>) -> Stopped {
         Box::pin(async move {
             self.namespace.remove().await;
@@ -119,13 +119,13 @@ impl Running for Share {
     }
 }
 
-/// How long a drop waits for the removal. A process that ended before would leave the namespace behind.
+/// How long a drop waits for the removal. Without the wait a process could end before and leave the namespace behind.
 const REMOVED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the names of such namespaces begin with.
+/// The prefix of the names of such namespaces.
 const PREFIX: &str = "bus-";
 
-/// A namespace that is there until this is dropped.
+/// A namespace that is removed on drop.
 #[derive(Debug)]
 pub(crate) struct VirtualNamespace {
     namespace: Namespace,
@@ -134,8 +134,8 @@ pub(crate) struct VirtualNamespace {
     is_removed: bool,
 }
 
-/// Makes a namespace under an unused name. `topology` is a text in the official emulator's JSON that declares
-/// one namespace; `control` is where the emulator's control API is, and `token` what it may want to see.
+/// Creates a namespace under an unused name. `topology` is JSON in the official emulator's format that declares one
+/// namespace; `control` is the address of the emulator's control API, and `token` its control token.
 pub(crate) async fn create_namespace(
     background: &Arc<Background>,
     control: SocketAddr,
@@ -163,18 +163,18 @@ pub(crate) async fn create_namespace(
     })
 }
 
-/// Returns whether a namespace has its name from here.
+/// Returns whether this module generated the name of a namespace.
 pub(crate) fn is_made_up(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
 impl VirtualNamespace {
-    /// Its name and the strings that open it.
+    /// Returns its name and connection strings.
     pub(crate) fn info(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// Removes it and waits until that is done; an emulator that has ended has nothing to remove.
+    /// Removes it and waits for that; an emulator that has ended has nothing to remove.
     pub(crate) async fn remove(mut self) {
         self.is_removed = true;
         let control = Arc::clone(&self.control);
@@ -190,7 +190,7 @@ impl Drop for VirtualNamespace {
         }
         let control = Arc::clone(&self.control);
         let remove = async move { control.remove_namespace().await };
-        // An emulator that has ended needs nothing.
+        // If the emulator has ended, there is nothing to remove.
         let _ = self.background.wait_for(REMOVED_WITHIN, remove);
     }
 }

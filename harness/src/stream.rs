@@ -1,7 +1,7 @@
-//! A connection of the harness, over TLS or not, as one type; and one HTTP request over it.
+//! A connection of the harness, with or without TLS, as one type; and one HTTP request over it.
 //!
-//! A protocol's code is compiled anew for every type of connection that it goes over, and that of AMQP is long; what a
-//! call through a pointer costs is nothing beside a system call.
+//! The code of a protocol is compiled for every type of connection, and that of AMQP is long. A dynamic call costs nothing
+//! compared to a system call.
 
 use std::{
     fmt::{self, Debug, Display},
@@ -25,20 +25,20 @@ use tokio_rustls::TlsConnector;
 
 use crate::{error::Error, text, variables::CONNECTION_STRING_VARIABLE};
 
-/// What a URI may hold as it is in any of its parts (RFC 3986 §2.3).
+/// Characters that are unreserved in every part of a URI (RFC 3986 §2.3).
 pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What bytes can be read from and written to.
+/// A byte stream.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Debug + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Debug + Unpin + Send> Stream for T {}
 
-/// Sends a request and returns the answer, which has so many bytes at most. The connection ends with the answer: a test
-/// asks rarely, and a connection that is not kept cannot be stale.
+/// Sends a request and returns the answer, up to a number of bytes. The connection ends with the answer: tests send few
+/// requests, and a connection that is not kept cannot become stale.
 pub(crate) async fn exchange(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
@@ -53,7 +53,7 @@ pub(crate) async fn exchange(
         let body = Limited::new(response.into_body(), most).collect().await;
         Ok((status, body.map_err(io::Error::other)?.to_bytes()))
     };
-    // The connection makes progress only while it is polled; the answer ends both.
+    // The connection makes progress only while it is polled; it ends with the answer.
     tokio::pin!(connection);
     tokio::pin!(answer);
     tokio::select! {
@@ -62,7 +62,7 @@ pub(crate) async fn exchange(
     }
 }
 
-/// Gives an exchange the time it may take.
+/// Limits an exchange to `within`.
 pub(crate) async fn within<T>(
     within: Duration,
     exchange: impl Future<Output = io::Result<T>>,
@@ -76,7 +76,7 @@ pub(crate) async fn within<T>(
         .unwrap_or_else(late)
 }
 
-/// Connects to one host over TLS as any client of the service does: with the authorities that the system trusts, or those of
+/// Connects to one host over TLS as any client of the service does: trusts the system's CA certificates, or those of
 /// `SSL_CERT_FILE`.
 #[derive(Clone)]
 pub(crate) struct Secure {
@@ -85,7 +85,7 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    /// Trusts what the system trusts.
+    /// Loads the CA certificates that the system trusts.
     pub(crate) fn of_system(host: &str) -> Result<Self, Error> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
@@ -108,13 +108,13 @@ impl Secure {
         })
     }
 
-    /// Connects, and says what to trust where that is what is missing.
+    /// Connects; a certificate error explains what to trust.
     pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>> {
         let stream = TcpStream::connect(address).await?;
         self.wrap(stream).await
     }
 
-    /// Begins TLS on a connection.
+    /// Starts TLS on a connection.
     pub(crate) async fn wrap(&self, stream: TcpStream) -> io::Result<Box<dyn Stream>> {
         let begun = self.connector.connect(self.name.clone(), stream).await;
         let begun = begun.map_err(|error| match error.kind() {
@@ -127,14 +127,14 @@ impl Secure {
     }
 }
 
-/// The host of the connection string is not found.
+/// The host of the connection string cannot be resolved.
 pub(crate) fn unknown_host(host: &str, error: &dyn Display) -> Error {
     Error::namespace(format!(
         "the host {host} of {CONNECTION_STRING_VARIABLE} is not found: {error}"
     ))
 }
 
-/// No authority is trusted.
+/// The system trusts no CA certificate.
 fn no_trust(why: &str) -> Error {
     Error::namespace(format!(
         "no certificate authority is trusted here, so that no namespace could be: {why}; for an emulator name its ca.pem in SSL_CERT_FILE"

@@ -1,8 +1,8 @@
-//! What a namespace holds when a test begins.
+//! The entities of a namespace when a test begins.
 //!
-//! A topology is written in two spellings, a file and a builder, or taken from a namespace that runs; all end as one text:
-//! the official emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
-//! spelling and whichever mode it came through. Nothing is read or checked before the namespace starts.
+//! A topology is read from a file, built, or exported from a running namespace; all become JSON of the official emulator's
+//! format. The emulator's own parser validates that text, so an error reads the same in every mode. Nothing is read or
+//! checked before the namespace starts.
 
 mod document;
 mod entity;
@@ -33,7 +33,7 @@ use document::Settings;
 
 use crate::{error::Error, message::Message, observer};
 
-/// The entities and settings a namespace starts with.
+/// The entities and settings with which a namespace starts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,9 +52,9 @@ use crate::{error::Error, message::Message, observer};
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     file: Option<PathBuf>,
-    /// Values for the parameters of the file, where that is a template of Azure Resource Manager.
+    /// Values for the parameters of the file, if that is an Azure Resource Manager template.
     parameters: Option<BTreeMap<String, String>>,
-    /// The text of a namespace that was running.
+    /// The export of a running namespace.
     exported: Option<String>,
     queues: Vec<Queue>,
     topics: Vec<Topic>,
@@ -63,27 +63,27 @@ pub struct Topology {
     pub(crate) messages: Vec<Declared>,
 }
 
-/// A message that is there when a test begins, and where it is to be. It is sent when the namespace has started, so that every
-/// mode has it, and its record begins as that of any message.
+/// A message that exists when a test begins. It is sent when the namespace has started, so that it works in every mode, and
+/// its record begins like that of any message.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
-    /// The queue or topic that it is sent to; of a dead letter, the queue or subscription that it is in.
+    /// The queue or topic to which it is sent; for a dead letter, its queue or subscription.
     pub(crate) entity: String,
     pub(crate) message: Message,
-    /// The reason and description, where it is to be dead-lettered.
+    /// The reason and description of a dead letter.
     pub(crate) dead_letter: Option<(String, String)>,
 }
 
 impl Topology {
-    /// Starts an empty namespace to add queues and topics to.
+    /// Creates an empty topology.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names a file in the official emulator's JSON format.
+    /// Reads a file in the official emulator's JSON format, when the namespace starts.
     ///
-    /// A relative path is tried against the directory of the package under test (`CARGO_MANIFEST_DIR`),
-    /// then against the current directory. It is read when the namespace starts.
+    /// A relative path is resolved against the directory of the package under test (`CARGO_MANIFEST_DIR`), then against the
+    /// current directory.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(path.into()),
@@ -91,8 +91,8 @@ impl Topology {
         }
     }
 
-    /// Names a template of Azure Resource Manager, as the portal exports it or Bicep compiles it. It is found as
-    /// [`Self::file`] is; what a namespace of the emulator does not have is left out.
+    /// Reads an Azure Resource Manager template, as the portal exports it or Bicep compiles it. Its path is resolved as in
+    /// [`Self::file`]. Resources that the emulator does not support are left out.
     ///
     /// ```
     /// use servicebus_harness::prelude::*;
@@ -100,7 +100,7 @@ impl Topology {
     /// let deployed = Topology::arm("fixtures/arm/bicep.json").parameter("prefix", "shop");
     /// ```
     ///
-    /// `servicebus-emulator import` prints what is made of a template, and what is left out.
+    /// `servicebus-emulator import` prints the topology of a template, and what is left out.
     pub fn arm(path: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(path.into()),
@@ -109,7 +109,7 @@ impl Topology {
         }
     }
 
-    /// Gives a parameter of a template a value; JSON for arrays and objects. Without a template it has no effect.
+    /// Sets a parameter of a template; JSON for arrays and objects. Without a template it has no effect.
     pub fn parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
         if let Some(parameters) = &mut self.parameters {
             parameters.insert(name.into(), value.to_string());
@@ -136,8 +136,7 @@ impl Topology {
         self
     }
 
-    /// Declares a message in a queue, or one that is published to a topic. One that says when it becomes active is
-    /// scheduled.
+    /// Declares a message in a queue, or one that is published to a topic. A message with a scheduled time is scheduled.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -159,8 +158,8 @@ impl Topology {
 
     /// Declares a message in the dead-letter queue of a queue or subscription.
     ///
-    /// That of a subscription is published to its topic, so that a rule must select it. What other subscriptions get of it
-    /// is deleted, unless they forward it.
+    /// For a subscription, the message is published to its topic, so a rule must select it. The copies of other
+    /// subscriptions are deleted, unless these forward.
     pub fn dead_letter(
         mut self,
         entity: impl Into<String>,
@@ -176,7 +175,7 @@ impl Topology {
         self
     }
 
-    /// Reads and checks the topology.
+    /// Reads and validates the topology.
     pub(crate) fn resolve(&self) -> Result<Resolved, Error> {
         let (path, text) = match &self.file {
             None if self.exported.is_some() && self.is_extended() => {
@@ -229,7 +228,7 @@ impl Topology {
     }
 }
 
-/// Lets a topology set what holds for the whole namespace: `method(Type) => "Name"`.
+/// Gives a topology methods for namespace settings: `method(Type) => "Name"`.
 macro_rules! settings {
     ($($(#[$about:meta])+ $setting:ident($type:ty) => $name:literal;)+) => {
         impl Topology {
@@ -245,23 +244,23 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Sets when expired messages leave.
+    /// Sets when expired messages are removed.
     expiry(Expiry) => "Expiry";
-    /// Sets what happens to locks whose link goes away.
+    /// Sets what happens to the locks of a detached link.
     locks_on_detach(LocksOnDetach) => "LocksOnDetach";
-    /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
+    /// Sets where messages go that cannot be forwarded; to the transfer dead-letter queue unless set.
     failed_forwards(FailedForwards) => "FailedForwards";
-    /// Sets whether disabled entities take what is forwarded to them; they do not unless set.
+    /// Sets whether disabled entities accept forwarded messages; they do not unless set.
     forward_to_disabled(ForwardToDisabled) => "ForwardToDisabled";
-    /// Sets what bounds a batch; its bytes unless set.
+    /// Sets what limits a batch; its bytes unless set.
     batch_limit(BatchLimit) => "BatchLimit";
-    /// Sets what becomes of links and connections that are not used; they stay unless set.
+    /// Sets what happens to unused links and connections; they stay open unless set.
     idle_timeouts(IdleTimeouts) => "IdleTimeouts";
-    /// Sets what the namespace was bought as; standard unless set.
+    /// Sets the tier; standard unless set.
     tier(Tier) => "Tier";
 }
 
-/// Makes a configuration of a template.
+/// Converts a template to a configuration.
 fn imported(
     path: &Path,
     text: &str,
@@ -275,7 +274,7 @@ fn imported(
     Ok(format!("{:#}", imported.document))
 }
 
-/// Names the file in every problem; without one the positions are left out, because they point into generated text.
+/// Adds the file to an error. Positions in generated text are removed.
 fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
     if path.is_none() {
         for problem in &mut error.problems {
@@ -286,14 +285,14 @@ fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
     error
 }
 
-/// A topology that was read and checked, and what it was read from.
+/// A validated topology, with its text.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) text: String,
     pub(crate) config: Config,
 }
 
-/// Writes a configuration as a file that declares the same.
+/// Writes a configuration in the official emulator's format.
 pub(crate) fn text_of(config: &Config) -> String {
     let namespaces = config.namespaces.iter();
     document::of(namespaces.map(NamespaceConfig::declaration).collect())

@@ -1,7 +1,8 @@
-//! The end of a connection, told to every exchange that waits.
+//! Notifies every waiting exchange of the end of its connection.
 //!
-//! The client library does not wake an exchange whose connection is gone: it would wait until its time is over. The stream
-//! below the connection is let go when that ends, however it ends, and tells.
+//! The client library does not wake an exchange when its connection ends: the exchange would wait until its timeout. The
+//! library drops the stream below the connection when the connection ends, in whatever way, and that drop sends the
+//! notification.
 
 use std::{
     io,
@@ -19,21 +20,21 @@ use tokio::{
 use super::{ANSWER_WITHIN, AmqpError};
 use crate::stream::Stream;
 
-/// How long an exchange has, when its connection has ended, to say better why.
+/// How long an exchange may take to report a more precise error after its connection has ended.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A session, and the end of its connection.
+/// A session, with the end of its connection.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) handle: SessionHandle<()>,
     pub(crate) ending: Ending,
 }
 
-/// The end of a connection, which is to come.
+/// Resolves when the connection ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending(watch::Receiver<()>);
 
-/// A stream that tells its end.
+/// A stream whose drop notifies waiting exchanges.
 #[derive(Debug)]
 struct Watched {
     stream: Box<dyn Stream>,
@@ -41,7 +42,7 @@ struct Watched {
 }
 
 impl Ending {
-    /// Watches a stream, which is to be used in its stead.
+    /// Wraps a stream to watch its end; the caller uses the returned stream instead.
     pub(crate) fn of(stream: Box<dyn Stream>) -> (Box<dyn Stream>, Self) {
         let (sender, receiver) = watch::channel(());
         let watched = Watched {
@@ -51,7 +52,7 @@ impl Ending {
         (Box::new(watched), Self(receiver))
     }
 
-    /// Gives an exchange the time it may take, and less where the connection ends.
+    /// Limits an exchange to [`ANSWER_WITHIN`], and to [`GRACE`] after its connection has ended.
     pub(crate) fn within<T>(
         &self,
         exchange: impl Future<Output = Result<T, AmqpError>>,
@@ -59,20 +60,20 @@ impl Ending {
         self.over(ANSWER_WITHIN, exchange)
     }
 
-    /// The same with a time of its own.
+    /// As [`Self::within`], with a given time.
     pub(crate) fn over<T>(
         &self,
         within: Duration,
         exchange: impl Future<Output = Result<T, AmqpError>>,
     ) -> impl Future<Output = Result<T, AmqpError>> {
         let mut ended = self.0.clone();
-        // Those of the client library are large.
+        // The futures of the client library are large.
         let mut exchange = Box::pin(exchange);
         async move {
             tokio::select! {
                 biased;
                 done = &mut exchange => return done,
-                // Nothing is ever sent: the error is the news.
+                // The sender never sends: its drop is an error here.
                 _ = ended.changed() => {}
                 () = tokio::time::sleep(within) => return Err(AmqpError::TimedOut { within }),
             }

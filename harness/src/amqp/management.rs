@@ -1,6 +1,6 @@
 //! Requests to an entity's `$management` node.
 //!
-//! A pair of links per operation: it costs two round trips on a loopback and leaves no state to be stale.
+//! Each operation opens a pair of links: that costs two round trips on loopback and leaves no state that can become stale.
 
 mod encoded;
 mod requests;
@@ -22,7 +22,7 @@ pub(crate) use requests::{field, instant, map};
 pub(crate) type Map = OrderedMap<Value, Value>;
 
 struct Node {
-    // Dropped in this order: the links are closed before their session.
+    // Fields drop in this order: the links close before their session.
     sender: Sender,
     receiver: Receiver,
     session: OpenSession,
@@ -55,7 +55,7 @@ impl Node {
         })
     }
 
-    /// Returns the answer's body, or nothing when it says no more than that all went well.
+    /// Returns the body of the answer; `None` if the answer is only a success status.
     async fn request(&mut self, operation: &str, body: Map) -> Result<Option<Map>, AmqpError> {
         let request = Message {
             header: None,

@@ -1,4 +1,4 @@
-//! A message in AMQP's sections, written and read; beyond this file messages are plain values.
+//! Converts messages to and from AMQP's sections; no other module knows these.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ use crate::{
     received_message::{MessageState, ReceivedMessage},
 };
 
-/// Writes the message; sections without content are left out.
+/// Converts the message to AMQP; sections without content are left out.
 pub(crate) fn to_amqp(message: Message) -> AmqpMessage<Data> {
     AmqpMessage {
         header: Some(header(&message)),
@@ -89,7 +89,7 @@ fn timestamp(instant: SystemTime) -> Timestamp {
 }
 
 impl ReceivedMessage {
-    /// Reads a message.
+    /// Converts a message from AMQP.
     pub(crate) fn from_amqp(message: AmqpMessage<Body<Value>>) -> Self {
         let header = message.header.unwrap_or_default();
         let properties = message.properties.unwrap_or_default();
@@ -97,7 +97,7 @@ impl ReceivedMessage {
         let enqueued_at = marks.time("x-opt-enqueued-time");
         let (expiry, creation) = (properties.absolute_expiry_time, properties.creation_time);
         let lifetime = expiry.and_then(instant).zip(creation.and_then(instant));
-        // The header ends at 49.7 days; what lives longer says so in its properties (observed 5).
+        // The header ends at 49.7 days; the properties of a message have a longer time to live (observed 5).
         let lifetime = lifetime.and_then(|(expiry, creation)| expiry.duration_since(creation).ok());
         let header_ttl = header.ttl.map(|ttl| Duration::from_millis(ttl.into()));
         let time_to_live = header_ttl.map(|ttl| lifetime.unwrap_or(ttl));
@@ -211,9 +211,9 @@ fn simple(value: PropertyValue) -> SimpleValue {
     }
 }
 
-/// Reads an encoded value of any type.
+/// Decodes a value of any type.
 pub(crate) fn from_encoded(bytes: &[u8]) -> PropertyValue {
-    // Validated first, so that the decoder neither recurses nor allocates beyond what is there.
+    // Validated first, so that the decoder neither recurses nor allocates more than the input justifies.
     let is_valid = Reader::new(bytes).validate().is_ok();
     let decoded = is_valid.then(|| serde_amqp::from_slice(bytes));
     match decoded {

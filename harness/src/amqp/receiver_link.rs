@@ -1,9 +1,9 @@
-//! A receiving link, and how it is cancelled without losing a message.
+//! A receiving link, which can be cancelled without losing a message.
 //!
-//! A link that is closed while a message is on its way leaves that message locked without a receiver. So credit is
-//! taken back first, and what was already sent is waited for. The client library does not show when a drain
-//! is complete; two more round trips on the same session do, because the emulator works through a session in
-//! order and everything of a turn is written before the next.
+//! If a link closes while a message is in flight, the message stays locked without a receiver. Cancelling therefore takes
+//! credit back first, and waits for what the emulator has already sent. The client library does not report when a drain is
+//! complete. Two more round trips on the same session prove it, because the emulator processes a session in order and writes
+//! the whole output of a turn before the next turn.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use fe2o3_amqp::{
 use super::{Amqp, AmqpError, OpenSession, ReceiveMode};
 use crate::{background::CancelSignal, received_message::ReceivedMessage};
 
-/// What becomes of a received message.
+/// How the test settles a received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Complete,
@@ -33,15 +33,14 @@ pub(crate) enum Outcome {
     },
 }
 
-/// A link that receives.
 #[derive(Debug)]
 pub(crate) struct ReceiverLink {
-    // Dropped in this order: the link is closed before its session.
+    // Fields drop in this order: the link closes before its session.
     receiver: Receiver,
     session: OpenSession,
 }
 
-/// A message that came over a receiver's link.
+/// A message that arrived over a receiver's link.
 #[derive(Debug)]
 pub(crate) struct IncomingMessage {
     pub(crate) message: ReceivedMessage,
@@ -53,8 +52,7 @@ impl ReceiverLink {
         Self { receiver, session }
     }
 
-    /// Waits for one message, up to the deadline or until the receive is cancelled; then nothing is left in
-    /// flight.
+    /// Waits for one message, until the deadline or until the receive is cancelled. After either, no message is in flight.
     pub(crate) async fn receive(
         mut self,
         amqp: &Amqp,
@@ -74,15 +72,15 @@ impl ReceiverLink {
         let straggler = self.next(Duration::ZERO).await?;
         match (straggler, incoming) {
             (Some(straggler), Some(_)) => return Ok(Some((self, straggler))),
-            // The receive was cancelled: the message is released.
+            // The receive was cancelled, so the message is released.
             (Some(straggler), None) => self.settle(straggler.delivery, Outcome::Release).await?,
             (None, _) => self.close().await?,
         }
         Ok(None)
     }
 
-    /// Waits for one message of the session that the link holds, and keeps the link. Credit is taken back and not
-    /// drained: after a drain the client library counts deliveries twice.
+    /// Waits for one message of the session that the link holds, and keeps the link open. Takes credit back without a drain,
+    /// because the client library counts deliveries twice after a drain.
     pub(crate) async fn receive_of_session(
         &mut self,
         amqp: &Amqp,
@@ -104,7 +102,7 @@ impl ReceiverLink {
         let straggler = self.next(Duration::ZERO).await?;
         match (straggler, incoming) {
             (Some(straggler), None) => {
-                // The receive was cancelled: the message is released.
+                // The receive was cancelled, so the message is released.
                 self.dispose(straggler.delivery, Outcome::Release).await?;
                 Ok(None)
             }
@@ -112,8 +110,8 @@ impl ReceiverLink {
         }
     }
 
-    /// Takes what is ready now, up to `credit` messages, and closes the link: after a drain the client
-    /// library counts deliveries twice, so that more credit would be too much.
+    /// Receives what is ready now, up to `credit` messages, and closes the link. The link cannot have more credit
+    /// afterwards, because the client library counts deliveries twice after a drain.
     pub(crate) async fn take_ready(
         mut self,
         amqp: &Amqp,
@@ -130,7 +128,7 @@ impl ReceiverLink {
         Ok(taken)
     }
 
-    /// Settles a message and closes the link, which the emulator answers after it has settled.
+    /// Settles a message and closes the link; the emulator answers the close after it has settled the message.
     pub(crate) async fn settle(
         self,
         delivery: DeliveryInfo,
@@ -140,7 +138,7 @@ impl ReceiverLink {
         self.close().await
     }
 
-    /// Settles a message, and leaves the link as it is.
+    /// Settles a message, and leaves the link open.
     pub(crate) async fn dispose(
         &self,
         delivery: DeliveryInfo,
@@ -167,7 +165,7 @@ impl ReceiverLink {
         self.session.ending.within(dispose).await
     }
 
-    /// Waits until the emulator has dealt with everything that was said on the session before.
+    /// Waits until the emulator has processed everything that was sent on the session before.
     pub(crate) async fn pass_barrier(
         &mut self,
         amqp: &Amqp,
@@ -213,7 +211,7 @@ fn modified(undeliverable_here: bool) -> Modified {
     }
 }
 
-/// The shape in which Service Bus expects a reason.
+/// Encodes a reason as Service Bus expects it.
 fn dead_letter(reason: Option<String>, description: Option<String>) -> definitions::Error {
     let mut info = OrderedMap::new();
     let mut add = |key: &str, value: Option<String>| {

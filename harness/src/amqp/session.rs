@@ -1,4 +1,4 @@
-//! A link that receives from one session: how it is asked for, and what is said about it at `$management`.
+//! Accepting a session over a link, and requests about that session to `$management`.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,17 +18,17 @@ use super::{
     management::{field, instant, map, unexpected},
 };
 
-/// What makes a receiver one of sessions.
+/// The filter that makes a receiver one of sessions.
 const FILTER: &str = "com.microsoft:session-filter";
-/// How long the emulator is to wait for the next available session.
+/// How long the emulator waits for the next available session.
 const TIMEOUT: &str = "com.microsoft:timeout";
-/// Until when the session is locked.
+/// When the lock of the session ends.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
-/// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
+/// .NET ticks (100 ns) from the year 1 to the Unix epoch.
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
-/// A session, and the link that holds it.
+/// An accepted session, and the link that holds it.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) receiver: ReceiverLink,
@@ -37,7 +37,7 @@ pub(crate) struct Accepted {
 }
 
 impl Amqp {
-    /// Accepts a session, or the next available one, for which it waits.
+    /// Accepts a session by its id, or waits for the next available one.
     pub(crate) async fn accept_session(
         &self,
         address: &str,
@@ -71,7 +71,7 @@ impl Amqp {
         })
     }
 
-    /// Renews the lock of a session and returns until when it holds, by the client's clock.
+    /// Renews the lock of a session and returns its new end, by the client's clock.
     pub(crate) async fn renew_session_lock(
         &self,
         address: &str,
@@ -85,7 +85,7 @@ impl Amqp {
         }
     }
 
-    /// Returns what is kept with a session.
+    /// Returns the state of a session.
     pub(crate) async fn session_state(
         &self,
         address: &str,
@@ -100,7 +100,7 @@ impl Amqp {
         }
     }
 
-    /// Keeps something with a session, or nothing any longer.
+    /// Sets the state of a session; `None` clears it.
     pub(crate) async fn set_session_state(
         &self,
         address: &str,

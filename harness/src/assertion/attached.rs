@@ -1,4 +1,4 @@
-//! Waiting for the first client of the code under test that receives.
+//! Waits for the first receiver of the code under test.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{
     error::{Error, ErrorKind},
 };
 
-/// Between two looks.
+/// The interval between two polls.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl SubQueueClient {
-    /// Waits until a client of the code under test receives here: a receiver is attached and has asked for messages, or
-    /// waits for a session. The test's own receives do not count.
+    /// Waits until a client of the code under test receives here: a receiver is attached and has credit, or waits for a
+    /// session. The test's own receives do not count.
     ///
-    /// A [subscription of JMS](crate::ServiceBus::jms_subscription) need not be there yet: the client makes it.
+    /// A [subscription of JMS](crate::ServiceBus::jms_subscription) need not exist yet: the client creates it.
     ///
-    /// A test that starts a worker in a task of its own waits for it before it moves the clock or waits for an idle
-    /// namespace: until then neither knows that there will be a worker.
+    /// A test that starts a worker in a task of its own waits for the worker before it advances the clock or waits for an
+    /// idle namespace: neither of these waits for a worker that has not connected yet.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -38,7 +38,7 @@ impl SubQueueClient {
     ///
     /// # Panics
     ///
-    /// When none comes in time: within 5 s, or what [`Builder::within`](crate::Builder::within) says.
+    /// Panics if no client comes in time: within 5 s, or what [`Builder::within`](crate::Builder::within) sets.
     #[track_caller]
     pub fn wait_for_receiver(&self) -> Action<'_, ()> {
         self.wait_for_receiver_within(self.connections.within)
@@ -48,7 +48,7 @@ impl SubQueueClient {
     ///
     /// # Panics
     ///
-    /// When none comes in time.
+    /// Panics if no client comes in time.
     #[track_caller]
     pub fn wait_for_receiver_within(&self, within: Duration) -> Action<'_, ()> {
         Action::new(self.run(move |client| async move { client.found_receiver(within).await }))
@@ -68,8 +68,9 @@ impl SubQueueClient {
         }
     }
 
-    /// Whether the client that comes to receive may make it: only clients of JMS make subscriptions with `$` in their names. One
-    /// that is made between two looks is refused by the first and there at the second, so that no kind of error tells.
+    /// Returns whether the client that comes to receive may create the subscription: only JMS clients create subscriptions
+    /// with `$` in their names. The kind of error cannot show that: a subscription may be missing at one poll and exist at
+    /// the next.
     fn is_made_on_attach(&self) -> bool {
         self.owner_path().contains('$')
     }

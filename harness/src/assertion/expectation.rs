@@ -1,7 +1,7 @@
-//! One assertion of any kind: a value that is built, awaited, and yields a `Result`.
+//! One assertion of any kind: a value that yields a `Result` when it is awaited.
 //!
-//! What it expects is its [`Kind`], a marker. The other traits say which narrowings a kind takes. What it means and says is
-//! that of `servicebus-assertions`.
+//! Its [`Kind`], a marker type, defines what it expects; the other traits define which conditions a kind takes.
+//! `servicebus-assertions` implements the checks and their messages.
 
 use std::{
     future::IntoFuture,
@@ -19,7 +19,7 @@ use crate::{
     received_message::ReceivedMessage,
 };
 
-/// An assertion about a queue, subscription or topic. It asserts when it is awaited.
+/// An assertion about a queue, subscription or topic, which is checked when it is awaited.
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct Expectation<K> {
@@ -36,17 +36,17 @@ pub struct Expectation<K> {
 )]
 pub trait Kind: Sized + Send + Sync + 'static {}
 
-/// It is about messages; see [which](crate::assertion#which-messages).
+/// A kind about messages; see [which](crate::assertion#which-messages).
 pub trait AboutMessages: Kind {}
-/// It is about a number of messages.
+/// A kind about a number of messages.
 pub trait Counted: Kind {}
-/// It is about what can happen to a message more than once.
+/// A kind about what can happen to a message more than once.
 pub trait Repeated: Kind {}
-/// It is about dead letters.
+/// A kind about dead-lettered messages.
 pub trait AboutDeadLetters: Kind {}
-/// It is about what goes to a client or an entity.
+/// A kind about what goes to a client or an entity.
 pub trait Targeted: Kind {}
-/// It is about scheduled messages.
+/// A kind about scheduled messages.
 pub trait Timed: Kind {}
 
 impl<K> Expectation<K> {
@@ -70,7 +70,8 @@ impl<K> Expectation<K> {
         }
     }
 
-    /// Waits so long, in real time: for what is expected, or for the namespace to become idle where nothing is.
+    /// Sets how long to wait, in real time, for what is expected, or for the namespace to become idle if nothing is
+    /// expected.
     pub fn within(mut self, within: Duration) -> Self {
         self.assertion.within = within;
         self
@@ -78,25 +79,25 @@ impl<K> Expectation<K> {
 }
 
 impl<K: AboutMessages> Expectation<K> {
-    /// Means messages with this id only.
+    /// Selects messages with this id.
     pub fn message_id(mut self, id: impl Into<Text>) -> Self {
         self.assertion.which.message_id = Some(id.into());
         self
     }
 
-    /// Means messages with this body only, read as text.
+    /// Selects messages with this body, read as text.
     pub fn body(mut self, body: impl Into<Text>) -> Self {
         self.assertion.which.body = Some(body.into());
         self
     }
 
-    /// Means messages only whose body is JSON with everything that is expected in it; objects may have more.
+    /// Selects messages whose body is JSON that contains `expected`; objects may have more members.
     pub fn body_json(mut self, expected: impl Into<Value>) -> Self {
         self.assertion.which.body_json = Some(expected.into());
         self
     }
 
-    /// Means messages only of which this is true.
+    /// Selects messages for which the predicate holds.
     pub fn matching(
         mut self,
         predicate: impl Fn(&ReceivedMessage) -> bool + Send + Sync + 'static,
@@ -108,7 +109,7 @@ impl<K: AboutMessages> Expectation<K> {
 }
 
 impl<K: Counted> Expectation<K> {
-    /// Expects exactly so many messages; one at least, unless said.
+    /// Expects exactly this number of messages; at least one unless set.
     pub fn count(mut self, count: u64) -> Self {
         self.assertion.number = Number::Exactly(count);
         self
@@ -116,13 +117,13 @@ impl<K: Counted> Expectation<K> {
 }
 
 impl<K: Repeated> Expectation<K> {
-    /// Expects it exactly so many times; once at least, unless said.
+    /// Expects exactly this number of occurrences; at least one unless set.
     pub fn times(mut self, times: u64) -> Self {
         self.assertion.number = Number::Exactly(times);
         self
     }
 
-    /// Expects it so many times or more.
+    /// Expects at least this number of occurrences.
     pub fn at_least(mut self, times: u64) -> Self {
         self.assertion.number = Number::AtLeast(times);
         self
@@ -130,13 +131,13 @@ impl<K: Repeated> Expectation<K> {
 }
 
 impl<K: AboutDeadLetters> Expectation<K> {
-    /// Means dead letters with this reason only.
+    /// Selects dead-lettered messages with this reason.
     pub fn reason(mut self, reason: impl Into<Text>) -> Self {
         self.assertion.reason = Some(reason.into());
         self
     }
 
-    /// Means dead letters with this description only.
+    /// Selects dead-lettered messages with this description.
     pub fn description(mut self, description: impl Into<Text>) -> Self {
         self.assertion.description = Some(description.into());
         self
@@ -144,7 +145,7 @@ impl<K: AboutDeadLetters> Expectation<K> {
 }
 
 impl<K: Targeted> Expectation<K> {
-    /// Means what went to this entity only, or to this client, by the name its connection has in the timeline.
+    /// Selects what went to this entity, or to this client, by the name of its connection in the timeline.
     pub fn to(mut self, target: impl Into<Text>) -> Self {
         self.assertion.to = Some(target.into());
         self
@@ -152,19 +153,19 @@ impl<K: Targeted> Expectation<K> {
 }
 
 impl<K: Timed> Expectation<K> {
-    /// Means messages only that are scheduled for this time, by the test's own clock.
+    /// Selects messages that are scheduled for this time, by the test's own clock.
     pub fn at(mut self, due: SystemTime) -> Self {
         self.assertion.due = Some(due.into());
         self
     }
 
-    /// Means messages only that are due so long from when the assertion starts.
+    /// Selects messages that are due this long after the start of the assertion.
     pub fn due_in(mut self, delay: Duration) -> Self {
         self.assertion.due = Some(delay.into());
         self
     }
 
-    /// Lets the time differ by so much; by ten seconds unless said otherwise.
+    /// Sets by how much the time may differ; 10 s unless set.
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
         self.assertion.tolerance = tolerance;
         self
@@ -175,7 +176,7 @@ impl<K: Kind> IntoFuture for Expectation<K> {
     type Output = Result<(), AssertionFailed>;
     type IntoFuture = Checking;
 
-    /// Looks on the background runtime, where time is real.
+    /// Runs on the background runtime, whose time is real.
     fn into_future(self) -> Checking {
         checked(self.client, self.assertion, self.predicate, name::<K>())
     }
@@ -217,7 +218,6 @@ fn checked(
     })
 }
 
-/// The name of a kind, as a comparison shows it.
 fn name<K>() -> &'static str {
     let path = std::any::type_name::<K>();
     path.rsplit("::").next().unwrap_or(path)

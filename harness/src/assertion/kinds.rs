@@ -1,4 +1,4 @@
-//! The kinds of expectations: markers, and what each takes.
+//! The kinds of expectations: marker types, and the conditions that each takes.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::expectation::{
 };
 use crate::clients::{EntityClient, SubQueueClient};
 
-/// Makes markers of what they take, and the methods that begin an expectation of them.
+/// Defines marker types with their conditions, and the methods that begin an expectation of each.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident, $begin:ident: $($takes:ident),*;)+) => {
         $(
@@ -18,7 +18,7 @@ macro_rules! kinds {
             pub struct $name;
 
             impl $name {
-                /// Expects it of this queue, subscription or topic.
+                /// Begins an expectation about this queue, subscription or topic.
                 pub fn of(client: &impl EntityClient) -> Expectation<Self> {
                     Expectation::new(client, AssertionKind::$name)
                 }
@@ -31,7 +31,7 @@ macro_rules! kinds {
 
         impl SubQueueClient {
             $(
-                /// Expects this:
+                /// Begins this expectation:
                 $(#[$doc])*
                 pub fn $begin(&self) -> Expectation<$name> {
                     $name::of(self)
@@ -80,17 +80,17 @@ kinds! {
     DeadLettered, expect_dead_lettered: AboutMessages, Counted, AboutDeadLetters;
     /// No messages are in the dead-letter queue once the namespace is idle.
     NotDeadLettered, expect_not_dead_lettered: AboutMessages, AboutDeadLetters;
-    /// Expects a queue, or a dead-letter queue, to hold no message of any state.
+    /// Expects that a queue or dead-letter queue holds no message in any state.
     Empty, expect_empty: ;
-    /// Expects bounds of the most sends that ever waited for their outcome at once: one at least, until it is said how many.
+    /// Expects limits of the largest number of sends that awaited their outcome at once; at least one unless set.
     UnsettledSends, expect_unsettled_sends: ;
 }
 
-/// Expects exact numbers of messages; numbers that are not named do not matter.
+/// Expects exact numbers of messages; numbers that are not set do not matter.
 #[derive(Debug, Clone)]
 pub struct MessageCount(());
 
-/// Expects numbers of messages, of which none is named yet: nothing to assert.
+/// An expectation of numbers of messages of which none is set yet; it cannot be awaited.
 #[derive(Debug, Clone)]
 pub struct NoCount;
 
@@ -98,11 +98,11 @@ pub struct NoCount;
 #[derive(Debug, Clone)]
 pub struct SessionOrder(());
 
-/// Expects a session to have a state: any, unless it is said which.
+/// Expects a session to have a state; any state unless set.
 #[derive(Debug, Clone)]
 pub struct SessionState(());
 
-/// What numbers of messages can be named of.
+/// Kinds that take numbers of messages.
 pub trait CountsMessages {}
 
 impl Kind for MessageCount {}
@@ -112,21 +112,21 @@ impl CountsMessages for NoCount {}
 impl CountsMessages for MessageCount {}
 
 impl MessageCount {
-    /// Expects numbers of this queue, which are to be named.
+    /// Begins an expectation of message counts, which the next methods set.
     pub fn of(client: &impl EntityClient) -> Expectation<NoCount> {
         Expectation::new(client, AssertionKind::MessageCount)
     }
 }
 
 impl SessionOrder {
-    /// Expects it of this session; until its bodies are named, that it holds none.
+    /// Begins an expectation about this session: that it holds no messages, unless bodies are set.
     pub fn of(client: &impl EntityClient, session: impl Into<String>) -> Expectation<Self> {
         Expectation::new(client, AssertionKind::SessionOrder).of_session(session.into())
     }
 }
 
 impl SessionState {
-    /// Expects it of this session.
+    /// Begins an expectation about this session.
     pub fn of(client: &impl EntityClient, session: impl Into<String>) -> Expectation<Self> {
         Expectation::new(client, AssertionKind::SessionState).of_session(session.into())
     }
@@ -138,12 +138,12 @@ impl SubQueueClient {
         MessageCount::of(self)
     }
 
-    /// Expects messages of a session in the queue, in an order.
+    /// Expects messages of a session in the queue, in order.
     pub fn expect_session_order(&self, session: impl Into<String>) -> Expectation<SessionOrder> {
         SessionOrder::of(self, session)
     }
 
-    /// Expects something to be kept with a session.
+    /// Expects a session to have a state.
     pub fn expect_session_state(&self, session: impl Into<String>) -> Expectation<SessionState> {
         SessionState::of(self, session)
     }
@@ -157,18 +157,18 @@ impl<K> Expectation<K> {
 }
 
 impl Expectation<UnsettledSends> {
-    /// Expects exactly so many.
+    /// Expects exactly this number.
     pub fn count(self, number: u64) -> Self {
         self.at_least(number).at_most(number)
     }
 
-    /// Expects so many or more.
+    /// Expects at least this number.
     pub fn at_least(mut self, number: u64) -> Self {
         self.assertion.least = Some(number);
         self
     }
 
-    /// Expects so many or fewer, by now.
+    /// Expects at most this number up to now.
     pub fn at_most(mut self, number: u64) -> Self {
         self.assertion.most = Some(number);
         self
@@ -176,37 +176,37 @@ impl Expectation<UnsettledSends> {
 }
 
 impl<K: CountsMessages> Expectation<K> {
-    /// Expects so many active messages, locked and deferred ones included.
+    /// Expects this number of active messages, locked and deferred ones included.
     pub fn active(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("active", number)
     }
 
-    /// Expects so many messages in the dead-letter queue.
+    /// Expects this number of messages in the dead-letter queue.
     pub fn dead_letter(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("dead_letter", number)
     }
 
-    /// Expects so many messages in the transfer dead-letter queue.
+    /// Expects this number of messages in the transfer dead-letter queue.
     pub fn transfer_dead_letter(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("transfer_dead_letter", number)
     }
 
-    /// Expects so many messages that wait for their time.
+    /// Expects this number of scheduled messages.
     pub fn scheduled(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("scheduled", number)
     }
 
-    /// Expects so many locked messages.
+    /// Expects this number of locked messages.
     pub fn locked(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("locked", number)
     }
 
-    /// Expects so many deferred messages.
+    /// Expects this number of deferred messages.
     pub fn deferred(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("deferred", number)
     }
 
-    /// Expects so many messages that wait to be forwarded.
+    /// Expects this number of messages that wait to be forwarded.
     pub fn transfer(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("transfer", number)
     }
@@ -219,7 +219,7 @@ impl<K: CountsMessages> Expectation<K> {
 }
 
 impl Expectation<SessionOrder> {
-    /// Expects the messages with these bodies and no others, the oldest first.
+    /// Expects messages with exactly these bodies, the oldest first.
     pub fn bodies<T: Into<Text>>(mut self, bodies: impl IntoIterator<Item = T>) -> Self {
         self.assertion.bodies = bodies.into_iter().map(Into::into).collect();
         self
@@ -237,12 +237,12 @@ impl Expectation<SessionState> {
         self.having(WantedState::Text(text.into()))
     }
 
-    /// Expects this value in JSON, however it is written.
+    /// Expects this JSON value, in any formatting.
     pub fn json(self, value: impl Into<Value>) -> Self {
         self.having(WantedState::Json(value.into()))
     }
 
-    /// Expects any state, or none.
+    /// Expects any state if `set`, else no state.
     pub fn set(self, set: bool) -> Self {
         self.having(match set {
             true => WantedState::Something,

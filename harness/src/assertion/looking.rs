@@ -1,4 +1,4 @@
-//! A namespace as the harness looks at it for an assertion: over its public protocols, as any client could.
+//! Gives assertions access to a namespace over its public protocols, as any client has it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     received_message::ReceivedMessage,
 };
 
-/// Looks for an assertion about one entity.
+/// Access to a namespace for an assertion about one entity.
 pub(crate) struct Looking {
     client: SubQueueClient,
     predicate: Option<Predicate<ReceivedMessage>>,
@@ -34,7 +34,7 @@ impl Looking {
         }
     }
 
-    /// A client of the entity, or of one of its sub-queues.
+    /// Returns a client of the entity, or of one of its sub-queues.
     fn at(&self, path: &str) -> SubQueueClient {
         let place = self.client.sub_queue();
         let places = [
@@ -49,7 +49,7 @@ impl Looking {
             .at(named.unwrap_or_else(|| Place::new(place.kind(), path.to_owned())))
     }
 
-    /// A message as the assertion sees it, which asks the test's predicate about the whole of it.
+    /// Converts a message for the assertion; the test's predicate sees the whole message.
     fn seen(&self, message: ReceivedMessage) -> Message {
         let seen = Message::from(&message);
         let predicate = self.predicate.clone().map(|predicate| {
@@ -97,7 +97,7 @@ impl Namespace for Looking {
         Box::pin(async move { self.at(path).try_sessions().await.map_err(unchecked) })
     }
 
-    /// Accepts the session for the moment where nothing lists the sessions with their states.
+    /// Accepts the session briefly if no list of sessions has their states.
     fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
         Box::pin(async move {
             let client = self.at(path);
@@ -113,7 +113,7 @@ impl Namespace for Looking {
         Box::pin(async move { self.client.wait_idle(within).await.map_err(unchecked) })
     }
 
-    /// A namespace that runs elsewhere says nothing of locks.
+    /// A namespace that runs elsewhere does not count locks.
     fn check_counts(&self, path: &str, names: &[&str]) -> Result<(), AssertionFailed> {
         let counts_locks = names.contains(&"locked");
         if counts_locks && self.client.backend().control_url().is_none() {

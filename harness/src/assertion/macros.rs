@@ -1,11 +1,10 @@
-//! The assertions as sentences.
+//! The assertion macros.
 //!
-//! Each macro takes a queue, subscription or topic and named expectations, which are the methods of the assertion of its name,
-//! and a message for people in the end, as `assert_eq!` does. It evaluates them at once and yields a future; the panic is at
-//! the line of the test.
+//! Each macro takes a queue, subscription or topic, named conditions, which are the methods of the assertion of its name,
+//! and an optional message at the end, as `assert_eq!` does. It evaluates its arguments at once and returns a future, which
+//! panics at the line of the test.
 
-/// Asserts that clients of the code under test receive here: a receiver is attached and has asked for messages, or waits for
-/// a session.
+/// Asserts that clients of the code under test receive here: a receiver is attached and has credit, or waits for a session.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
@@ -14,7 +13,7 @@
 /// # }
 /// ```
 ///
-/// Takes `to` (the client), `count` (of receivers) and `within`; without `count` one is enough.
+/// Takes `to` (the client), `count` (of receivers; at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_attached {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -33,8 +32,8 @@ macro_rules! assert_attached {
 /// # }
 /// ```
 ///
-/// Without `count` one message is enough. Takes `reason`, `description`, [what messages are like](crate::assertion#which-messages),
-/// `count` and `within`.
+/// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages), `count` (at least one without
+/// it) and `within`.
 #[macro_export]
 macro_rules! assert_dead_lettered {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -44,8 +43,7 @@ macro_rules! assert_dead_lettered {
 
 /// Asserts that no message is in the dead-letter queue once the namespace is idle.
 ///
-/// Takes `reason`, `description`, [what messages are like](crate::assertion#which-messages) and `within`; with them only
-/// such messages matter.
+/// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_dead_lettered {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -53,7 +51,7 @@ macro_rules! assert_not_dead_lettered {
     };
 }
 
-/// Asserts that the queue holds no message, of whatever state; dead letters are not in it.
+/// Asserts that the queue holds no message in any state, its dead-letter queue aside.
 ///
 /// Takes `within`.
 #[macro_export]
@@ -72,7 +70,7 @@ macro_rules! assert_empty {
 /// # }
 /// ```
 ///
-/// Without a number it would assert nothing, so it does not compile:
+/// It does not compile without a number:
 ///
 /// ```compile_fail
 /// # use servicebus_harness::prelude::*;
@@ -81,8 +79,7 @@ macro_rules! assert_empty {
 /// # }
 /// ```
 ///
-/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and
-/// `within`.
+/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and `within`.
 #[macro_export]
 macro_rules! assert_message_count {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -92,7 +89,7 @@ macro_rules! assert_message_count {
 
 /// Asserts that messages were completed.
 ///
-/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
+/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_completed {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -102,8 +99,8 @@ macro_rules! assert_completed {
 
 /// Asserts that messages were delivered to receivers, with a lock or without.
 ///
-/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `to` (the client),
-/// `times`, `at_least` and `within`.
+/// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client), `times` (at least once without it),
+/// `at_least` and `within`.
 #[macro_export]
 macro_rules! assert_delivered {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -113,8 +110,7 @@ macro_rules! assert_delivered {
 
 /// Asserts that no message was delivered to a receiver once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages), `to` (the client) and `within`; with them only such
-/// deliveries matter.
+/// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client) and `within`.
 #[macro_export]
 macro_rules! assert_not_delivered {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -124,7 +120,7 @@ macro_rules! assert_not_delivered {
 
 /// Asserts that deliveries were abandoned.
 ///
-/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
+/// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least` and
 /// `within`.
 #[macro_export]
 macro_rules! assert_abandoned {
@@ -135,7 +131,7 @@ macro_rules! assert_abandoned {
 
 /// Asserts that locks were renewed.
 ///
-/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
+/// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least` and
 /// `within`.
 #[macro_export]
 macro_rules! assert_lock_renewed {
@@ -146,7 +142,7 @@ macro_rules! assert_lock_renewed {
 
 /// Asserts that messages in the queue are deferred.
 ///
-/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
+/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_deferred {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -164,8 +160,8 @@ macro_rules! assert_deferred {
 /// # }
 /// ```
 ///
-/// Without `count` one is enough. Takes `at` or `due_in`, `tolerance` (ten seconds unless said otherwise),
-/// [what messages are like](crate::assertion#which-messages), `count` and `within`.
+/// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on messages](crate::assertion#which-messages), `count`
+/// (at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_scheduled {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -175,7 +171,7 @@ macro_rules! assert_scheduled {
 
 /// Asserts that messages expired, whether they were dropped or dead-lettered.
 ///
-/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
+/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_expired {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -185,8 +181,7 @@ macro_rules! assert_expired {
 
 /// Asserts that messages were forwarded to another queue.
 ///
-/// Without `count` one is enough. Takes `to`, [what messages are like](crate::assertion#which-messages), `count` and
-/// `within`.
+/// Takes `to`, [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
 #[macro_export]
 macro_rules! assert_forwarded {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -196,8 +191,7 @@ macro_rules! assert_forwarded {
 
 /// Asserts that no message was completed once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_completed {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -207,8 +201,7 @@ macro_rules! assert_not_completed {
 
 /// Asserts that no delivery was abandoned once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_abandoned {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -218,8 +211,7 @@ macro_rules! assert_not_abandoned {
 
 /// Asserts that no lock was renewed once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_lock_not_renewed {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -229,8 +221,7 @@ macro_rules! assert_lock_not_renewed {
 
 /// Asserts that no message in the queue is deferred once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_deferred {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -240,8 +231,8 @@ macro_rules! assert_not_deferred {
 
 /// Asserts that no message in the queue is scheduled once the namespace is idle.
 ///
-/// Takes `at` or `due_in`, `tolerance` (ten seconds unless said otherwise),
-/// [what messages are like](crate::assertion#which-messages) and `within`; with them only such messages matter.
+/// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on messages](crate::assertion#which-messages) and
+/// `within`.
 #[macro_export]
 macro_rules! assert_not_scheduled {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -251,8 +242,7 @@ macro_rules! assert_not_scheduled {
 
 /// Asserts that no message expired once the namespace is idle.
 ///
-/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_expired {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -262,8 +252,7 @@ macro_rules! assert_not_expired {
 
 /// Asserts that no message was forwarded to another queue once the namespace is idle.
 ///
-/// Takes `to`, [what messages are like](crate::assertion#which-messages) and `within`; with them only such
-/// messages matter.
+/// Takes `to`, [conditions on messages](crate::assertion#which-messages) and `within`.
 #[macro_export]
 macro_rules! assert_not_forwarded {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -271,7 +260,7 @@ macro_rules! assert_not_forwarded {
     };
 }
 
-/// Asserts how many sends ever waited for their outcome at once, over all connections to the queue or topic.
+/// Asserts the largest number of sends that awaited their outcome at once, over all connections to the queue or topic.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
@@ -280,8 +269,8 @@ macro_rules! assert_not_forwarded {
 /// # }
 /// ```
 ///
-/// Counts what came over AMQP and was not sent settled. Takes `count`, `at_least`, `at_most` and `within`;
-/// without any, one is enough.
+/// Counts messages that arrived unsettled over AMQP. Takes `count`, `at_least`, `at_most` and `within`; expects at least one
+/// without them.
 #[macro_export]
 macro_rules! assert_unsettled_sends {
     ($queue:expr $(, $($rest:tt)*)?) => {
@@ -289,8 +278,7 @@ macro_rules! assert_unsettled_sends {
     };
 }
 
-/// Asserts that a session holds exactly these messages, in this order; deferred ones or wait for their time
-/// are not among them.
+/// Asserts that a session holds exactly these messages, in this order, its deferred and scheduled messages aside.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
@@ -310,7 +298,7 @@ macro_rules! assert_session_order {
     };
 }
 
-/// Asserts that something is kept with a session.
+/// Asserts that a session has a state.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
@@ -319,7 +307,7 @@ macro_rules! assert_session_order {
 /// # }
 /// ```
 ///
-/// Takes one of `bytes`, `text`, `json` and `set`, and `within`; without any, any state will do.
+/// Takes one of `bytes`, `text`, `json` and `set`, and `within`; expects any state without them.
 #[macro_export]
 macro_rules! assert_session_state {
     ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {
@@ -327,7 +315,7 @@ macro_rules! assert_session_state {
     };
 }
 
-/// What the sentences have in common.
+/// The expansion that all assertion macros share.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __assert {
@@ -352,7 +340,7 @@ macro_rules! __assert {
     }};
 }
 
-/// What a test says of an assertion that fails.
+/// Formats the message that a test adds to a failed assertion.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __message {

@@ -1,4 +1,4 @@
-//! Messages that were deferred, received by their sequence numbers.
+//! Receives deferred messages by their sequence numbers.
 
 use super::{LockedMessage, SubQueueClient, error::listed, locked_message::Hold};
 use crate::{
@@ -14,17 +14,17 @@ impl SubQueueClient {
     ///
     /// # Panics
     ///
-    /// When no deferred message has this sequence number, or it is locked; the text says which there are.
+    /// Panics if no deferred message has this sequence number, or it is locked; the panic lists the deferred ones.
     #[track_caller]
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
         Action::new(self.lock_deferred(sequence_number, None))
     }
 
-    /// Receives a deferred message and deletes it at once.
+    /// Receives and deletes a deferred message.
     ///
     /// # Panics
     ///
-    /// When no deferred message has this sequence number, or it is locked; the text says which there are.
+    /// Panics if no deferred message has this sequence number, or it is locked; the panic lists the deferred ones.
     #[track_caller]
     pub fn receive_deferred_and_delete(&self, sequence_number: i64) -> Action<'_, ReceivedMessage> {
         Action::new(async move {
@@ -34,7 +34,7 @@ impl SubQueueClient {
         })
     }
 
-    /// Receives a deferred message with a lock, of a session that the test holds if one is named.
+    /// Receives a deferred message with a lock; one of a session needs the id of the session, which the test holds.
     pub(super) async fn lock_deferred(
         &self,
         sequence_number: i64,
@@ -79,7 +79,7 @@ impl SubQueueClient {
         self.error(ErrorKind::MessageNotFound, sentence)
     }
 
-    /// Lists the messages in a state, for the text of an error: what cannot be had is left out.
+    /// Lists the sequence numbers of the messages in a state, for an error message; empty if the peek fails.
     pub(crate) async fn sequence_numbers_of(&self, state: MessageState) -> Vec<i64> {
         let messages = self.try_peek().await.unwrap_or_default();
         let messages = messages.iter().filter(|message| message.state == state);

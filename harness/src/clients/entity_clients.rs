@@ -1,7 +1,7 @@
 //! The clients of queues, subscriptions and topics.
 //!
-//! What they have in common they are: a queue and a subscription are a [`SubQueueClient`] by `Deref`. A topic, which holds
-//! nothing that can be received, is none.
+//! Clients of queues and subscriptions deref to [`SubQueueClient`]. That of a topic does not, because nothing can be
+//! received from a topic.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -34,12 +34,12 @@ impl QueueClient {
         self.client.owner_path()
     }
 
-    /// Returns the queue of its dead letters.
+    /// Returns a client of its dead-letter queue.
     pub fn dead_letters(&self) -> SubQueueClient {
         self.client.dead_letter_queue()
     }
 
-    /// Returns the queue of the messages it could not forward.
+    /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded.
     pub fn transfer_dead_letters(&self) -> SubQueueClient {
         self.client.transfer_dead_letter_queue()
     }
@@ -57,7 +57,7 @@ impl SubscriptionClient {
         Self { client }
     }
 
-    /// Returns the name, without that of its topic.
+    /// Returns the name, without the topic's.
     pub fn name(&self) -> &str {
         self.names().1
     }
@@ -67,12 +67,12 @@ impl SubscriptionClient {
         self.names().0
     }
 
-    /// Returns the queue of its dead letters.
+    /// Returns a client of its dead-letter queue.
     pub fn dead_letters(&self) -> SubQueueClient {
         self.client.dead_letter_queue()
     }
 
-    /// Returns the queue of the messages it could not forward.
+    /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded.
     pub fn transfer_dead_letters(&self) -> SubQueueClient {
         self.client.transfer_dead_letter_queue()
     }
@@ -85,8 +85,8 @@ impl SubscriptionClient {
 
 /// A topic of a namespace.
 ///
-/// It holds what waits for its time and nothing else: each subscription has its own copies. Assertions take it, and
-/// [`ServiceBus::timeline`](crate::ServiceBus::timeline) does.
+/// A topic holds only scheduled messages: each subscription has its own copies. Assertions and
+/// [`ServiceBus::timeline`](crate::ServiceBus::timeline) take topics.
 #[derive(Debug, Clone)]
 pub struct TopicClient {
     client: SubQueueClient,
@@ -108,22 +108,22 @@ impl TopicClient {
         self.client.path()
     }
 
-    /// Returns a client of one of its subscriptions. Nothing is checked before it is used.
+    /// Returns a client of one of its subscriptions, without checking that it exists.
     pub fn subscription(&self, name: impl AsRef<str>) -> SubscriptionClient {
         let path = subscription_path(self.name(), name.as_ref());
         SubscriptionClient::new(Arc::clone(&self.client.connections), path)
     }
 
-    /// Returns the queue of the messages that could not go on to a subscription.
+    /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded to a subscription.
     pub fn transfer_dead_letters(&self) -> SubQueueClient {
         self.client.transfer_dead_letter_queue()
     }
 
-    /// Counts the messages: those that are scheduled, and those that could not go on.
+    /// Counts the scheduled messages and those that could not be forwarded.
     ///
     /// # Panics
     ///
-    /// When the topic is unknown or the emulator does not answer.
+    /// Panics if the topic does not exist or the emulator does not answer.
     #[track_caller]
     pub fn counts(&self) -> Action<'_, Counts> {
         self.client.counts()
@@ -151,7 +151,7 @@ impl Deref for SubscriptionClient {
     }
 }
 
-/// Lets a client be shown by its path, and be taken for what assertions are about.
+/// Makes clients subjects of assertions, which show them by their paths.
 macro_rules! entity_clients {
     ($($client:ty),+) => {$(
         impl EntityClient for $client {}

@@ -1,4 +1,4 @@
-//! What the errors of operations on queues, topics and subscriptions have in common.
+//! Errors of operations on queues, topics and subscriptions.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -29,7 +29,7 @@ pub(crate) fn listed(state: &str, numbers: &[i64]) -> String {
 }
 
 impl SubQueueClient {
-    /// Names the entities there are, when this one is not among them.
+    /// Lists the entities that exist, if this one does not.
     pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownEntity> {
         if !not_found {
             return None;
@@ -37,12 +37,11 @@ impl SubQueueClient {
         self.catalog().await.missing(self.kind(), self.owner_path())
     }
 
-    /// An error of a sentence about this entity.
     pub(crate) fn error(&self, kind: ErrorKind, sentence: String) -> Error {
         Error::new(kind, self.path().to_owned(), sentence)
     }
 
-    /// Why an operation failed over AMQP: the entity may not exist.
+    /// Converts an AMQP error; checks whether the entity exists.
     pub(crate) async fn amqp_error(
         &self,
         operation: impl Into<Cow<'static, str>>,
@@ -54,7 +53,6 @@ impl SubQueueClient {
         }
     }
 
-    /// How an operation over AMQP went.
     pub(crate) async fn outcome<T>(
         &self,
         operation: String,
@@ -66,7 +64,7 @@ impl SubQueueClient {
         }
     }
 
-    /// Why the control API did not do an operation: the entity may not exist.
+    /// Converts an error of the control API; checks whether the entity exists.
     pub(crate) async fn control_error(
         &self,
         operation: impl Into<Cow<'static, str>>,

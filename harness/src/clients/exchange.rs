@@ -1,4 +1,4 @@
-//! Exchanges over AMQP, which end at once where a fault has taken the reply: no client would hear more.
+//! Exchanges over AMQP, which end early if a fault has taken their reply, because none will come.
 
 use std::{pin::Pin, time::Duration};
 
@@ -11,10 +11,10 @@ use crate::{
     error::amqp::AmqpError,
 };
 
-/// Between two looks at the record.
+/// The interval between two polls of the record.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The answer to an exchange that is under way.
+/// The answer to a running exchange.
 pub(crate) type Exchange<'a, T> = Pin<Box<dyn Future<Output = Result<T, AmqpError>> + Send + 'a>>;
 
 impl SubQueueClient {
@@ -30,7 +30,7 @@ impl SubQueueClient {
         .await
     }
 
-    /// Waits for an exchange, and where faults may take effect also for one that takes its reply.
+    /// Waits for an exchange. If faults may fire, also polls for one that has taken its reply.
     pub(super) async fn unless_lost<T>(
         &self,
         mut exchange: Exchange<'_, T>,
@@ -49,7 +49,7 @@ impl SubQueueClient {
         }
     }
 
-    /// The faults that took the reply to an operation of the test, oldest first.
+    /// Lists the events of faults that took the reply to an operation of the test, oldest first.
     async fn lost_replies(&self) -> Vec<Event> {
         let timeline = self.try_timeline().await.unwrap_or_default();
         let lost = timeline.events().iter().filter(|event| {

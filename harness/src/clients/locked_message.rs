@@ -1,7 +1,7 @@
-//! A message that is locked for the test.
+//! A message that the test has locked.
 //!
-//! The link it came over stays open until the message is settled, as a real receiver's would. A message that
-//! is dropped unsettled keeps its lock until that runs out, or loses it at once where the topology says so.
+//! The link that delivered it stays open until the message is settled, as a real receiver's would. A message that is dropped
+//! unsettled stays locked until its lock expires, or loses the lock at once if the topology says so.
 
 use std::{ops::Deref, sync::Arc, time::SystemTime};
 
@@ -18,7 +18,7 @@ use crate::{
     received_message::ReceivedMessage,
 };
 
-/// A message received with a lock, to be settled.
+/// A message that was received with a lock, to be settled.
 #[derive(Debug)]
 #[must_use = "a message that is not settled stays locked"]
 pub struct LockedMessage {
@@ -27,23 +27,23 @@ pub struct LockedMessage {
     message: ReceivedMessage,
 }
 
-/// How a message is held.
+/// How the test holds a message.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    /// It came over a link, and is settled there.
+    /// Received over a link, and settled there.
     Link(Box<ReceiverLink>, DeliveryInfo),
-    /// It came over the link of a session that the test holds, and is settled there.
+    /// Received over the link of a session that the test holds, and settled there.
     Session(Arc<SessionLink>, DeliveryInfo),
-    /// It was asked for by its sequence number, and is settled by its lock.
+    /// Received by its sequence number, and settled by its lock token.
     LockToken(LockToken),
 }
 
-/// The link of a session, which its messages are settled on; none when it was closed.
+/// The link of a session, on which its messages are settled; `None` once it is closed.
 #[derive(Debug)]
 pub(crate) struct SessionLink(pub(super) Mutex<Option<ReceiverLink>>);
 
 impl SessionLink {
-    /// Settles a message, and waits until the emulator has dealt with that.
+    /// Settles a message, and waits until the emulator has processed that.
     pub(crate) async fn settle(
         &self,
         connections: &Connections,
@@ -73,46 +73,46 @@ impl LockedMessage {
         &self.message
     }
 
-    /// Returns which delivery of the message this is, from 1, as SDKs count.
+    /// Returns the number of this delivery, from 1, as SDKs count.
     pub fn delivery_count(&self) -> u32 {
         self.message.delivery_count + 1
     }
 
-    /// Completes the message: it is deleted.
+    /// Completes the message, which deletes it.
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or the settlement was refused or did not arrive.
+    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn complete(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Complete))
     }
 
-    /// Abandons the message: it can be received again, and the delivery counts.
+    /// Abandons the message: it can be received again, and the delivery is counted.
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or the settlement was refused or did not arrive.
+    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn abandon(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Abandon))
     }
 
-    /// Releases the message: it can be received again, and the delivery does not count.
+    /// Releases the message: it can be received again, and the delivery is not counted.
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or the message was received by its sequence number: those cannot be released.
+    /// Panics if the lock was lost, or the message was received by its sequence number: such a message cannot be released.
     #[track_caller]
     pub fn release(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Release))
     }
 
-    /// Defers the message, to be received by its sequence number, which is returned.
+    /// Defers the message and returns its sequence number, by which it can be received.
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or the settlement was refused or did not arrive.
+    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn defer(self) -> Action<'static, i64> {
         Action::new(async move {
@@ -122,12 +122,12 @@ impl LockedMessage {
         })
     }
 
-    /// Renews the lock by the lock duration of the queue and returns its new end, by the client's clock. A message of
-    /// a session has no lock of its own: renew that of the [`SessionReceiver`](crate::SessionReceiver).
+    /// Renews the lock by the lock duration of the queue and returns its new end, by the client's clock. A message of a
+    /// session has no lock of its own: renew that of its [`SessionReceiver`](crate::SessionReceiver).
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or is that of a session.
+    /// Panics if the lock was lost, or the message belongs to a session.
     #[track_caller]
     pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
         Action::new(async move {
@@ -170,7 +170,7 @@ impl LockedMessage {
     ///
     /// # Panics
     ///
-    /// When the lock was lost, or the settlement was refused or did not arrive.
+    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn dead_letter(
         self,
@@ -194,7 +194,7 @@ impl LockedMessage {
             match hold {
                 Hold::Link(receiver, delivery) => {
                     receiver.dispose(delivery, outcome).await?;
-                    // A settlement that a fault delays must arrive before its link is closed.
+                    // A settlement that a fault delays must arrive before its link closes.
                     if client.connections.script.may_fire() {
                         client.settled(sequence_number).await?;
                     }

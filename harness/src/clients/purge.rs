@@ -1,4 +1,4 @@
-//! Emptying a queue: by receiving, or by deleting what was enqueued before an instant.
+//! Empties a queue by receiving its messages, or by deleting those that were enqueued before an instant.
 
 use std::{
     fmt,
@@ -13,18 +13,18 @@ use crate::{
     text,
 };
 
-/// How far behind now a cut-off is to lie that leaves out nothing.
+/// How far in the future the cut-off lies that includes every message.
 const AHEAD: Duration = Duration::from_secs(60);
-/// How many messages are taken at a time.
+/// The number of messages that one receive takes.
 const BATCH: u32 = 100;
 
-/// What a purge did, and what it had to leave.
+/// The result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Purged {
-    /// How many messages are gone.
+    /// The number of deleted messages.
     pub removed: usize,
-    /// What is still there: locked, deferred and scheduled messages, and those in sub-queues.
+    /// What remains: locked, deferred and scheduled messages, and those in sub-queues.
     pub left: Counts,
 }
 
@@ -36,11 +36,11 @@ impl fmt::Display for Purged {
 }
 
 impl SubQueueClient {
-    /// Receives and deletes every message that is ready.
+    /// Receives and deletes every ready message.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator does not answer.
+    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn purge(&self) -> Action<'_, Purged> {
         Action::new(async move {
@@ -51,12 +51,12 @@ impl SubQueueClient {
         })
     }
 
-    /// Deletes up to `count` messages that are ready, oldest first, without receiving them: 1 to 500 at a time,
-    /// in the premium tier 4000.
+    /// Deletes up to `count` ready messages, oldest first, without receiving them: 1 to 500 at a time, in the premium tier
+    /// up to 4000.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator refuses; the text quotes it.
+    /// Panics if the queue does not exist or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn delete_messages(&self, count: u32) -> Action<'_, Purged> {
         Action::new(async move {
@@ -65,11 +65,11 @@ impl SubQueueClient {
         })
     }
 
-    /// Deletes up to `count` ready messages that were enqueued before a time of the client's clock.
+    /// Deletes up to `count` ready messages that were enqueued before `before`, by the client's clock.
     ///
     /// # Panics
     ///
-    /// When the queue is unknown or the emulator refuses; the text quotes it.
+    /// Panics if the queue does not exist or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn delete_messages_before(&self, count: u32, before: SystemTime) -> Action<'_, Purged> {
         Action::new(self.delete_before(count, before))

@@ -1,9 +1,9 @@
-//! Sending and scheduling, which queues and topics share.
+//! Sending and scheduling, for queues and topics.
 //!
-//! A macro and not a trait, so that a test needs no import and a panic names the line of the test.
+//! A macro instead of a trait, so that a test needs no import and a panic names the line of the test.
 //!
-//! A scheduled message has a sequence number that is good for one thing, to cancel it; when it becomes active it gets
-//! another. Times are those of a client's clock: `now` is the test's own, however far the namespace was advanced.
+//! The sequence number of a scheduled message only serves to cancel it; the message gets another one when it becomes active.
+//! Times are by the client's clock: `now` is the test's own, however far the namespace was advanced.
 
 use super::{SubQueueClient, error::listed};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     received_message::MessageState,
 };
 
-/// Lets a client send what a test says.
+/// Gives a client the methods that send.
 macro_rules! sends {
     ($handle:ty) => {
         impl $handle {
@@ -22,17 +22,17 @@ macro_rules! sends {
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator does not take the message; the text quotes it.
+            /// Panics if the entity does not exist, or the emulator rejects the message; the panic quotes its reason.
             #[track_caller]
             pub fn send(&self, message: impl Into<Message>) -> Action<'_, ()> {
                 Action::new(self.client.send_now(vec![message.into()]))
             }
 
-            /// Sends messages one after the other, up to the first that is not taken.
+            /// Sends messages one after the other, and stops at the first failure.
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator does not take a message; the text quotes it.
+            /// Panics if the entity does not exist, or the emulator rejects a message; the panic quotes its reason.
             #[track_caller]
             pub fn send_all<M: Into<Message>>(
                 &self,
@@ -62,7 +62,7 @@ impl SubQueueClient {
 }
 
 impl SubQueueClient {
-    /// Refuses a queue where a topic is meant, and the other way round: a send to either works under the same address.
+    /// Rejects a queue where a topic is meant and vice versa: a send to either would work under the same address.
     async fn check_kind(&self) -> Result<(), Error> {
         let (kind, path) = (self.kind(), self.path());
         if self.connections.declared.find(kind, path).is_some() {
@@ -79,15 +79,16 @@ pub(crate) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>)
     messages.into_iter().map(Into::into).collect()
 }
 
-/// Lets a client schedule what a test says; see [`sends`].
+/// Gives a client the methods that schedule; see [`sends`].
 macro_rules! schedules {
     ($handle:ty) => {
         impl $handle {
-            /// Schedules a message, at a time or in a while, and returns the number by which it can be cancelled.
+            /// Schedules a message for a time or after a delay, and returns the sequence number by which it can be
+            /// cancelled.
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator does not take the message; the text quotes it.
+            /// Panics if the entity does not exist, or the emulator rejects the message; the panic quotes its reason.
             #[track_caller]
             pub fn schedule(
                 &self,
@@ -104,7 +105,7 @@ macro_rules! schedules {
             ///
             /// # Panics
             ///
-            /// When it is unknown, or the emulator does not take them; the text quotes it.
+            /// Panics if the entity does not exist, or the emulator rejects them; the panic quotes its reason.
             #[track_caller]
             pub fn schedule_all<M: Into<Message>>(
                 &self,
@@ -121,7 +122,7 @@ macro_rules! schedules {
             ///
             /// # Panics
             ///
-            /// When no scheduled message has this sequence number; the text says which there are.
+            /// Panics if no scheduled message has this sequence number; the panic lists the scheduled ones.
             #[track_caller]
             pub fn cancel_scheduled(&self, sequence_number: i64) -> Action<'_, ()> {
                 Action::new(self.client.cancel_now(sequence_number))

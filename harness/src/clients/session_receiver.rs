@@ -1,7 +1,7 @@
-//! A session that the test holds, as a competing receiver would.
+//! A session that the test holds as a competing receiver.
 //!
-//! The link that holds it stays open until the session is closed or dropped; then it is free for the next receiver,
-//! with what was not settled at its old place.
+//! The link that holds the session stays open until the session is closed or dropped. Then the next receiver can accept it,
+//! with unsettled messages at their old positions.
 
 use std::{
     sync::Arc,
@@ -27,7 +27,7 @@ use crate::{
     text,
 };
 
-/// A session that the test holds: it receives its messages in order, and no other receiver does.
+/// A session that the test holds: it receives the session's messages in order, and no other receiver does.
 #[derive(Debug)]
 #[must_use = "a session is free for others when it is dropped"]
 pub struct SessionReceiver {
@@ -42,7 +42,7 @@ impl SubQueueClient {
     ///
     /// # Panics
     ///
-    /// When another receiver holds it, or the queue has no sessions.
+    /// Panics if another receiver holds the session, or the queue has no sessions.
     #[track_caller]
     pub fn accept_session<'a>(&'a self, id: &'a str) -> Action<'a, SessionReceiver> {
         Action::new(async move {
@@ -59,12 +59,11 @@ impl SubQueueClient {
         })
     }
 
-    /// Accepts the available session whose oldest message has waited longest, and waits for one up to a deadline in real
-    /// time.
+    /// Accepts the available session whose oldest message has waited longest; waits for one up to a deadline in real time.
     ///
     /// # Panics
     ///
-    /// When there was none in time, or the queue has no sessions.
+    /// Panics if no session becomes available in time, or the queue has no sessions.
     #[track_caller]
     pub fn accept_next_session(&self, within: Duration) -> Action<'_, SessionReceiver> {
         Action::new(async move {
@@ -83,28 +82,27 @@ impl SubQueueClient {
         })
     }
 
-    /// Returns the sessions that have messages, a holder or a state, in the order of their ids.
+    /// Returns the sessions that have messages, a holder or a state, ordered by id.
     ///
     /// # Panics
     ///
-    /// When the queue has no sessions or the emulator does not answer.
+    /// Panics if the queue has no sessions or the emulator does not answer.
     #[track_caller]
     pub fn sessions(&self) -> Action<'_, Vec<SessionInfo>> {
         Action::new(self.try_sessions())
     }
 
-    /// Returns the sessions, or says why not.
     pub(crate) async fn try_sessions(&self) -> Result<Vec<SessionInfo>, Error> {
         let operation = format!("list the sessions of {self}");
         let listed = self.ask(operation, |client| client.backend().sessions(client.path()));
         listed.await
     }
 
-    /// Ends the lock of a session as if its time had run out.
+    /// Ends the lock of a session as if it had expired.
     ///
     /// # Panics
     ///
-    /// When no receiver holds it.
+    /// Panics if no receiver holds the session.
     #[track_caller]
     pub fn lose_session_lock<'a>(&'a self, id: &'a str) -> Action<'a, ()> {
         let lock = LoseSessionLock {
@@ -131,7 +129,7 @@ impl SubQueueClient {
         self.amqp_error(operation, source).await
     }
 
-    /// Names the client that holds a session, for the text of an error.
+    /// Returns the client that holds a session, for an error message.
     async fn holder(&self, id: &str) -> Option<String> {
         let sessions = self.try_sessions().await.unwrap_or_default();
         let held = sessions
@@ -156,7 +154,7 @@ impl SessionReceiver {
         &self.id
     }
 
-    /// Returns until when it is locked, by the client's clock.
+    /// Returns the end of the lock, by the client's clock.
     pub fn locked_until(&self) -> SystemTime {
         self.locked_until
     }
@@ -165,24 +163,23 @@ impl SessionReceiver {
     ///
     /// # Panics
     ///
-    /// When none comes within 5 s of real time, or the session was lost.
+    /// Panics if no message arrives within 5 s of real time, or the session was lost.
     #[track_caller]
     pub fn receive(&self) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(self.client.connections.within))
     }
 
-    /// Receives the next message of the session, and waits for it up to a deadline in real time: with zero, it takes
-    /// what is ready at once.
+    /// Receives the next message of the session; waits up to a deadline in real time. With zero it takes only what is ready.
     ///
     /// # Panics
     ///
-    /// When nothing came in time.
+    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_within(&self, within: Duration) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(within))
     }
 
-    /// Receives the next message of the session, and waits for it up to a deadline in real time.
+    /// Receives the next message of the session; waits up to a deadline in real time.
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
         let link = Arc::clone(&self.link);
         let path = self.client.path().to_owned();
@@ -208,7 +205,7 @@ impl SessionReceiver {
     ///
     /// # Panics
     ///
-    /// When no deferred message of the session has this sequence number, or the session was lost.
+    /// Panics if no deferred message of the session has this sequence number, or the session was lost.
     #[track_caller]
     pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
         let session = Some(self.id.clone());
@@ -219,7 +216,7 @@ impl SessionReceiver {
     ///
     /// # Panics
     ///
-    /// When the session was lost.
+    /// Panics if the session was lost.
     #[track_caller]
     pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
         Action::new(async move {
@@ -229,31 +226,31 @@ impl SessionReceiver {
         })
     }
 
-    /// Returns what is kept with the session; nothing when there is none.
+    /// Returns the state of the session; `None` if it has none.
     ///
     /// # Panics
     ///
-    /// When the session was lost.
+    /// Panics if the session was lost.
     #[track_caller]
     pub fn state(&self) -> Action<'_, Option<Bytes>> {
         Action::new(self.ask(|amqp, path, id| Box::pin(amqp.session_state(path, id))))
     }
 
-    /// Keeps something with the session, up to 256 KiB, or 1 MiB in the premium tier. It outlives the messages.
+    /// Sets the state of the session, up to 256 KiB, or 1 MiB in the premium tier. The state outlives the messages.
     ///
     /// # Panics
     ///
-    /// When the session was lost, or it is too much.
+    /// Panics if the session was lost, or the state is too large.
     #[track_caller]
     pub fn set_state(&self, state: impl Into<Bytes>) -> Action<'_, ()> {
         Action::new(self.keep(Some(state.into())))
     }
 
-    /// Keeps nothing with the session any longer.
+    /// Clears the state of the session.
     ///
     /// # Panics
     ///
-    /// When the session was lost.
+    /// Panics if the session was lost.
     #[track_caller]
     pub fn clear_state(&self) -> Action<'_, ()> {
         Action::new(self.keep(None))
@@ -264,7 +261,7 @@ impl SessionReceiver {
             .await
     }
 
-    /// Asks something about the session, or orders it.
+    /// Sends a request about the session.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl for<'a> FnOnce(&'a Amqp, &'a str, String) -> Exchange<'a, T> + Send + 'static,
@@ -279,11 +276,11 @@ impl SessionReceiver {
         }
     }
 
-    /// Lets the session go: when this returns the next receiver may have it.
+    /// Closes the session: when this returns, the next receiver can accept it.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer. A session that was lost is let go without complaint.
+    /// Panics if the emulator does not answer. Closing a session that was lost does not panic.
     #[track_caller]
     pub fn close(self) -> Action<'static, ()> {
         Action::new(async move {

@@ -1,7 +1,7 @@
-//! What became of a settlement, as the record of the emulator shows.
+//! Reads the result of a settlement from the emulator's record.
 //!
-//! The client library does not hand on the emulator's answer to a settlement. Where the record is missing or no longer reaches
-//! back to the delivery, the settlement is taken as done.
+//! The client library does not return the emulator's answer to a settlement. If there is no record, or it no longer includes
+//! the delivery, the settlement counts as done.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::{
     error::amqp::{AmqpError, Condition, MESSAGE_LOCK_LOST},
 };
 
-/// Between two looks at the record.
+/// The interval between two polls of the record.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl SubQueueClient {
-    /// Waits until the emulator has carried out the test's settlement of a message, or has refused it.
+    /// Waits until the emulator has applied or refused the test's settlement of a message.
     pub(super) async fn settled(&self, sequence_number: i64) -> Result<(), AmqpError> {
         let started = Stopwatch::start();
         loop {
-            // Of this message alone: the whole record grows with every message before.
+            // Only this message's events, because the whole record grows with every message.
             let Ok(events) = self.events_of(sequence_number).await else {
                 return Ok(());
             };
@@ -39,7 +39,7 @@ impl SubQueueClient {
     }
 }
 
-/// Reads from the events of a message, newest first, how its last settlement by the test ended; none while it is open.
+/// Returns the result of the test's last settlement from the events of a message, newest first; `None` while it is pending.
 fn outcome(events: &[Event], path: &str) -> Option<Result<(), AmqpError>> {
     let refused = |condition: &str, event: &Event| {
         Some(Err(AmqpError::Refused(Condition {
@@ -67,7 +67,8 @@ fn outcome(events: &[Event], path: &str) -> Option<Result<(), AmqpError>> {
     Some(Ok(()))
 }
 
-/// How a fault ended a settlement: it was answered by the fault, or did not arrive. None where it was carried out, or will be.
+/// Returns how a fault ended a settlement: it answered, or the settlement did not arrive. `None` if the settlement was or
+/// will be applied.
 fn of_fault(event: &Event, fault: &AppliedEffect) -> Option<Result<(), AmqpError>> {
     if fault.effect == Effect::DeliverTwice {
         return Some(Ok(()));

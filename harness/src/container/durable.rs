@@ -1,4 +1,4 @@
-//! A container that keeps what its namespace holds in a directory of this machine, and is started again with it.
+//! A container that stores its namespace in a directory of this machine and can be restarted with it.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     running::{Ending, Restarted, Running, Started, Stopped},
 };
 
-/// A container that a namespace has to itself; none while it is started again.
+/// A container of one namespace; `None` during a restart.
 #[derive(Debug)]
 struct DurableContainer {
     shared: Arc<Mutex<Option<Shared>>>,
@@ -33,7 +33,7 @@ struct DurableContainer {
     launch: Launch,
 }
 
-/// How the container is started, for the first time and again.
+/// How to start the container, the first time and again.
 #[derive(Debug, Clone)]
 struct Launch {
     id: String,
@@ -42,7 +42,7 @@ struct Launch {
     within: Duration,
 }
 
-/// Starts a container that has the directory, and opens a way to it.
+/// Starts a container with the directory as a volume, and forwards an address to it.
 pub(super) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
@@ -86,7 +86,7 @@ impl Launch {
                 "cannot use the data directory {directory}: {error}"
             ))
         };
-        // The engine would make it as its own.
+        // Otherwise the engine creates it, owned by the engine's user.
         fs::create_dir_all(directory).map_err(unusable)?;
         let directory = fs::canonicalize(directory).map_err(unusable)?;
         let data = ["--data", DATA, "--sync", "process"].map(str::to_owned);
@@ -108,7 +108,7 @@ impl Launch {
     }
 }
 
-/// Whose a directory is, as the engine is told.
+/// Returns the owner of a directory in the form that the engine takes.
 #[cfg(unix)]
 fn owner(directory: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
@@ -162,7 +162,7 @@ impl Running for DurableContainer {
     fn stop(self: Box<Self>) -> Stopped {
         Box::pin(async move {
             if let Some(running) = self.shared.lock().await.take() {
-                // One that does not stop ends by itself when it is not held any more.
+                // A container that does not stop ends by itself once its lease is dropped.
                 let _ = end(&running, Ending::Stop).await;
             }
         })

@@ -1,4 +1,4 @@
-//! The container engine: which image, and the container of a name.
+//! The container engine: finds the image, and starts or finds a container by name.
 
 use std::{
     env, error,
@@ -18,34 +18,34 @@ use testcontainers::{
 
 use crate::{error::Error, running::VERSION, variables::IMAGE_VARIABLE};
 
-/// Where an image says its version (OCI image specification, annotations).
+/// The label with the version of an image (OCI image specification, annotations).
 const VERSION_LABEL: &str = "org.opencontainers.image.version";
 
-/// The variable that gives an image its control token.
+/// The environment variable with the control token of the emulator.
 const TOKEN_VARIABLE: &str = "SERVICEBUS_EMULATOR_CONTROL_TOKEN";
 const REPOSITORY: &str = "servicebus-emulator";
-/// Marks the containers of the harness; its value is that of their name.
+/// The label of the harness's containers; its value is the container name.
 const LABEL: &str = "servicebus-harness";
-/// In the line that the emulator prints when every listener is open.
+/// Part of the line that the emulator prints when every listener is open.
 const READY: &str = r#""event":"ready""#;
 
 pub(crate) type Container = ContainerAsync<GenericImage>;
 
-/// Where the image looks for its configuration, and what is a volume's.
+/// The path of the configuration in the image, and that of its data volume.
 const CONFIG: &str = "/ServiceBus_Emulator/ConfigFiles/Config.json";
 pub(crate) const DATA: &str = "/data";
 
-/// What a container has that keeps what it holds.
+/// The volume of a container that stores its namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Volume {
-    /// A directory of this machine, and who it belongs to as the engine is told: user and group.
+    /// A directory of this machine, and its owner as `user:group`.
     pub(crate) directory: String,
     pub(crate) owner: Option<String>,
-    /// The configuration that is served.
+    /// The configuration to serve.
     pub(crate) topology: String,
 }
 
-/// An image that is here and of the right version.
+/// A local image of the right version.
 #[derive(Debug)]
 pub(crate) struct Image {
     repository: String,
@@ -76,7 +76,7 @@ impl Image {
         }
     }
 
-    /// Starts the container of a name and waits until it is ready; one that is there already is taken as it is.
+    /// Starts the container of a name and waits until it is ready; an existing one is used as it is.
     pub(crate) async fn run(
         &self,
         name: &str,
@@ -91,9 +91,9 @@ impl Image {
             .with_container_name(name)
             .with_label(LABEL, name)
             .with_cmd(arguments)
-            // The emulator counts who asks for its health, too, and would never be idle.
+            // The emulator counts health requests as use, and would never be idle.
             .with_health_check(Healthcheck::none())
-            // It ends by itself, and then nothing of it stays.
+            // The emulator exits by itself; the engine then removes the container.
             .with_host_config_modifier(|host| host.auto_remove = Some(true))
             .with_reuse(ReuseDirective::Always)
             .with_startup_timeout(within);
@@ -118,7 +118,7 @@ impl Image {
         }
     }
 
-    /// Takes `repository:tag`, `repository` or `repository@sha256:…`; a colon may also stand before a registry's port.
+    /// Parses `repository:tag`, `repository` or `repository@sha256:…`; a colon may also precede the port of a registry.
     fn parse(name: &str) -> Self {
         let (repository, tag) = match name.rsplit_once(':') {
             Some((repository, tag)) if !tag.contains('/') => (repository, tag),
@@ -164,8 +164,8 @@ impl fmt::Display for Image {
     }
 }
 
-/// Whether an error is but the moment between two states of a container that several processes want: another process has
-/// just made it, or it is just being removed.
+/// Returns whether an error is temporary, because another process has just created the container or the engine is removing
+/// it.
 pub(crate) fn is_passing(error: &TestcontainersError) -> bool {
     let error = match error {
         TestcontainersError::Client(
@@ -179,7 +179,7 @@ pub(crate) fn is_passing(error: &TestcontainersError) -> bool {
     matches!(status(error), Some(404 | 409))
 }
 
-/// An error with what caused it, as one line.
+/// Formats an error with its sources in one line.
 pub(crate) fn reason(error: &dyn error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -198,7 +198,7 @@ pub(crate) fn reason(error: &dyn error::Error) -> String {
 pub(crate) async fn kill(container: &Container) -> Result<(), Error> {
     let killed = engine().await?.kill_container(container.id(), None).await;
     match killed {
-        // It has ended by itself.
+        // The container has ended by itself.
         Err(error) if matches!(status(&error), Some(404 | 409)) => Ok(()),
         killed => killed.map_err(|error| no_engine(&error)),
     }

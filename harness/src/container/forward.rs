@@ -1,6 +1,6 @@
-//! From a loopback address of its own to the ports that the engine chose.
+//! Forwards a loopback address to the ports that the engine chose.
 //!
-//! Clients that drop the port of an endpoint must find the emulator at the ports they know.
+//! SDKs that ignore the port of an endpoint must find the emulator at the standard ports.
 
 use std::{io, net::Ipv4Addr, sync::Arc};
 
@@ -22,10 +22,10 @@ use crate::{
     error::Error,
 };
 
-/// Which of the container's ports.
+/// Selects one of the container's ports.
 type Port = fn(&Mapped) -> u16;
 
-/// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
+/// Listeners that forward connections; dropping them closes the forwarded connections.
 #[derive(Debug)]
 pub(crate) struct Forwards {
     _listeners: Vec<Task<()>>,
@@ -39,7 +39,7 @@ struct Connections {
     https: Option<TcpListener>,
 }
 
-/// Listens on a free address of the network. To be awaited on the background runtime.
+/// Listens on a free address of the network. Must run on the background runtime.
 pub(crate) async fn open(
     background: &Background,
     ports: HttpPorts,
@@ -97,7 +97,7 @@ impl Connections {
             http: self.http.local_addr()?,
             https: https.transpose()?,
         };
-        // Every listener of the emulator takes TLS.
+        // Every listener of the emulator accepts TLS.
         let http: Port = |mapped| mapped.http;
         let https = self.https.map(|listener| (listener, http));
         let fixed: [(TcpListener, Port); 3] = [
@@ -120,7 +120,7 @@ async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: Port) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // One that was cancelled before it was accepted leaves the others alone.
+                // An accept fails if the client has already disconnected; the listener stays usable.
                 let Ok((client, _)) = accepted else { continue };
                 connections.spawn(connect(client, Arc::clone(&mapped), port));
             }
@@ -129,9 +129,9 @@ async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: Port) {
     }
 }
 
-/// Both directions of one connection; a client of a container that is gone finds its connection closed.
+/// Forwards both directions of one connection. If the container has ended, the client's connection closes.
 async fn connect(mut client: TcpStream, mapped: Arc<MappedPorts>, port: Port) -> io::Result<()> {
-    // A container that was started again has others than the one before.
+    // Read per connection, because a restarted container has other ports.
     let mapped = mapped.lock().clone();
     let mut emulator = TcpStream::connect((mapped.host.as_str(), port(&mapped))).await?;
     client.set_nodelay(true)?;

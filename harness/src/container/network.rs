@@ -1,7 +1,7 @@
-//! The addresses from which one container is reached.
+//! The loopback addresses of one container.
 //!
-//! Its certificate must hold for all of them when it starts, and every process that shares it must know them: they are
-//! one network, found by the container's name.
+//! The container's certificate must hold for all of them at its start, and every process that shares the container must know
+//! them. So they form one network, derived from the container's name.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -10,10 +10,10 @@ use std::{
 
 use crate::address::random_number;
 
-/// How many addresses there are; the last octet is neither 0 nor 255.
+/// The number of addresses; the last octet is neither 0 nor 255.
 const SIZE: u8 = 254;
 
-/// One of the networks within 127.64.0.0/10 whose addresses differ in their last octet.
+/// A network within 127.64.0.0/10 whose addresses differ in the last octet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Network {
     second: u8,
@@ -21,9 +21,9 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Returns that of a container, the same in every process.
+    /// Returns the network of a container, which is the same in every process.
     pub(crate) fn of(container: &str) -> Self {
-        // Unlike that of a map, this hasher has the same keys everywhere.
+        // Unlike that of a map, this hasher has fixed keys.
         let mut hasher = DefaultHasher::new();
         container.hash(&mut hasher);
         let [first, second, ..] = hasher.finish().to_be_bytes();
@@ -37,7 +37,7 @@ impl Network {
         self.beginning_at(0)
     }
 
-    /// Returns all of them, but begins anywhere.
+    /// Returns all addresses, beginning at a random one.
     pub(crate) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at((random_number() % u64::from(SIZE)) as u8)
     }

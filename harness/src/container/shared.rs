@@ -1,9 +1,10 @@
-//! The container that a test run shares: how it is started or found, and what keeps it.
+//! The container that a test run shares: how it is found or started, and how long it lives.
 //!
-//! Its name says the run: all processes of a run of nextest, or this process. The engine gives a name once, so that of several
-//! processes one starts the container and the others find it; one that is just coming or going is asked for again until the
-//! deadline. Each process keeps it by a connection. The emulator counts these and ends, and is removed, when there has been none
-//! for a while. The system closes those of a process however it ends, so nothing is left behind by one that was killed.
+//! The container's name identifies the run: all processes of a run of nextest, or this process. The engine accepts a name
+//! only once, so one of several processes starts the container and the others find it. While a container is starting or
+//! being removed, the harness retries until the deadline. Each process holds a connection as its lease. The emulator counts
+//! these, and exits and is removed after a time without any. The system closes the connections of a process however it ends,
+//! so a killed process leaves no container behind.
 
 use std::{
     env, io, process,
@@ -32,19 +33,19 @@ use crate::{
     text,
 };
 
-/// How long a container stays without a connection, in seconds: longer than it takes to go on to the next test.
+/// How long a container stays without a connection, in seconds: longer than the pause between two tests.
 const IDLE_SECONDS: u16 = 20;
-/// How long it takes before a container that is coming or going is looked at again.
+/// The pause before a container that is starting or being removed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
-/// What nextest tells every process of a run.
+/// The variable in which nextest gives every process the id of the run.
 const RUN_VARIABLE: &str = "NEXTEST_RUN_ID";
 
 static SHARED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
 
-/// A container that is held.
+/// A container with a lease.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// None where the run's id can be no token.
+    /// `None` if the run's id is not a valid token.
     pub(crate) token: Option<ControlToken>,
     pub(crate) network: Network,
     pub(crate) mapped: Arc<MappedPorts>,
@@ -55,7 +56,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the container of the run, and starts it when there is none. To be awaited on the background runtime.
+    /// Returns the container of the run, and starts it if necessary. Must run on the background runtime.
     pub(crate) async fn of_the_run(
         background: &Background,
         within: Duration,
@@ -70,7 +71,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Returns the container of an id, held. To be awaited on the background runtime.
+    /// Returns the container of an id, with a lease. Must run on the background runtime.
     pub(crate) async fn start(
         id: &str,
         arguments: &[String],
@@ -83,7 +84,7 @@ impl Shared {
         let name = format!("servicebus-emulator-{id}");
         let network = Network::of(&name);
         let arguments = [fixed(network), arguments.to_vec()].concat();
-        // Every process of the run knows it, and no machine beyond those of the run and of its engine.
+        // Every process of the run knows the id; no machine beyond those of the run and of its engine does.
         let token: Option<ControlToken> = id.parse().ok();
         let given = token.is_some().then_some(id);
         loop {
@@ -118,13 +119,13 @@ impl Shared {
     }
 }
 
-/// What the processes of one test run have in common; without nextest that is this process.
+/// Returns the id that the processes of a test run share; without nextest one of this process.
 fn run_id() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| env::var(RUN_VARIABLE).unwrap_or_else(|_| unique_id()))
 }
 
-/// An id that no other process knows.
+/// Returns an id that no other process uses.
 pub(crate) fn alone() -> String {
     format!("alone-{}", unique_id())
 }
@@ -133,10 +134,10 @@ fn unique_id() -> String {
     format!("{}-{:016x}", process::id(), random_number())
 }
 
-/// The ports of the container that runs now.
+/// The ports of the running container.
 pub(crate) type MappedPorts = parking_lot::Mutex<Mapped>;
 
-/// Where the connections of the emulator are, as the engine has them.
+/// The host and ports at which the engine publishes the emulator.
 #[derive(Debug, Clone)]
 pub(crate) struct Mapped {
     pub(crate) host: String,
@@ -145,9 +146,9 @@ pub(crate) struct Mapped {
     pub(crate) http: u16,
 }
 
-/// Why an attempt did not yield a container.
+/// Why an attempt did not find or start a container.
 enum Trouble {
-    /// The next one may.
+    /// A retry may succeed.
     Passing(String),
     Lasting(String),
 }
@@ -170,7 +171,7 @@ async fn attempt(
     }
 }
 
-/// What every container is started with.
+/// Returns the arguments of every container.
 fn fixed(network: Network) -> Vec<String> {
     let addresses = network.addresses().map(|address| address.to_string());
     let addresses = Vec::from_iter(addresses).join(",");
@@ -185,12 +186,12 @@ fn fixed(network: Network) -> Vec<String> {
     all.map(str::to_owned).to_vec()
 }
 
-/// Keeps the last output of a container, until it ends.
+/// Collects the last output of a container until it ends.
 fn read(container: &Container, output: &Output, background: &Background) -> Task<()> {
     let mut lines = container.stderr(true).lines();
     let output = output.clone();
     background.spawn(async move {
-        // The stream of a container that was removed ends with an error.
+        // The output stream of a removed container ends with an error.
         while let Ok(Some(line)) = lines.next_line().await {
             output.push(line);
         }
@@ -202,7 +203,7 @@ impl Mapped {
     async fn of(container: &Container) -> Result<Self, TestcontainersError> {
         let host = container.get_host().await?.to_string();
         Ok(Self {
-            // The ports are those of IPv4, and this name may mean IPv6 first.
+            // The engine published IPv4 ports, and `localhost` may resolve to IPv6 first.
             host: host.replace("localhost", "127.0.0.1"),
             amqp: container.get_host_port_ipv4(AMQP_PORT).await?,
             amqps: container.get_host_port_ipv4(AMQPS_PORT).await?,
@@ -224,14 +225,14 @@ impl From<TestcontainersError> for Trouble {
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const GRANTED: &[u8] = b"HTTP/1.1 200 ";
 
-/// While this is there, so is the container.
+/// Keeps the container alive.
 #[derive(Debug)]
 pub(crate) struct Lease {
     _open: TcpStream,
 }
 
 impl Lease {
-    /// Connects to the HTTP port of the emulator and waits until it counts.
+    /// Connects to the emulator's HTTP port and waits until the emulator counts the connection.
     pub(crate) async fn take(
         host: &str,
         port: u16,

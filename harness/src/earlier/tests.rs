@@ -90,7 +90,7 @@ fn what_a_crash_undid_is_marked_and_not_counted() {
         Ending::Crash,
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_003),
     );
-    // The completion of the second was not kept, nor the arrival of the third; the fourth has been completed since.
+    // The crash lost the completion of the second and the arrival of the third; the fourth has been completed since.
     let present = BTreeSet::from([("orders".to_owned(), 2)]);
     earlier.mark_undone(&present, &[event(4, "Orders", 4, EventKind::Completed)]);
 

@@ -1,4 +1,4 @@
-//! What can go wrong on the AMQP connection, as the emulator or the connection reports it.
+//! Errors of the AMQP connection, as the emulator or the client library reports them.
 
 use std::{fmt, io, net::SocketAddr, time::Duration};
 
@@ -14,25 +14,25 @@ use fe2o3_amqp::{
 
 use crate::text;
 
-/// The condition by which the emulator says that an entity does not exist.
+/// The entity does not exist.
 pub(crate) const NOT_FOUND: &str = "amqp:not-found";
-/// That there is no such message.
+/// The message does not exist.
 pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
-/// That a lock is not held any longer.
+/// The lock of a message was lost.
 pub(crate) const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
-/// That a session is not held any longer.
+/// The lock of a session was lost.
 pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
-/// That another receiver holds a session.
+/// Another receiver holds the session.
 pub(crate) const SESSION_CANNOT_BE_LOCKED: &str = "com.microsoft:session-cannot-be-locked";
-/// That no session was available in time.
+/// No session became available in time.
 pub(crate) const TIMEOUT: &str = "com.microsoft:timeout";
 
-/// An error as the emulator words it: a condition and a sentence.
+/// An error of the emulator: a condition and a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The symbol, such as `amqp:not-found`.
     pub condition: String,
-    /// The sentence; empty when there is none.
+    /// The description; may be empty.
     pub description: String,
 }
 
@@ -64,15 +64,15 @@ pub(crate) enum AmqpError {
     /// The emulator does not accept connections.
     #[error("the emulator's AMQP endpoint at {address} does not answer: {source}")]
     Unreachable {
-        /// The address that was dialled.
+        /// The address of the connection attempt.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The emulator closed a connection, a session or a link, and said why.
+    /// The emulator closed a connection, a session or a link with an error.
     #[error("{0}")]
     Refused(Condition),
-    /// The emulator did not take a message.
+    /// The emulator rejected a message.
     #[error("rejected{}", .0.as_ref().map(|condition| format!(": {condition}")).unwrap_or_default())]
     Rejected(Option<Condition>),
     /// The emulator answered a management request with an error.
@@ -80,28 +80,28 @@ pub(crate) enum AmqpError {
     Management {
         /// The status.
         status: i32,
-        /// The condition, and the description of the status.
+        /// The condition, with the description of the status.
         condition: Condition,
     },
-    /// There was no answer in time.
+    /// The answer did not come in time.
     #[error("no answer within {}", text::seconds(*within))]
     TimedOut {
-        /// How long was waited.
+        /// The timeout.
         within: Duration,
     },
-    /// A fault took the answer.
+    /// A fault dropped the answer.
     #[error("no answer: {0}")]
     Lost(String),
-    /// The connection or the link ended before there was an answer.
+    /// The connection or the link ended before the answer.
     #[error("{0}")]
     Ended(String),
-    /// Something that a correct exchange does not contain.
+    /// A violation of the protocol.
     #[error("{0}")]
     Protocol(String),
 }
 
 impl AmqpError {
-    /// Returns the condition the emulator gave.
+    /// Returns the condition of the emulator.
     pub(crate) fn condition(&self) -> Option<&Condition> {
         match self {
             Self::Refused(condition)
@@ -116,13 +116,13 @@ impl AmqpError {
         }
     }
 
-    /// Whether the emulator gave this condition.
+    /// Returns whether the emulator sent this condition.
     pub(crate) fn is(&self, condition: &str) -> bool {
         let found = self.condition();
         found.is_some_and(|found| found.condition == condition)
     }
 
-    /// An exchange that the connection did not outlast.
+    /// The connection ended during the exchange.
     pub(crate) fn ended() -> Self {
         Self::Ended("the connection ended before there was an answer".to_owned())
     }
@@ -149,7 +149,7 @@ impl AmqpError {
     }
 }
 
-/// Takes the emulator's words out of errors of the client library; what has none is shown as it is.
+/// Extracts the emulator's condition from errors of the client library; others keep their text.
 macro_rules! from {
     ($($error:ident { $($kind:ident => $taken:expr),* })+) => {$(
         impl From<$error> for AmqpError {

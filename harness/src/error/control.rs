@@ -1,30 +1,30 @@
-//! How the control API says no, or nothing at all.
+//! Errors of the control API.
 
 use std::{fmt, io, net::SocketAddr};
 
 use hyper::StatusCode;
 use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
-/// Why the control API did not do what it was asked.
+/// Why a request to the control API failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     /// The emulator did not answer.
     #[error("the emulator's control API at {address} does not answer: {source}")]
     Unreachable {
-        /// The address that was dialled.
+        /// The address of the connection attempt.
         address: SocketAddr,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// The emulator said no.
+    /// The emulator refused the request.
     #[error(transparent)]
     Refused(Refusal),
-    /// The answer is not what the interface promises.
+    /// The answer violates the interface.
     #[error("the emulator's answer to {path} is not understood: {source}")]
     Malformed {
-        /// The path that was asked.
+        /// The path of the request.
         path: String,
-        /// What is wrong with the answer.
+        /// The error in the answer.
         source: serde_json::Error,
     },
     /// A namespace that runs elsewhere did not answer.
@@ -32,13 +32,13 @@ pub(crate) enum ControlError {
     Administration {
         /// The host and port.
         host: String,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// Only an emulator can tell or do it, and the namespace may not be one of an emulator.
+    /// Only an emulator supports the request, and the namespace may not run in one.
     #[error("could not check: {what}")]
     Uncheckable {
-        /// What that is, and why.
+        /// The request, and the reason.
         what: String,
     },
 }
@@ -56,14 +56,14 @@ impl ControlError {
     }
 }
 
-/// A refusal, as the emulator writes it.
+/// A refusal in the emulator's own format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// What the problem is, for people.
+    /// A description of the problem.
     pub(crate) message: String,
-    /// Its parts, each with the place it is at.
+    /// The single problems, each with its place.
     pub(crate) problems: Vec<String>,
 }
 

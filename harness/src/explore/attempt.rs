@@ -1,4 +1,4 @@
-//! One run from its beginning to its end, on a thread of its own.
+//! Executes one run on a thread of its own.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,11 +25,11 @@ use super::{
 };
 use crate::{Builder, background::Background, background::Stopwatch};
 
-/// When a connection drops that has lost the reply to an attach or a token: as long as a client waits for an answer.
+/// When a connection drops that lost the reply to an attach or a token: as long as a client waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Runs a test once with these faults.
-/// Returns also what there was when the test had passed, where that is asked for.
+/// Runs a test once with these faults. Also returns the messages at the end of a passed test, if the exploration compares
+/// them.
 pub(crate) fn run<F, R>(
     explore: &Explore,
     test: &F,
@@ -108,7 +108,7 @@ where
     for (name, key) in run.parties.borrow().iter() {
         outcome.parties.insert(key.key_name.clone(), name.clone());
     }
-    // What a panic said has been collected.
+    // The panic's message has been collected.
     let failure = tested.unwrap_or_else(|_panic| Some("the test panicked".to_owned()));
     outcome.failure = failure.map(|message| Failure {
         message,
@@ -123,12 +123,12 @@ where
     };
     outcome.timelines = timelines(&run, plan, &outcome).await;
     run.end_parties();
-    // A drop would wait for the runtime on its own thread.
+    // A drop would wait for the runtime on the runtime's own thread.
     run.servicebus.stop().await;
     (outcome, end)
 }
 
-/// Sets the faults of a plan.
+/// Scripts the faults of a plan.
 fn script(run: &Run, plan: &Plan) {
     for (site, effect) in &plan.faults {
         run.namespace.add_fault(Fault {
@@ -139,8 +139,8 @@ fn script(run: &Run, plan: &Plan) {
     }
 }
 
-/// Carries out what faults do beside what the emulator does: what is postponed goes on when nothing else can happen, the
-/// code of a process that crashed ends, and a connection that lost a reply drops after a while.
+/// Completes faults beyond what the emulator does: releases postponed operations when nothing else can happen, ends the code
+/// of a crashed party, and drops connections that lost a reply after a while.
 async fn follow(
     conductor: Arc<Conductor>,
     namespace: ConductedNamespace,
@@ -185,12 +185,12 @@ async fn follow(
     }
 }
 
-/// Whether the client hears nothing more of what it waits for, and may have no timeout of its own for that.
+/// Returns whether the client waits for a reply that does not come, possibly without a timeout of its own.
 fn is_silent(effect: Effect, operation: Operation) -> bool {
     effect == Effect::LoseReply && matches!(operation, Operation::Attach | Operation::Token)
 }
 
-/// A reply is only ever lost with its connection, which is noticed later.
+/// Drops the connection of a lost reply later, because in reality a reply is only lost with its connection.
 async fn drop_later(namespace: ConductedNamespace, fault: u64) {
     tokio::time::sleep(SILENCE).await;
     let log = namespace.operations(0, usize::MAX).operations;
@@ -203,7 +203,7 @@ async fn drop_later(namespace: ConductedNamespace, fault: u64) {
     }
 }
 
-/// Returns what happened to the messages whose operations had faults, with parties in place of the names of connections.
+/// Returns the timelines of the messages whose operations had faults, with the names of parties instead of connections.
 async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut timelines = Vec::new();
     for (site, effect) in &plan.faults {
@@ -232,7 +232,7 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     timelines
 }
 
-/// Whether its party does the same with its message once more.
+/// Returns whether the party repeats the operation on its message.
 fn comes_again(site: &Site, log: &[LoggedOperation]) -> bool {
     let key = |operation: &LoggedOperation| {
         let (party, id) = (operation.party.clone(), operation.message_id.clone());

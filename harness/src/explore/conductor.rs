@@ -1,11 +1,11 @@
-//! Time that only goes on when nothing else can happen.
+//! Virtual time that advances only when nothing else can happen.
 //!
-//! A run has one thread with a runtime whose time is paused, and the emulator, its clients and the test are all on it. Tokio
-//! moves paused time to the next timer when it parks, though an answer may lie in a socket; so the conductor lets it park
-//! only when nothing is under way. Each time no task can run it has the sockets polled once more; when that has been done
-//! [`ROUNDS`] times and the emulator's count of what it did has not grown, no bytes are on their way: what one end of a
-//! loopback connection has written, the other can read at once, and an exchange of any length goes through the emulator in
-//! every second round. A blocking task of the code under test keeps tokio from moving time, as ever.
+//! A run has one thread with a runtime whose time is paused; the emulator, its clients and the test all run on it. Tokio
+//! advances paused time to the next timer when it parks, although a socket may hold an answer, so the conductor lets it park
+//! only when nothing is under way. Whenever no task can run, the conductor makes the runtime poll the sockets once more.
+//! After [`ROUNDS`] polls without an increase of the emulator's activity counter, no bytes are in flight: bytes that one end
+//! of a loopback connection has written can be read at the other end at once, and an exchange of any length passes the
+//! emulator in every second round. A blocking task of the code under test keeps tokio from advancing time, as always.
 
 use std::{
     io,
@@ -20,13 +20,13 @@ use tokio::{
     sync::Notify,
 };
 
-/// How often sockets are polled without news before time goes on.
+/// How many polls of the sockets without activity precede an advance of time.
 const ROUNDS: u32 = 6;
 
-/// What lets time go on.
+/// Controls the advance of time.
 #[derive(Default)]
 pub(crate) struct Conductor {
-    /// Grows with what the emulator does.
+    /// The activity counter of the emulator.
     activity: Arc<AtomicU64>,
     seen: AtomicU64,
     quiet_rounds: AtomicU32,
@@ -35,11 +35,11 @@ pub(crate) struct Conductor {
     news: Notify,
 }
 
-/// Is told whether anything but time can still happen, and says whether it has set something going.
+/// Receives whether only time can make progress, and returns whether it has started something.
 type Watch = Box<dyn Fn(bool) -> bool + Send + Sync>;
 
 impl Conductor {
-    /// Makes a runtime whose time it conducts.
+    /// Builds a runtime whose time the conductor controls.
     pub(crate) fn runtime(self: &Arc<Self>) -> io::Result<Runtime> {
         let (parks, unparks) = (Arc::clone(self), Arc::clone(self));
         Builder::new_current_thread()
@@ -50,29 +50,30 @@ impl Conductor {
             .build()
     }
 
-    /// Whether nothing can happen but that time goes on. While that is so and time stands, a blocking task runs.
+    /// Returns whether only an advance of time can make progress. If time does not advance then, a blocking task is running.
     pub(crate) fn is_parked(&self) -> bool {
         self.is_parked.load(Ordering::Relaxed)
     }
 
-    /// Returns what the emulator is to count in.
+    /// Returns the counter for the emulator's activity.
     pub(crate) fn activity(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.activity)
     }
 
-    /// Asks this from now on each time no task can run: before any socket is polled again with false, and before time goes on
-    /// with true.
+    /// Calls `watch` whenever no task can run: with `false` before the sockets are polled again, and with `true` before time
+    /// advances.
     pub(crate) fn watch(&self, watch: impl Fn(bool) -> bool + Send + Sync + 'static) {
-        // A run sets it once.
+        // Each run sets it once.
         let _ = self.watch.set(Box::new(watch));
     }
 
-    /// Waits until that has set something going.
+    /// Waits until `watch` has started something.
     pub(crate) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// No task can run. Either the sockets are polled again, by a task that does nothing, or the thread parks.
+    /// Called when no task can run: either spawns an empty task, so that the sockets are polled again, or lets the thread
+    /// park.
     fn before_park(&self) {
         if self.has_news(false) {
             return;

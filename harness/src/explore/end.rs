@@ -1,4 +1,4 @@
-//! What a namespace holds when a test is over, and in what one end differs from another.
+//! The messages in a namespace at the end of a test, and how two ends differ.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -6,22 +6,22 @@ use servicebus_explore::{Failure, Outcome};
 
 use crate::{ServiceBus, SubQueueClient, catalog::EntityKind};
 
-/// Most differences that are told of either side.
+/// The largest number of differences that are reported per side.
 const SHOWN: usize = 10;
 
-/// The messages of a namespace, in order: where each is and in which state, and its body.
+/// The messages of a namespace, sorted: position and state, and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End(Vec<(String, String)>);
 
-/// What the end of each run has to be.
+/// The messages that each run must end with.
 #[derive(Debug)]
 pub(crate) struct Expected {
     end: End,
-    /// Whether bodies are the same in runs without faults.
+    /// Whether the runs without faults end with the same bodies.
     with_bodies: bool,
 }
 
-/// Looks at all queues and subscriptions and their dead-letter queues; none where one cannot be peeked.
+/// Peeks all queues, subscriptions and their dead-letter queues; `None` if a peek fails.
 pub(crate) async fn end(servicebus: &ServiceBus) -> Option<End> {
     let client = |kind, path: &str| {
         SubQueueClient::new(Arc::clone(&servicebus.connections), kind, path.to_owned())
@@ -48,7 +48,7 @@ pub(crate) async fn end(servicebus: &ServiceBus) -> Option<End> {
 }
 
 impl Expected {
-    /// Takes what two runs without a fault have in common. Returns what differs where that is more than bodies.
+    /// Compares two runs without faults. Returns their difference as an error, unless only bodies differ.
     pub(crate) fn of(first: End, second: &End) -> Result<Self, String> {
         let with_bodies = first == *second;
         let expected = Self {
@@ -61,7 +61,7 @@ impl Expected {
         }
     }
 
-    /// Makes a run fail that passed and ended otherwise.
+    /// Fails a passed run that ended with other messages.
     pub(crate) fn check(&self, outcome: &mut Outcome, end: &End) {
         if outcome.failure.is_none()
             && let Some(difference) = self.difference(end)

@@ -1,4 +1,4 @@
-//! The runs of an exploration: makes each that comes next on a thread of its own, several at a time.
+//! Executes the runs of an exploration, each on a thread of its own, several in parallel.
 
 use std::{
     collections::BTreeMap,
@@ -19,13 +19,13 @@ use super::{
 /// How long a run may take in real time.
 const STUCK: Duration = Duration::from_secs(20);
 
-/// Makes a run with these faults.
+/// Executes a run with these faults.
 type Attempt = dyn Fn(&Plan, &Arc<Conductor>) -> Ended + Send + Sync;
 type Ended = (Outcome, Option<End>);
-/// A run that has not ended, and when it began.
+/// An unfinished run, with its start.
 type UnderWay = (Coming, Instant, Arc<Conductor>);
 
-/// Explores, or runs the faults of one token alone.
+/// Explores, or executes only the faults of one token.
 pub(crate) fn explore<F, R>(
     explore: Explore,
     test: F,
@@ -78,9 +78,9 @@ struct Exploration {
     /// How long a run may take in real time.
     patience: Duration,
     is_same_end: bool,
-    /// How the runs without a fault have ended.
+    /// The messages at the end of runs without faults.
     ends: Vec<End>,
-    /// What each other run has to end with, if it has to.
+    /// The messages that every other run must end with, if that is required.
     end: Option<Expected>,
 }
 
@@ -98,7 +98,7 @@ impl Exploration {
                 let conductor = Arc::<Conductor>::default();
                 open.insert(number, (coming, Instant::now(), Arc::clone(&conductor)));
                 thread::spawn(move || {
-                    // It fails only when the run was not waited for any longer.
+                    // Fails only if the exploration no longer waits for this run.
                     let _ = sender.send((number, attempt(&plan, &conductor)));
                 });
                 begun += 1;
@@ -142,7 +142,7 @@ impl Exploration {
     }
 }
 
-/// What is said of a run that could not be ended.
+/// Returns the outcome of a run that did not end in time.
 fn stuck(patience: Duration, conductor: &Conductor) -> Outcome {
     let seconds = patience.as_secs_f64();
     let why = match conductor.is_parked() {

@@ -1,4 +1,4 @@
-//! When a test waits for what will never happen, or goes on without end.
+//! Detects a test that waits for what will never happen, or does not end.
 
 use std::{
     future::poll_fn,
@@ -15,19 +15,19 @@ use tokio::time::{Instant, sleep};
 
 use super::run::Run;
 
-/// A test that has not ended after so long never does.
+/// A test that runs longer than this, in virtual time, counts as endless.
 pub(crate) const LONGEST: Duration = Duration::from_secs(2 * 3600);
-/// Nothing will happen any more where nothing has for so long.
+/// A test without any activity for this long counts as hung.
 const SILENT: Duration = Duration::from_secs(3600);
-/// How often that is looked at.
+/// The interval between two checks.
 const LOOK: Duration = Duration::from_secs(300);
 
-/// How often code under test was woken, by a timer or by what it waited for.
+/// Counts how often code under test was woken, by a timer or by what it waited for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wakes(Arc<AtomicU64>);
 
 impl Wakes {
-    /// Runs a future and counts how often it is woken.
+    /// Runs a future and counts its wakes.
     pub(crate) async fn count<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
@@ -58,7 +58,7 @@ impl Wake for Counting {
     }
 }
 
-/// Waits until the test of a run hangs, and says how.
+/// Waits until the test of a run hangs, and returns how.
 pub(crate) async fn hang(run: &Run) -> &'static str {
     let begun = Instant::now();
     let (mut last, mut since) = ((0, 0), begun);

@@ -1,4 +1,4 @@
-//! Panics on the threads of runs: they are collected, and not printed each time.
+//! Collects the panics on the threads of runs instead of printing them.
 
 use std::{
     cell::RefCell,
@@ -26,7 +26,7 @@ pub(crate) fn collect() {
     COLLECTED.set(Some(Vec::new()));
 }
 
-/// Returns the panics since they were asked for, oldest first.
+/// Returns and clears the collected panics, oldest first.
 pub(crate) fn take() -> Vec<Failure> {
     COLLECTED
         .with_borrow_mut(|collected| collected.as_mut().map(std::mem::take).unwrap_or_default())

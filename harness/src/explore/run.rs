@@ -1,4 +1,4 @@
-//! One run, as the test sees it.
+//! One run, as the test uses it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -24,24 +24,24 @@ use super::{
 };
 use crate::ServiceBus;
 
-/// Keys that a namespace has for parties.
+/// The number of keys that a namespace has for parties.
 pub(crate) const PARTIES: usize = 16;
-/// A namespace rests when no client has done anything for so long.
+/// A namespace is idle when no client has done anything for this long.
 const REST: Duration = Duration::from_secs(300);
-/// Pauses before a party is started again.
+/// The first and the longest pause before a party is restarted.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-/// How often a party may end in a row, each time soon, before the run fails.
+/// How often in a row a party may end soon before the run fails.
 const ATTEMPTS: u32 = 20;
-/// One that has worked for so long has not ended soon.
+/// A party that ran for this long did not end soon.
 const LASTING: Duration = Duration::from_secs(120);
 
-/// A run of an exploration: a namespace of its own, which it derefs to, and the parties to whose operations faults are applied.
+/// A run of an exploration: a namespace of its own, to which it derefs, and parties, whose operations have faults.
 pub struct Run {
     pub(crate) servicebus: ServiceBus,
     pub(crate) namespace: ConductedNamespace,
     pub(crate) parties: RefCell<BTreeMap<String, PartyKey>>,
     pub(crate) failures: Rc<RefCell<Vec<Failure>>>,
-    /// The party that crashes next.
+    /// The party to crash next.
     pub(crate) crashed: Rc<Crash>,
     pub(crate) wakes: Wakes,
     /// How often parties were started.
@@ -49,21 +49,21 @@ pub struct Run {
     tasks: RefCell<Vec<JoinHandle<()>>>,
 }
 
-/// How a party is known to the namespace.
+/// The key that identifies a party to the namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct PartyKey {
     pub(crate) key_name: String,
     connection_string: String,
 }
 
-/// Ends the process of a party.
+/// Ends a party as if its process crashed.
 #[derive(Debug, Default)]
 pub(crate) struct Crash {
     pub(crate) notify: Notify,
     pub(crate) party: RefCell<Option<String>>,
 }
 
-/// What code under test connects with: the namespace of the run by a key of its own.
+/// The access of code under test to the run's namespace, with a key of its own.
 #[derive(Clone)]
 pub struct Party {
     name: String,
@@ -84,14 +84,14 @@ impl Run {
         }
     }
 
-    /// Starts code under test, as a process that is started again a second after it has ended, in whatever way; then after two
-    /// seconds, and so on up to a minute. A panic in it fails the run.
+    /// Starts code under test, and restarts it whenever it ends, as a supervised process: after one second, then two, and so
+    /// on up to a minute. A panic in it fails the run.
     ///
-    /// Faults are applied to its operations: those of clients that connect with [`Party::connection_string`].
+    /// Faults apply to the operations of clients that connect with [`Party::connection_string`].
     ///
     /// # Panics
     ///
-    /// When the run has more than 16 parties.
+    /// Panics if the run has more than 16 parties.
     #[track_caller]
     pub fn party<F, R>(&self, name: &str, code: F)
     where
@@ -101,11 +101,11 @@ impl Run {
         self.start(name, code, false);
     }
 
-    /// Starts code under test that is started again until it succeeds.
+    /// Starts code under test, and restarts it until it succeeds.
     ///
     /// # Panics
     ///
-    /// When the run has more than 16 parties.
+    /// Panics if the run has more than 16 parties.
     #[track_caller]
     pub fn job<F, R>(&self, name: &str, code: F)
     where
@@ -115,12 +115,12 @@ impl Run {
         self.start(name, code, true);
     }
 
-    /// Waits until nothing more will happen: nothing is locked or on its way, and no client has done anything for five minutes
-    /// of virtual time. A message that no receiver asks for does not keep the namespace from that.
+    /// Waits until nothing more will happen: nothing is locked or in flight, and no client has done anything for five
+    /// minutes of virtual time. A message that no receiver requests may remain.
     ///
     /// # Panics
     ///
-    /// When that is not so within two hours of virtual time.
+    /// Panics if that takes more than two hours of virtual time.
     pub async fn wait_idle(&self) {
         let started = Instant::now();
         let (mut last, mut since) = ((0, 0), started);
@@ -141,19 +141,19 @@ impl Run {
         }
     }
 
-    /// Lets time stand while a future uses what is outside of the run: a database, a file, another service.
+    /// Stops virtual time while a future uses a resource outside of the run: a database, a file, another service.
     pub async fn outside<T>(&self, future: impl Future<Output = T>) -> T {
         let (over, wait) = std::sync::mpsc::channel::<()>();
-        // Tokio moves paused time never while a blocking task runs.
+        // Tokio does not advance paused time while a blocking task runs.
         let brake = tokio::task::spawn_blocking(move || wait.recv());
         let value = future.await;
         drop(over);
-        // It returns an error, which is the news that the other end is dropped.
+        // An error here, because the other end was dropped.
         let _ = brake.await;
         value
     }
 
-    /// The number of the last operation of a client behind this one, tokens aside.
+    /// Returns the number of the last client operation after this one, tokens aside.
     pub(crate) fn last_operation(&self, after: u64) -> u64 {
         let news = self.namespace.operations(after, usize::MAX).operations;
         let mut news = news.iter().rev();
@@ -204,7 +204,7 @@ impl Run {
     }
 }
 
-/// What the supervision of a party shares with its run.
+/// What the supervision of a party needs from its run.
 struct Supervisor {
     failures: Rc<RefCell<Vec<Failure>>>,
     crashed: Rc<Crash>,
@@ -212,7 +212,7 @@ struct Supervisor {
     starts: Rc<Cell<u64>>,
 }
 
-/// Runs the code of a party again and again.
+/// Runs the code of a party repeatedly.
 async fn supervise<F, R>(party: Party, code: Rc<F>, once: bool, supervisor: Supervisor)
 where
     F: AsyncFn(Party) -> R + 'static,
@@ -238,7 +238,7 @@ where
             Some(Ok(Ok(()))) if once => return,
             Some(Ok(Ok(()))) => "it returned".to_owned(),
             Some(Ok(Err(error))) => error,
-            // What it said has been collected.
+            // The panic's message has been collected.
             Some(Err(_panic)) => return,
         };
         if started.elapsed() >= LASTING {
@@ -286,7 +286,7 @@ impl Party {
         &self.name
     }
 
-    /// Returns the connection string for its clients, in which its key is.
+    /// Returns the connection string for its clients, with the party's key.
     pub fn connection_string(&self) -> &str {
         &self.connection_string
     }
@@ -295,7 +295,7 @@ impl Party {
     ///
     /// # Errors
     ///
-    /// When it does not connect.
+    /// Returns an error if the client cannot connect.
     #[cfg(feature = "azservicebus")]
     pub async fn client(
         &self,

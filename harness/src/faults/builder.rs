@@ -1,4 +1,4 @@
-//! Builds a fault: on which operations, which of them, and what becomes of it.
+//! Builds a fault: which operations, which of their occurrences, and the effect.
 
 use std::{panic::Location, sync::Arc, time::Duration};
 
@@ -9,18 +9,18 @@ use super::{Effect, Fault, Operation};
 use crate::fault_script::Set;
 use crate::{action::Action, connections::Connections, error::Error, error::control::ControlError};
 
-/// Which operation a fault is for.
+/// Builds a fault for an operation.
 #[derive(Debug, Clone)]
 #[must_use = "nothing goes wrong before it is said what"]
 pub struct FaultBuilder {
     connections: Arc<Connections>,
     operation: Operation,
-    /// What it must have.
+    /// The conditions on the operation.
     filter: Filter,
     nth: Option<u64>,
     every: Option<u64>,
     times: Option<u64>,
-    /// As it is written in a test.
+    /// The call as the test's source code has it.
     source_text: String,
 }
 
@@ -37,45 +37,45 @@ impl FaultBuilder {
         }
     }
 
-    /// Narrows it to operations that concern this address: a queue, topic or subscription, `orders/$DeadLetterQueue`, or
-    /// what a token or an HTTP request is for.
+    /// Selects operations on this address: a queue, topic or subscription, `orders/$DeadLetterQueue`, or the resource of a
+    /// token or of an HTTP request.
     pub fn entity(self, path: impl Into<String>) -> Self {
         self.text("entity", path.into(), |filter| &mut filter.entity)
     }
 
-    /// Narrows it to clients that call themselves so: the container id of their connection, as in timelines.
+    /// Selects operations of clients with this container id, as timelines show it.
     pub fn client(self, name: impl Into<String>) -> Self {
         self.text("client", name.into(), |filter| &mut filter.client)
     }
 
-    /// Narrows it to clients that use the key of this name (`SharedAccessKeyName`).
+    /// Selects operations of clients with the key of this name (`SharedAccessKeyName`).
     pub fn party(self, key_name: impl Into<String>) -> Self {
         self.text("party", key_name.into(), |filter| &mut filter.party)
     }
 
-    /// Narrows it to operations on the message with this sequence number: not to sends, which have none yet.
+    /// Selects operations on the message with this sequence number; a send has none yet.
     pub fn sequence_number(mut self, number: i64) -> Self {
         self.filter.sequence_number = Some(number);
         self.saying("sequence_number", &number.to_string())
     }
 
-    /// Narrows it to this delivery of a message, counted from 1, and to what is done with that.
+    /// Selects this delivery of a message, counted from 1, and the operations on that delivery.
     pub fn delivery(mut self, delivery: u32) -> Self {
         self.filter.delivery = Some(delivery);
         self.saying("delivery", &delivery.to_string())
     }
 
-    /// Narrows it to operations on a message with this id.
+    /// Selects operations on a message with this id.
     pub fn message_id(self, id: impl Into<String>) -> Self {
         self.text("message_id", id.into(), |filter| &mut filter.message_id)
     }
 
-    /// Narrows it to operations on a message of this session, or on the session.
+    /// Selects operations on a message of this session, or on the session.
     pub fn session_id(self, id: impl Into<String>) -> Self {
         self.text("session_id", id.into(), |filter| &mut filter.session_id)
     }
 
-    /// Narrows it to operations on a message with this application property: a text, a number or a boolean.
+    /// Selects operations on a message with this application property: a string, a number or a boolean.
     pub fn application_property(
         mut self,
         name: impl Into<String>,
@@ -87,35 +87,34 @@ impl FaultBuilder {
         self.saying("application_property", &written)
     }
 
-    /// Narrows it to one operation of `$management`, such as `com.microsoft:peek-message`, or one method of HTTP.
+    /// Selects one operation of `$management`, such as `com.microsoft:peek-message`, or one HTTP method.
     pub fn named(self, name: impl Into<String>) -> Self {
         self.text("named", name.into(), |filter| &mut filter.name)
     }
 
-    /// Picks another than the first of them, counted from 1.
+    /// Fires at the `nth` selected operation, counted from 1, instead of the first.
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = Some(nth);
         self.saying("nth", &nth.to_string())
     }
 
-    /// Fires at every so many of them, beginning with that, until [`times`](Self::times) says how often: `every(1)` fires at
-    /// them all.
+    /// Fires at every `every`th selected operation, [`times`](Self::times) times if set: `every(1)` fires at all.
     pub fn every(mut self, every: u64) -> Self {
         self.every = Some(every);
         self.saying("every", &every.to_string())
     }
 
-    /// Fires at so many of them: without [`every`](Self::every), one after the other.
+    /// Fires this many times: without [`every`](Self::every) at consecutive operations.
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self.saying("times", &times.to_string())
     }
 
-    /// Does this to it.
+    /// Applies this effect.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses the fault.
+    /// Panics if the emulator refuses the fault.
     #[track_caller]
     pub fn apply(self, effect: Effect) -> Action<'static, Fault> {
         let at = Location::caller();
@@ -157,7 +156,7 @@ impl FaultBuilder {
         let count = if is_counted { "" } else { ".nth(1)" };
         let source_text = format!("{source_text}{count}.{}", effect.to_text());
         let added = add(&connections, fault).await;
-        // The emulator's answer has the names of the control API.
+        // The emulator's message has the names of the control API.
         let id =
             added.map_err(|error| Error::during(format!("set the fault {source_text}"), error))?;
         connections.script.add(Set {
@@ -169,7 +168,7 @@ impl FaultBuilder {
     }
 }
 
-/// Lets a builder apply the effects that have the same names and arguments as values.
+/// Gives the builder a method for each effect, with the name and arguments of its constructor.
 macro_rules! effects {
     ($($(#[$about:meta])+ $effect:ident($($argument:ident: $type:ty)?);)+) => {
         impl FaultBuilder {
@@ -185,51 +184,51 @@ macro_rules! effects {
 }
 
 effects! {
-    /// Lets it happen, and the client gets no reply.
+    /// Performs the operation, but drops the reply to the client.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses the fault; so do all that follow.
+    /// Panics if the emulator refuses the fault, as all following methods do.
     lose_reply();
-    /// Refuses it with an AMQP condition.
+    /// Rejects the operation with an AMQP condition.
     reject(condition: impl Into<String>);
-    /// Refuses it as the service does when it has too much to do.
+    /// Rejects the operation as an overloaded service does.
     server_busy();
-    /// Answers a request with a status, and does nothing.
+    /// Answers a request with a status, without performing it.
     answer(status: u16);
     /// Closes the link instead.
     detach(condition: impl Into<String>);
     /// Closes the connection instead.
     close(condition: impl Into<String>);
-    /// Ends the connection instead, without a close frame.
+    /// Drops the connection instead, without a close frame.
     drop_connection();
-    /// Ends all connections of the client instead, without a close frame, as when its process crashes.
+    /// Drops all connections of the client instead, without a close frame, as when its process crashes.
     crash();
     /// Updates the service instead: all locks are lost and all links are detached.
     failover();
-    /// Lets it wait until nothing else can happen.
+    /// Postpones the operation until nothing else can happen.
     postpone();
-    /// Gives a delivery to another receiver.
+    /// Delivers the message to another receiver.
     elsewhere();
-    /// Lets it wait until the clock of the namespace has advanced by so much.
+    /// Delays the operation until the clock of the namespace has advanced by `by`.
     delay(by: Duration);
-    /// Lets it wait for so long in real time.
+    /// Delays the operation in real time.
     delay_real(by: Duration);
-    /// Sends the outcome of a send only after the next outcome of its link.
+    /// Sends the outcome of a send after the next outcome of its link.
     reorder_outcome();
     /// Ends the lock of the message.
     lose_lock();
     /// Ends the lock of the session.
     lose_session_lock();
-    /// Delivers a message again although it was completed.
+    /// Delivers a message again after its completion.
     redeliver();
-    /// Ends what the tokens of the connection give.
+    /// Ends the authorization by the tokens of the connection.
     expire_token();
-    /// Reads nothing more from the connection for so long in real time.
+    /// Stops reading from the connection for `length` in real time.
     stop_reading(length: Duration);
 }
 
-/// Scripts a fault, and returns its id.
+/// Scripts a fault and returns its id.
 pub(crate) async fn add(
     connections: &Arc<Connections>,
     fault: api::Fault,

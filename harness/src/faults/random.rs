@@ -1,4 +1,4 @@
-//! Random faults, which fire at the same operations again when they are given the same seed.
+//! Random faults, which fire at the same operations again with the same seed.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use servicebus_control_api::{self as api, Filter, Pick, Random};
 use super::{Effect, Operation, builder::add};
 use crate::{action::Action, connections::Connections};
 
-/// How often a fault fires at each operation, unless the test says otherwise.
+/// The default probability of a fault at an operation.
 const PROBABILITY: f64 = 0.1;
 
-/// Faults by chance: what a client must expect of a service far away.
+/// Random faults, as a client must expect them of a remote service.
 #[derive(Debug, Clone)]
 #[must_use = "nothing goes wrong before it is started"]
 pub struct RandomFaults {
@@ -18,7 +18,7 @@ pub struct RandomFaults {
     seed: u64,
     entity: Option<String>,
     client: Option<String>,
-    /// The operations with the probability and the effects of their faults.
+    /// The operations, each with the probability and the effects of its faults.
     rates: Vec<(Operation, f64, Vec<Effect>)>,
 }
 
@@ -33,26 +33,26 @@ impl RandomFaults {
         }
     }
 
-    /// Fires only at operations that concern this queue, topic or subscription.
+    /// Selects operations that concern this queue, topic or subscription.
     pub fn entity(mut self, path: impl Into<String>) -> Self {
         self.entity = Some(path.into());
         self
     }
 
-    /// Fires only at operations of this client, by the container id of its connection.
+    /// Selects operations of the client with this container id.
     pub fn client(mut self, name: impl Into<String>) -> Self {
         self.client = Some(name.into());
         self
     }
 
-    /// Fires at operations of this kind with a probability from above 0 to 1, in ways that a correct client survives. Where
-    /// no operation is named, they are sends, deliveries and settlements, each with the probability 0.1.
+    /// Fires at operations of this kind with a probability above 0 and up to 1, with effects that a correct client survives.
+    /// Without any rate, faults fire at sends, deliveries and settlements with the probability 0.1 each.
     pub fn rate(self, operation: Operation, probability: f64) -> Self {
         let effects = survivable(operation);
         self.rate_of(operation, probability, effects)
     }
 
-    /// Fires at operations of this kind with a probability, in one of these ways.
+    /// Fires at operations of this kind with a probability, with one of these effects.
     pub fn rate_of(
         mut self,
         operation: Operation,
@@ -64,11 +64,11 @@ impl RandomFaults {
         self
     }
 
-    /// Starts the random faults. Until the namespace ends, a test that panics says with which seed.
+    /// Starts the random faults. Until the namespace ends, a panic of the test prints the seed.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses it.
+    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn start(self) -> Action<'static, ()> {
         Action::new(async move {
@@ -111,7 +111,7 @@ fn default_rates() -> Vec<(Operation, f64, Vec<Effect>)> {
     operations.map(rate).into()
 }
 
-/// What happens at the service, too, and what a client comes back from without losing a message.
+/// Returns effects that occur at the service too, and from which a client recovers without losing a message.
 fn survivable(operation: Operation) -> Vec<Effect> {
     let detach = || Effect::detach("amqp:link:detach-forced");
     let close = || Effect::close("amqp:connection:forced");

@@ -1,9 +1,8 @@
-//! A child, its last output, and its end.
+//! A child process, its last output, and its end.
 //!
-//! Two threads read what the child writes, so that it never waits for a reader. Dropping the value closes
-//! the child's standard input, which is its order to end; a third thread then collects it, and kills it
-//! should it not obey. None of this blocks the drop. A child that may stay, because namespaces of failed tests are
-//! kept, is left alone by a panic.
+//! Two threads read the child's output, so that the child never blocks on it. Dropping the value closes the child's standard
+//! input, which makes the child exit; a third thread waits for it, and kills it after a timeout. The drop never blocks. A
+//! child that may stay, because namespaces of failed tests are kept, is left running by a panic.
 
 use std::{
     env,
@@ -28,21 +27,21 @@ use crate::{
     running::{Ending, VERSION},
 };
 
-/// How long a child may take to end before it is killed.
+/// How long a child may take to exit before it is killed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A child process that ends when this is dropped.
+/// A child process that ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     stdin: Mutex<Option<ChildStdin>>,
     child: Arc<Mutex<Child>>,
     output: Output,
     ready: Option<oneshot::Receiver<String>>,
-    /// Whether it does not end with its input, and may outlive a test that fails.
+    /// Whether the child ignores the end of its input, and may outlive a failed test.
     stays: bool,
 }
 
-/// Why there was no ready line.
+/// Why the child printed no ready line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitedEarly {
     Deadline,
@@ -81,7 +80,7 @@ impl ChildProcess {
         })
     }
 
-    /// Waits for the first line of standard output. To be awaited where time is real.
+    /// Waits for the first line of standard output. Must run on a runtime with real time.
     pub(crate) fn ready_line(
         &mut self,
         within: Duration,
@@ -109,7 +108,7 @@ impl ChildProcess {
         Liveness::Child(self.view())
     }
 
-    /// Ends it and waits until it has ended. To be awaited where time is real.
+    /// Ends the child and waits for its exit. Must run on a runtime with real time.
     pub(crate) async fn end(&self, ending: Ending) {
         drop(self.stdin.lock().take());
         if ending == Ending::Stop && !self.stays {
@@ -121,7 +120,7 @@ impl ChildProcess {
         self.view().wait_for_end(DYING_WITHIN).await;
     }
 
-    /// Becomes another one, which was started in its place, for all that look at it.
+    /// Replaces the child by its restarted successor, for all views.
     pub(crate) fn replace_with(&self, other: Self) {
         *self.stdin.lock() = other.stdin.lock().take();
         std::mem::swap(&mut *self.child.lock(), &mut *other.child.lock());
@@ -133,8 +132,9 @@ impl ChildProcess {
     }
 }
 
-/// Whether a variable is a setting of an emulator, such as its data directory or its control token: one that the developer
-/// runs has it, and a test's is given all of its own. What is logged stays to be said.
+/// Returns whether an environment variable sets an emulator option, such as its data directory or its control token. The
+/// developer's may be set for another emulator, and the harness passes all options explicitly. The log level is still
+/// inherited.
 fn is_setting(variable: &OsStr) -> bool {
     let name = variable.to_string_lossy();
     name.starts_with("SERVICEBUS_EMULATOR_") && name != "SERVICEBUS_EMULATOR_LOG"
@@ -151,7 +151,7 @@ impl Drop for ChildProcess {
             let mut child = child.lock();
             let _ = child.kill();
         }
-        // Without a thread the child still ends by itself and is only collected later.
+        // Without the thread the child still exits by itself, but is waited for later.
         let _ = thread::Builder::new().spawn(move || collect(&child));
     }
 }
@@ -190,11 +190,11 @@ fn collect(child: &Mutex<Child>) {
     }
 }
 
-/// Where the emulator listens.
+/// Returns the addresses at which the emulator listens.
 pub(crate) fn endpoints(ready: &Ready) -> Endpoints {
     Endpoints {
         amqp: ready.amqp,
-        // It was asked for; a program of another version may not know that.
+        // Requested by the options; a program of another version may not support it.
         amqps: ready.amqps.unwrap_or(ready.amqp),
         http: ready.http,
         https: ready.https,

@@ -1,6 +1,7 @@
-//! The administration API of a namespace, as a client of it.
+//! A client of a namespace's administration API.
 //!
-//! Atom over HTTPS, one connection per request: a test asks rarely, and a connection that is not kept cannot be stale.
+//! Atom over HTTPS, one connection per request: tests send few requests, and a connection that is not kept cannot become
+//! stale.
 
 use std::{
     io,
@@ -32,17 +33,17 @@ use crate::{
 
 /// How long the namespace may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// For how long a token is signed.
+/// The lifetime of a token.
 const TOKEN_LASTS: Duration = Duration::from_secs(3600);
-/// The newest version that every SDK speaks.
+/// The newest version that every SDK uses.
 const VERSION: &str = "2021-05";
-/// How many entities a page of a list has.
+/// The number of entities per page of a list.
 const PAGE: usize = 100;
-/// Most pages that are read of a list.
+/// The largest number of pages to read of a list.
 const MAX_PAGES: usize = 100;
-/// Longest answer, in bytes.
+/// The size limit of an answer, in bytes.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// What a path may hold as it is.
+/// The characters that need no encoding in a path.
 const KEPT: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// A client of one namespace.
@@ -54,7 +55,7 @@ pub(crate) struct Admin {
     key: Key,
 }
 
-/// One entity as the service describes it.
+/// An entity as the service describes it.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) name: String,
@@ -79,7 +80,7 @@ impl Admin {
         }
     }
 
-    /// Returns the host, with its port where it is not the usual one.
+    /// Returns the host, with its port unless that is the default.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
@@ -92,7 +93,7 @@ impl Admin {
         Ok((text("Name"), text("MessagingSKU")))
     }
 
-    /// Makes an entity.
+    /// Creates an entity.
     pub(crate) async fn make(
         &self,
         path: &str,
@@ -102,7 +103,7 @@ impl Admin {
         self.put(path, supplements(description), body).await
     }
 
-    /// Replaces what an entity is.
+    /// Replaces the description of an entity.
     pub(crate) async fn replace(
         &self,
         path: &str,
@@ -112,18 +113,18 @@ impl Admin {
         self.put(path, headers, description.document()).await
     }
 
-    /// Makes a rule.
+    /// Creates a rule.
     pub(crate) async fn make_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
         self.put(path, [], rule_document(rule)).await
     }
 
-    /// Removes an entity.
+    /// Deletes an entity.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), ControlError> {
         let deleted = self.ask(Method::DELETE, &encoded(path), "").await;
         deleted.map(|_nothing| ())
     }
 
-    /// Describes an entity; nothing when there is none.
+    /// Returns the description of an entity; `None` if it does not exist.
     pub(crate) async fn find(
         &self,
         kind: EntityKind,
@@ -134,12 +135,12 @@ impl Admin {
             Err(error) if error.status() == Some(404) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A missing queue or topic is answered with a list that has nothing to do with it.
+        // The service answers a request for a missing queue or topic with an unrelated list.
         let root = description_root(broker_kind(kind));
         Ok(described(&answer).filter(|description| description.name == root))
     }
 
-    /// Lists what is at a path: `$Resources/queues`, `prices/Subscriptions`.
+    /// Lists the entities at a path: `$Resources/queues`, `prices/Subscriptions`.
     pub(crate) async fn list(&self, path: &str) -> Result<Vec<Found>, ControlError> {
         let mut found = Vec::new();
         for page in 0..MAX_PAGES {
@@ -187,7 +188,7 @@ impl Admin {
         self.call(call).await
     }
 
-    /// Makes a request, and reads the answer where it has a body.
+    /// Sends a request, and parses the body of the answer if it has one.
     async fn call(&self, call: Call) -> Result<Element, ControlError> {
         let path = call.path.clone();
         let request = self.request(call);
@@ -248,7 +249,7 @@ impl Admin {
     }
 }
 
-/// The headers of the tokens for the entities to which an entity forwards.
+/// Returns the headers for the tokens of the entities to which an entity forwards.
 fn supplements(description: &Description) -> impl Iterator<Item = &'static str> {
     let [forwards, dead_letters] = description.forwards();
     let supplements = [
@@ -263,17 +264,17 @@ fn encoded(path: &str) -> String {
     utf8_percent_encode(path, KEPT).to_string()
 }
 
-/// The description in an entry.
+/// Returns the description in an entry.
 fn described(entry: &Element) -> Option<Element> {
     entry.any("content")?.children.first().cloned()
 }
 
-/// The text of a child.
+/// Returns the text of a child element.
 pub(crate) fn text_of<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
     element.any(name).map(|child| child.text.as_str())
 }
 
-/// A refusal of the service: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
+/// Parses an error of the service: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
 fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
     let error = read(body.as_bytes()).ok();
     let detail = error.as_ref().and_then(|error| text_of(error, "Detail"));

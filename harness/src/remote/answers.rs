@@ -1,6 +1,6 @@
-//! What a namespace tells that runs elsewhere, by its administration API.
+//! Requests that a namespace answers by its administration API.
 //!
-//! What only an emulator has cannot be checked there: such questions keep the default answers of [`Backend`].
+//! Requests that only an emulator supports keep the default answers of [`Backend`].
 
 use std::time::{Duration, SystemTime};
 
@@ -22,7 +22,7 @@ use crate::{
     text,
 };
 
-/// Where dead letters are, and by which counter they are counted.
+/// The paths of dead-letter queues, and their counters.
 const SUB_QUEUES: [(&str, &str); 2] = [
     (
         "/$Transfer/$DeadLetterQueue",
@@ -51,7 +51,7 @@ impl Backend for RemoteNamespace {
         })
     }
 
-    /// Lets the time pass, up to the limit.
+    /// Waits for the time to pass, up to the limit.
     fn advance(&self, by: Duration) -> Answer<'_, ()> {
         Box::pin(async move {
             if by > self.max_real_wait {
@@ -67,7 +67,7 @@ impl Backend for RemoteNamespace {
         })
     }
 
-    /// Counts as the service does: what is locked or deferred is active, and nothing more is said of it.
+    /// Counts as the service does: locked and deferred messages are active, and have no counters of their own.
     fn counts<'a>(&'a self, address: &'a str) -> Answer<'a, Counts> {
         Box::pin(self.counts_of(address))
     }
@@ -100,7 +100,7 @@ impl RemoteNamespace {
             let path = format!("{}/Subscriptions", topic.name);
             let found = match self.admin.list(&path).await {
                 Ok(found) => found,
-                // It went meanwhile.
+                // It was deleted in the meantime.
                 Err(error) if error.status() == Some(404) => continue,
                 Err(error) => return Err(error),
             };
@@ -112,7 +112,7 @@ impl RemoteNamespace {
         Ok(all.into_iter().collect())
     }
 
-    /// Lists queues or topics, without those that other tests have under prefixes of theirs.
+    /// Lists queues or topics, without those that other tests created under their prefixes.
     async fn of_this(&self, path: &str) -> Result<Vec<Found>, ControlError> {
         let mut found = self.admin.list(path).await?;
         found.retain(|found| self.prefix.is_of(&found.name));
@@ -145,7 +145,7 @@ impl RemoteNamespace {
         counts.transfer_dead_letter = number(details, "TransferDeadLetterMessageCount");
         counts.scheduled = number(details, "ScheduledMessageCount");
         counts.transfer = number(details, "TransferMessageCount");
-        // A subscription says nothing of its size.
+        // A subscription has no size.
         counts.size_bytes = number(&description, "SizeInBytes");
         Ok(counts)
     }
@@ -167,7 +167,7 @@ impl RemoteNamespace {
         }))
     }
 
-    /// Makes an entity, or changes one and leaves what is not said.
+    /// Creates an entity, or changes one and keeps properties that are not set.
     async fn make_or_change(&self, place: &Place, properties: &Value) -> Result<(), ControlError> {
         let (kind, name) = (place.kind(), place.owner_path());
         let authority = self.admin.authority();
@@ -187,7 +187,7 @@ impl RemoteNamespace {
     }
 }
 
-/// What matters about an entity that the namespace lists.
+/// Converts a listed entity.
 fn declared(kind: EntityKind, name: String, found: &Found) -> Declared {
     let text = |name| text_of(&found.description, name);
     let target = text("ForwardTo").map(|address| target(address).to_owned());

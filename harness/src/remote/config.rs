@@ -1,4 +1,4 @@
-//! What the tester says of the namespace: its connection string, and how long a test may really wait.
+//! The configuration of a namespace that runs elsewhere: its connection string, and how long a test may wait in real time.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -12,23 +12,23 @@ use crate::{
 
 /// AMQP over TLS.
 pub(crate) const AMQPS_PORT: u16 = servicebus_config::AMQPS_PORT;
-/// HTTP over TLS, where the connection string has no port.
+/// HTTP over TLS, if the connection string has no port.
 const HTTPS_PORT: u16 = 443;
 
-/// Where the right connection string is found.
+/// Where to find the right connection string.
 pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
 
-/// A namespace as its connection string gives it.
+/// A parsed connection string.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteConfig {
     pub(crate) host: String,
-    /// Of the administration API, as in the strings of the official emulator.
+    /// The port of the administration API, as in the strings of the official emulator.
     port: Option<u16>,
     pub(crate) key: Key,
 }
 
 impl RemoteConfig {
-    /// Reads what the builder said, else the environment.
+    /// Reads the connection string of the builder, else of the environment.
     pub(crate) fn read(given: Option<String>) -> Result<Self, Error> {
         let given = given.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
         let text = given.filter(|text| !text.trim().is_empty());
@@ -65,12 +65,12 @@ impl RemoteConfig {
         })
     }
 
-    /// The port of the administration API.
+    /// Returns the port of the administration API.
     pub(crate) fn admin_port(&self) -> u16 {
         self.port.unwrap_or(HTTPS_PORT)
     }
 
-    /// The host with its port, as HTTP names it.
+    /// Returns the host with its port, as HTTP writes it.
     pub(crate) fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
@@ -82,12 +82,12 @@ impl RemoteConfig {
         }
     }
 
-    /// The connection string for clients that send and receive: over TLS, at the port that they know.
+    /// Returns the connection string for clients that send and receive: over TLS, at their default port.
     pub(crate) fn client_string(&self) -> String {
         self.string(None)
     }
 
-    /// The connection string for administration clients.
+    /// Returns the connection string for administration clients.
     pub(crate) fn admin_string(&self) -> String {
         self.string(self.port)
     }
@@ -111,7 +111,7 @@ impl RemoteConfig {
     }
 }
 
-/// How long an advance may wait: what the builder said, else the environment, else not at all.
+/// Returns how long an advance may wait: set by the builder, else by the environment, else zero.
 pub(crate) fn max_real_wait(given: Option<Duration>) -> Result<Duration, Error> {
     match (given, env::var(MAX_REAL_WAIT_VARIABLE)) {
         (Some(given), _) => Ok(given),

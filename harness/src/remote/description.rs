@@ -1,7 +1,7 @@
 //! Descriptions of entities in the XML of the administration API.
 //!
-//! The service takes elements in its own order only and keeps what stands elsewhere without heeding it, so they are
-//! always written in that order.
+//! The service requires its own order of elements and ignores those out of order, so descriptions are always written in that
+//! order.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use servicebus_config::{
 
 use crate::catalog::{EntityKind, broker_kind};
 
-/// What an entity of a test has that says nothing of idleness.
+/// The idle time of a test's entity that sets none.
 const IDLE: &str = "PT5M";
-/// How the service writes "never".
+/// The service's encoding of "never".
 const FOREVER: &str = "P10675199DT2H48M5.4775807S";
-/// By what an entity is known that a test made.
+/// The user metadata that marks an entity of a test.
 const MARK: &str = "made by a test with servicebus-harness";
-/// Elements that name an entity of the same namespace.
+/// Elements with the name of an entity of the same namespace.
 const TARGETS: [&str; 2] = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
 
-/// What an entity is, or is to be.
+/// The description of an entity.
 #[derive(Debug, Clone)]
 pub(crate) struct Description {
     kind: EntityKind,
     elements: BTreeMap<String, Element>,
-    /// The rule that a subscription begins with.
+    /// The first rule of a subscription.
     first_rule: Option<Rule>,
 }
 
 impl Description {
-    /// Describes an entity that a test makes, by properties of the official configuration format.
+    /// Describes a test's entity by properties in the official configuration format.
     pub(crate) fn new(kind: EntityKind, properties: &Value, authority: &str) -> Self {
         let mut description = Self {
             kind,
@@ -49,7 +49,7 @@ impl Description {
         description
     }
 
-    /// Reads what the service says of one.
+    /// Reads the service's description of an entity.
     pub(crate) fn read(kind: EntityKind, element: &Element) -> Self {
         let (known, order) = (
             element.children.iter(),
@@ -65,7 +65,7 @@ impl Description {
         }
     }
 
-    /// Sets what the properties say, and nothing else. A target is written as the address that the service wants.
+    /// Sets the given properties only. The service requires a target as an address.
     pub(crate) fn change(&mut self, properties: &Value, authority: &str) {
         let nothing = Map::new();
         for (name, value) in properties.as_object().unwrap_or(&nothing) {
@@ -83,7 +83,7 @@ impl Description {
         }
     }
 
-    /// Sets the rule that a subscription begins with.
+    /// Sets the first rule of a subscription.
     pub(crate) fn with_rule(self, rule: Rule) -> Self {
         Self {
             first_rule: Some(rule),
@@ -91,19 +91,19 @@ impl Description {
         }
     }
 
-    /// Whether a test made it.
+    /// Returns whether a test created the entity.
     pub(crate) fn is_ours(&self) -> bool {
         self.elements
             .get("UserMetadata")
             .is_some_and(|element| element.text == MARK)
     }
 
-    /// Whether messages go on from it, or dead letters do.
+    /// Returns whether the entity forwards its messages, and its dead-lettered messages.
     pub(crate) fn forwards(&self) -> [bool; 2] {
         TARGETS.map(|name| self.elements.contains_key(name))
     }
 
-    /// Writes it as the body of a request.
+    /// Writes the body of a request.
     pub(crate) fn document(&self) -> String {
         document(description_root(broker_kind(self.kind)), |out| {
             for name in description_elements(broker_kind(self.kind)) {
@@ -147,7 +147,7 @@ fn document(root: &str, content: impl FnOnce(&mut Writer)) -> String {
     out.finish()
 }
 
-/// Returns the name of the entity at an address that the service stored.
+/// Returns the entity name in an address of the service.
 pub(crate) fn target(address: &str) -> &str {
     let path = address.split_once("://").map(|(_, rest)| rest);
     path.and_then(|rest| rest.split_once('/'))

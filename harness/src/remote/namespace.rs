@@ -1,7 +1,7 @@
-//! What a `ServiceBus` has made in a namespace, and its end.
+//! The entities that a `ServiceBus` has created in a namespace, and their removal.
 //!
-//! Everything is removed when the `ServiceBus` ends, whichever way: a drop blocks until that is done, because a process that
-//! ends does not wait for threads of its own.
+//! They are deleted when the `ServiceBus` ends, in whatever way. A drop blocks for that, because a process that ends does
+//! not wait for its threads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,27 +19,27 @@ use crate::{
     stream::Secure,
 };
 
-/// A namespace while a `ServiceBus` works in it.
+/// A namespace in which a `ServiceBus` works.
 #[derive(Debug)]
 pub(crate) struct RemoteNamespace {
     pub(crate) admin: Admin,
-    /// How long an advance of the clock may really wait.
+    /// How long an advance of the clock may wait in real time.
     pub(crate) max_real_wait: Duration,
     pub(crate) prefix: Prefix,
     pub(crate) made: Mutex<Vec<(EntityKind, String)>>,
 }
 
-/// What is put before the names of entities where several `ServiceBus` work in a namespace at a time; nothing elsewhere.
+/// The prefix of entity names where several `ServiceBus` work in a namespace at a time; otherwise empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prefix(String);
 
 impl Prefix {
-    /// One that no other `ServiceBus` has, on this machine or another.
+    /// Returns a prefix that no other `ServiceBus` uses, on this machine or another.
     pub(crate) fn unique() -> Self {
         Self(format!("test-{:016x}-", random_number()))
     }
 
-    /// The name, or path of a subscription, that an entity has in the namespace.
+    /// Returns the name of an entity, or the path of a subscription, in the namespace.
     pub(crate) fn before(&self, name: &str) -> String {
         match self.is_of(name) {
             true => name.to_owned(),
@@ -51,7 +51,7 @@ impl Prefix {
         name.starts_with(&self.0)
     }
 
-    /// Puts it before the entities that properties name.
+    /// Adds the prefix to the entities that properties name.
     pub(crate) fn before_targets(&self, properties: &mut Value) {
         for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
             if let Some(target) = properties.get_mut(name)
@@ -64,13 +64,13 @@ impl Prefix {
 }
 
 impl RemoteNamespace {
-    /// Remembers what is to be removed; before it is made, or a request that is cancelled would be forgotten.
+    /// Records an entity to delete in the end.
     pub(crate) fn remember(&self, kind: EntityKind, name: &str) {
         let mut made = self.made.lock();
         made.push((kind, name.to_owned()));
     }
 
-    /// Whether this `ServiceBus` has made an entity, or what it is under.
+    /// Returns whether this `ServiceBus` created an entity, or the topic of a subscription.
     pub(crate) fn has_made(&self, name: &str) -> bool {
         let made = self.made.lock();
         let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
@@ -78,13 +78,14 @@ impl RemoteNamespace {
         made.iter().any(|(_, made)| is_it(made))
     }
 
-    /// Whether nothing is left to remove.
+    /// Returns whether nothing is left to delete.
     fn is_clean(&self) -> bool {
         let made = self.made.lock();
         made.is_empty()
     }
 
-    /// Removes everything, the last first, so that nothing forwards to what is gone. What is gone already counts.
+    /// Deletes everything in reverse order, so that no entity forwards to a deleted one. An entity that no longer exists
+    /// counts as deleted.
     async fn clean(&self) {
         let made = std::mem::take(&mut *self.made.lock());
         let roots = made
@@ -103,13 +104,13 @@ impl RemoteNamespace {
     }
 }
 
-/// Keeps the namespace for one `ServiceBus`; dropping it removes what that made.
+/// Reserves the namespace for one `ServiceBus`; dropping it deletes the entities of that.
 #[derive(Debug)]
 pub(crate) struct RemoteRun {
     pub(crate) remote: Arc<RemoteNamespace>,
     pub(crate) background: Arc<Background>,
     pub(crate) secure: Secure,
-    /// Dropped last, so that the next `ServiceBus` finds nothing.
+    /// Dropped last, so that the next `ServiceBus` finds no entities.
     pub(crate) _file_lock: Option<FileLock>,
 }
 
@@ -118,7 +119,7 @@ impl Running for RemoteRun {
         Some((Arc::clone(&self.remote) as _, self.secure.clone()))
     }
 
-    /// Removes what the `ServiceBus` made where it is possible to wait.
+    /// Deletes the entities of the `ServiceBus` where that can be awaited.
     fn stop(self: Box<Self>) -> Stopped {
         Box::pin(async move { self.remote.clean().await })
     }
@@ -126,7 +127,7 @@ impl Running for RemoteRun {
 
 impl Drop for RemoteRun {
     fn drop(&mut self) {
-        // Stopped in good order, which may be on the background runtime: that must not wait for itself.
+        // The namespace was stopped, maybe on the background runtime, which must not wait for itself.
         if self.remote.is_clean() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Making in a namespace what a topology declares.
+//! Creates the entities of a topology in a namespace.
 
 use servicebus_broker::{EntityDescription, NamespaceSettings, Tier, filter::Rule};
 use servicebus_config::{
@@ -13,18 +13,18 @@ use crate::{
     variables::CONNECTION_STRING_VARIABLE,
 };
 
-/// One entity that is to be made, and what has to be there before.
+/// An entity to create, and the entities that must exist before.
 #[derive(Debug)]
 struct Step {
     kind: EntityKind,
     path: String,
     description: Description,
-    /// Rules beside the first, which a subscription is made with.
+    /// The rules of a subscription after the first.
     rules: Vec<Rule>,
     needs: Vec<String>,
 }
 
-/// Makes what the topology declares; the name of the namespace.
+/// Creates the entities of the topology, and returns the name of the namespace.
 pub(crate) async fn carry_out(remote: &RemoteNamespace, config: &Config) -> Result<String, Error> {
     let refused = |source| {
         let host = remote.admin.authority();
@@ -47,12 +47,12 @@ pub(crate) async fn carry_out(remote: &RemoteNamespace, config: &Config) -> Resu
     Ok(name)
 }
 
-/// The topology asks for what cannot be had there.
+/// The namespace does not support what the topology requires.
 fn uncheckable(what: &str) -> Error {
     Error::namespace(format!("could not check: {what}"))
 }
 
-/// Refuses settings that only an emulator has, and a tier that the namespace is not of.
+/// Rejects settings that only an emulator supports, and a different tier.
 fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
     let wanted = match declared.tier {
         Tier::Basic => "Basic",
@@ -68,7 +68,7 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
             "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace has its own ways",
         ));
     }
-    // What holds in a standard namespace is expected of a premium one too.
+    // A premium namespace is expected to behave as a standard one.
     let fits = tier.eq_ignore_ascii_case(wanted) || (wanted == "Standard" && tier == "Premium");
     match fits {
         true => Ok(()),
@@ -78,7 +78,7 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses what configures authorization: a namespace has its own keys, and what it takes for a token.
+/// Rejects a configuration of authorization: a namespace has its own keys and token validation.
 fn entrance(declared: &NamespaceConfig) -> Result<(), Error> {
     let usual = NamespaceConfig::new(declared.name.clone());
     let is_usual = declared.keys == usual.keys
@@ -93,7 +93,7 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), Error> {
     }
 }
 
-/// What is to be made, each queue and topic with the prefix before its name, wherever it is named.
+/// Returns the entities to create, with the prefix before every name of a queue or topic.
 fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<Step> {
     let step = |kind: EntityKind, path: String, is: &EntityDescription| {
         let mut properties = properties_json(broker_kind(kind), is);
@@ -133,7 +133,7 @@ fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<St
     steps
 }
 
-/// Puts what others need before them; what needs itself, directly or not, comes last as it stands.
+/// Sorts steps by their needs; those with circular needs come last.
 fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
     let mut ordered = Vec::with_capacity(steps.len());
     while !steps.is_empty() {
@@ -176,7 +176,7 @@ impl Step {
         Ok(())
     }
 
-    /// Removes what a killed run left under this name, and nothing that others made.
+    /// Deletes what a killed run left under this name, but no entity that a test did not create.
     async fn clear(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         for kind in [EntityKind::Queue, EntityKind::Topic] {
             let found = remote.admin.find(kind, &self.path).await;
@@ -204,7 +204,7 @@ impl Step {
         Ok(())
     }
 
-    /// A namespace that does not take a setting is not wrong: what needs it cannot be checked there.
+    /// A namespace that rejects a setting is not wrong: tests that need the setting cannot be checked there.
     fn failed(&self, source: ControlError) -> Error {
         let (kind, name) = (self.kind, &self.path);
         match source.status() {

@@ -1,17 +1,17 @@
 //! The page with its data in one file, which a browser opens from anywhere.
 //!
-//! The page's modules import each other by relative paths; here an import map leads from names to their texts. Nothing runs
-//! but what was written here: the policy names a nonce that the recorded data cannot know.
+//! The page's modules import each other by relative paths; here an import map resolves names to their sources. Only the
+//! scripts of this file run: the content security policy has a nonce that the recorded data cannot contain.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
 
 use crate::address::random_number;
 
-/// Where the page's own modules are in the import map.
+/// The prefix of the page's own modules in the import map.
 const PAGE: &str = "page/";
 
-/// Returns the file. `recorded` is what `Recorded` in `page/source.js` reads.
+/// Returns the file. `Recorded` in `page/source.js` reads `recorded`.
 pub(super) fn with(recorded: &Value) -> String {
     let nonce = format!("{:016x}{:016x}", random_number(), random_number());
     let style = source("style.css");
@@ -44,7 +44,7 @@ pub(super) fn with(recorded: &Value) -> String {
     )
 }
 
-/// JSON in which nothing ends or begins an element.
+/// Writes JSON that cannot begin or end an HTML element.
 fn inert(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
@@ -55,7 +55,7 @@ fn source(path: &str) -> &'static str {
     found.map(|(_, text)| *text).unwrap_or_default()
 }
 
-/// The texts of all modules by the names that imports have for them.
+/// Returns the sources of all modules by their import names.
 fn imports() -> Map<String, Value> {
     let page = source("index.html");
     let mapped = page.split_once("<script type=\"importmap\">");
@@ -71,7 +71,7 @@ fn imports() -> Map<String, Value> {
     }
     for (path, text) in servicebus_inspector::SOURCES {
         if path.ends_with(".js") {
-            // The only form that the page's modules have for each other.
+            // The only form of an import between the page's modules.
             let text = text.replace(" from \"./", &format!(" from \"{PAGE}"));
             imports.insert(format!("{PAGE}{path}"), module(&text));
         }

@@ -1,31 +1,31 @@
-//! What a report holds: the answers of the control API that the page would ask for.
+//! The content of a report: the answers of the control API that the page requests.
 //!
-//! Bounded, because a namespace may hold anything: what is left out is told by the totals of the lists.
+//! It is bounded, because a namespace may hold any amount. The totals of the lists show what is left out.
 
 use serde_json::{Map, Value, json};
 use servicebus_assertions::Evidence;
 
 use crate::{backend::Backend, inspector};
 
-/// The newest events of the record.
+/// The number of newest events to include.
 const EVENTS: usize = 10_000;
-/// Events, entities in one answer.
+/// The number of events or entities per request.
 const PAGE: &str = "1000";
-/// Entities that are told with settings, receivers, sessions and messages; those with the most dead letters first.
+/// The number of entities with settings, receivers, sessions and messages; those with the most dead letters first.
 const ENTITIES: usize = 200;
-/// Messages of one queue that are listed.
+/// The number of listed messages per queue.
 const LISTED: &str = "200";
-/// Messages that are told whole.
+/// The number of messages with all their properties.
 const WHOLE: usize = 200;
 
-/// The sub-queues of an entity: the ends of their addresses, and the fields of counts that say whether they hold messages.
+/// The sub-queues of an entity: their suffixes, and the count fields that show whether they hold messages.
 const SUB_QUEUES: [(&str, &[&str]); 3] = [
     ("", &["active", "scheduled", "transfer"]),
     ("/$DeadLetterQueue", &["dead_letter"]),
     ("/$Transfer/$DeadLetterQueue", &["transfer_dead_letter"]),
 ];
 
-/// Asks the namespace. What cannot be had is left out, but for the list of entities.
+/// Collects the answers. Those that fail are left out, except the list of entities.
 pub(super) async fn gather(
     backend: &dyn Backend,
     namespace: &str,
@@ -61,14 +61,14 @@ pub(super) async fn gather(
 
 struct Gathering<'a> {
     backend: &'a dyn Backend,
-    /// By path, and by entity where an answer is about one: `/messages?entity=orders`.
+    /// By path, and by entity for answers about one: `/messages?entity=orders`.
     answers: Map<String, Value>,
-    /// How many messages were told whole.
+    /// How many messages were included with all properties.
     whole: usize,
 }
 
 impl Gathering<'_> {
-    /// Keeps an answer if there is one; returns it.
+    /// Requests, stores and returns an answer; `None` if the request fails.
     async fn keep(&mut self, path: &str, entity: Option<&str>) -> Option<&Value> {
         let query = entity.map(|entity| ("entity", entity));
         let mut query = Vec::from_iter(query);
@@ -84,7 +84,7 @@ impl Gathering<'_> {
         self.answers.get(&key)
     }
 
-    /// The newest part of the record, oldest first.
+    /// Stores the newest part of the record, oldest first.
     async fn record(&mut self) {
         let (mut events, mut before) = (Vec::new(), None::<String>);
         let mut whole = Value::Null;
@@ -131,7 +131,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// The messages at an address, the first of them whole.
+    /// Stores the messages at an address, the first of them with all properties.
     async fn messages(&mut self, address: &str) {
         if self
             .answers

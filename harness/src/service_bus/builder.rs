@@ -1,4 +1,4 @@
-//! What a namespace is started with.
+//! The builder of a namespace.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,13 +25,13 @@ use crate::{
     topology::{Topology, text_of},
 };
 
-/// How long a child may take to become ready.
+/// How long a child process may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a container may take, which may have to wait for others that come and go.
+/// How long a container may take, including retries while others start or end.
 #[cfg(feature = "container")]
 const CONTAINER_READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Describes a namespace before it starts.
+/// Builds a namespace.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a builder starts nothing before `start`"]
 pub struct Builder {
@@ -48,104 +48,105 @@ pub struct Builder {
     max_real_wait: Option<Duration>,
     is_prefixed: bool,
     data: Option<Data>,
-    /// Where it runs, unless on the runtime of the process.
+    /// The runtime, unless it is that of the process.
     background: Option<Arc<Background>>,
-    /// How many keys it has for clients that are told apart by them.
+    /// The number of keys that identify the clients of parties.
     party_keys: usize,
 }
 
 impl Builder {
-    /// Sets what the namespace holds; without it there is one queue, `queue.1`.
+    /// Sets the entities of the namespace; one queue, `queue.1`, unless set.
     pub fn topology(mut self, topology: Topology) -> Self {
         self.topology = Some(topology);
         self
     }
 
-    /// Fixes the mode, against the environment.
+    /// Sets the mode, overriding the environment.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// Names the emulator binary of mode [`Mode::Process`].
+    /// Sets the path of the emulator binary for mode [`Mode::Process`].
     pub fn binary(mut self, path: impl Into<PathBuf>) -> Self {
         self.binary = Some(path.into());
         self
     }
 
-    /// Sets how long the emulator of [`Mode::Process`] or [`Mode::Container`] may take to become ready; 30 s and 60 s
-    /// unless set.
+    /// Sets how long the emulator of [`Mode::Process`] or [`Mode::Container`] may take to become ready; 30 s and 60 s unless
+    /// set.
     pub fn ready_within(mut self, within: Duration) -> Self {
         self.ready_within = Some(within);
         self
     }
 
-    /// Makes lock tokens and other choices of the emulator repeatable.
+    /// Makes lock tokens and other random choices of the emulator repeatable.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Makes the connection strings those of the service, without `UseDevelopmentEmulator`: clients come over TLS and
-    /// must trust [`ServiceBus::ca_certificate_pem`].
+    /// Returns connection strings like the service's, without `UseDevelopmentEmulator`: clients use TLS and must trust
+    /// [`ServiceBus::ca_certificate_pem`].
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;
         self
     }
 
-    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with messages that are locked or
-    /// unread. What is on its way is waited for, up to 5 s. Dead letters and what waits for its time do not count.
+    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with locked or ready messages. Messages in flight have
+    /// up to 5 s. Dead-lettered and scheduled messages do not count.
     pub fn leak_check(mut self, leak_check: bool) -> Self {
         self.leak_check = leak_check;
         self
     }
 
     /// Sets how long the test waits, in real time, for what it expects: every assertion, every receive, and
-    /// [`ServiceBus::wait_idle`]. Five seconds unless set here or, in seconds, by
-    /// [`WITHIN_VARIABLE`](crate::WITHIN_VARIABLE); `within` of an assertion is for that one alone.
+    /// [`ServiceBus::wait_idle`]. 5 s unless set here or, in seconds, by [`WITHIN_VARIABLE`](crate::WITHIN_VARIABLE);
+    /// `within` of an assertion applies to that one only.
     pub fn within(mut self, within: Duration) -> Self {
         self.within = Some(within);
         self
     }
 
-    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, against the environment.
+    /// Sets the connection string of mode [`Mode::Namespace`], overriding the environment.
     pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
         self.connection_string = Some(Secret::from(connection_string.into()));
         self
     }
 
-    /// Sets how long an advance of the clock may really wait in mode [`Mode::Namespace`], where no test controls the time; not at
-    /// all unless set here or, in seconds, by [`MAX_REAL_WAIT_VARIABLE`](crate::MAX_REAL_WAIT_VARIABLE). Elsewhere an
-    /// advance never waits.
+    /// Sets how long an advance of the clock may wait in real time in mode [`Mode::Namespace`], where no test controls the
+    /// time; zero unless set here or, in seconds, by [`MAX_REAL_WAIT_VARIABLE`](crate::MAX_REAL_WAIT_VARIABLE). In other
+    /// modes an advance never waits.
     pub fn max_real_wait(mut self, longest: Duration) -> Self {
         self.max_real_wait = Some(longest);
         self
     }
 
-    /// Lets this `ServiceBus` work in a namespace beside others in mode [`Mode::Namespace`], of this machine and of others:
-    /// its entities have names that begin with `test-` and a number of its own. The test's clients know them by the names of
-    /// the topology, and tell the code under test those that they have: `servicebus.queue("orders").name()`. In the other modes
-    /// each namespace is a test's own, and nothing is renamed.
+    /// Lets several `ServiceBus`, of one machine or several, share a namespace in mode [`Mode::Namespace`]: its entities
+    /// have names that begin with `test-` and a number of its own. The test's clients take the names of the topology;
+    /// `servicebus.queue("orders").name()` returns the actual name for the code under test. In the other modes each
+    /// namespace belongs to one test, and nothing is renamed.
     pub fn prefixed(mut self) -> Self {
         self.is_prefixed = true;
         self
     }
 
-    /// Keeps what the namespace holds in a directory, so that [`ServiceBus::restart`] and [`ServiceBus::crash`] go on with it, and so
-    /// does the next `ServiceBus` with the same directory; one at a time has it. It is made if it is not there, and stays.
+    /// Stores the namespace in a directory, from which [`ServiceBus::restart`], [`ServiceBus::crash`] and the next
+    /// `ServiceBus` with the same directory continue. One `ServiceBus` uses it at a time. It is created if it does not
+    /// exist, and is not removed.
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data = Some(Data::In(directory.into()));
         self
     }
 
-    /// The same in a directory of its own among the temporary files of the system, which is removed when the namespace ends.
+    /// As [`Self::data`], with a new temporary directory, which is removed when the namespace ends.
     pub fn durable(mut self) -> Self {
         self.data = Some(Data::Fresh);
         self
     }
 
-    /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
-    /// WebSockets at 80 and 443, which the system may keep for privileged users.
+    /// Sets the ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs without a port setting use 80 and 443 for
+    /// WebSockets, which the system may reserve for privileged users.
     pub fn ports(mut self, http: u16, https: u16) -> Self {
         self.ports = HttpPorts {
             http,
@@ -154,7 +155,7 @@ impl Builder {
         self
     }
 
-    /// Runs the namespace on a runtime that is driven, with so many keys for the parties of an exploration.
+    /// Runs the namespace on a runtime with virtual time, with this number of keys for the parties of an exploration.
     #[cfg(feature = "explore")]
     pub(crate) fn explored(mut self, background: Arc<Background>, party_keys: usize) -> Self {
         self.background = Some(background);
@@ -166,7 +167,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// When it does not start; the text says why.
+    /// Panics if the namespace does not start; the panic says why.
     #[track_caller]
     pub fn start(self) -> Action<'static, ServiceBus> {
         Action::new(self.start_now())
@@ -188,14 +189,14 @@ impl Builder {
         let declared = catalog::declared(&config);
         let place = match mode {
             Mode::InProcess | Mode::Process => Place::of_system()?,
-            // They are not places where an emulator is started.
+            // These modes start no emulator at a place.
             Mode::Container | Mode::Namespace => Place::Anywhere,
         };
         let is_shared = self.shares(mode, place, &config);
         let keys = match mode {
-            // Its keys are its owner's.
+            // Such a namespace has only its owner's keys.
             Mode::Namespace => Keys::default(),
-            // In a container there is always another one.
+            // A container always has another namespace.
             Mode::Container => Keys::declare(&mut config, true),
             Mode::InProcess | Mode::Process => Keys::declare(&mut config, is_shared),
         };
@@ -238,8 +239,8 @@ impl Builder {
         Ok(servicebus)
     }
 
-    /// Whether the namespace is to have but a part of an emulator. A container is shared always, where that can be, and so is
-    /// an emulator at the only address.
+    /// Returns whether the namespace shares an emulator. Namespaces share a container, or an emulator at the only address,
+    /// whenever possible.
     fn shares(&self, mode: Mode, place: Place, config: &Config) -> bool {
         let can = self.seed.is_none() && self.data.is_none() && !declares_keys(config);
         match (mode, place) {
@@ -251,7 +252,7 @@ impl Builder {
         }
     }
 
-    /// Starts an emulator, or a part of a container if that `is_shared`.
+    /// Starts an emulator; with `is_shared`, a namespace in a shared container.
     #[cfg_attr(
         not(feature = "container"),
         expect(unused_variables, reason = "only containers are shared here")
@@ -283,7 +284,7 @@ impl Builder {
             Mode::Process => {
                 let options = ProcessOptions {
                     binary: self.binary.clone(),
-                    // Others may need it after the namespace, or its address, or its directory.
+                    // After the namespace, others may need the emulator, its address or its directory.
                     may_stay: config.is_some() && place == Place::Anywhere && self.data.is_none(),
                     data: self.data.clone(),
                     place,
@@ -320,7 +321,7 @@ impl Builder {
         }
     }
 
-    /// Takes a part of an emulator that is shared.
+    /// Starts a namespace in a shared emulator.
     async fn join(
         &self,
         background: &Arc<Background>,
@@ -339,7 +340,7 @@ impl Builder {
     }
 }
 
-/// A mode has the name of the feature that it needs.
+/// The feature of a mode has the mode's name.
 #[cfg(not(all(feature = "container", feature = "in-process")))]
 fn not_built(mode: Mode) -> Error {
     let sentence = format!(
@@ -348,8 +349,7 @@ fn not_built(mode: Mode) -> Error {
     Error::new(ErrorKind::Mode, None, sentence)
 }
 
-/// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to
-/// one namespace.
+/// Returns whether a namespace declares other keys than the default. The name of a key is unique within an emulator.
 fn declares_keys(config: &Config) -> bool {
     let usual = [Key::well_known()];
     let mut namespaces = config.namespaces.iter();

@@ -1,4 +1,4 @@
-//! The emulator of a namespace ends and comes back.
+//! Restarts the emulator of a namespace.
 
 use std::sync::Arc;
 
@@ -6,22 +6,23 @@ use super::ServiceBus;
 use crate::{action::Action, connections::Connections, error::Error, running::Ending};
 
 impl ServiceBus {
-    /// Ends the emulator in good order and starts it again: clients are told and disconnected, and messages that were locked come
-    /// back, with the delivery counted. What the namespace holds goes on, at the same addresses and under the same connection strings;
-    /// entities are as the topology declares them. The record goes on with an event `restarted`. Faults end with the emulator.
+    /// Shuts the emulator down gracefully and restarts it: clients are notified and disconnected, and locked messages become
+    /// available again, with the delivery counted. The namespace keeps its content, addresses and connection strings; its
+    /// entities are as the topology declares them. The record continues with an event `restarted`. Faults end with the
+    /// emulator.
     ///
     /// # Panics
     ///
-    /// When the namespace was started without [`data`](crate::Builder::data) and [`durable`](crate::Builder::durable), for then nothing would be kept, or when
-    /// the emulator does not start again.
+    /// Panics if the namespace was started without [`data`](crate::Builder::data) and [`durable`](crate::Builder::durable),
+    /// because then nothing is stored, or if the emulator does not start again.
     #[track_caller]
     pub fn restart(&self) -> Action<'_, ()> {
         Action::new(self.start_again(Ending::Stop))
     }
 
-    /// Kills the emulator and starts it again: connections break without a word, and what is not in the data directory by then is
-    /// gone. No client was told that such a thing was done. In the record, which goes on with an event `crashed`, it is marked:
-    /// `undone-sent`, `undone-completed`; what happened in the very last moment may not stand there at all. The rest is as with
+    /// Kills the emulator and restarts it: connections break without a close frame, and operations that are not in the data
+    /// directory yet are lost. No client received an outcome for those. The record, which continues with an event `crashed`,
+    /// marks them as `undone-sent` or `undone-completed`; the last operations may be missing from it. Otherwise as
     /// [`Self::restart`].
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! The topology of a namespace that runs, and the messages that a topology declares, put into a namespace that has started.
+//! Exports the topology of a running namespace, and puts the messages of a topology into a started one.
 
 use serde_json::Value;
 
@@ -13,18 +13,18 @@ use crate::{
     topology::{Declared, NAMESPACE, Topology},
 };
 
-/// The most that one request deletes.
+/// The largest number of messages that one request deletes.
 const MOST_DELETED: u32 = 500;
 
 impl ServiceBus {
-    /// Returns what the namespace holds now, as it would be declared: to start another namespace with, or to keep in a file.
+    /// Returns the current entities as a topology, to start another namespace with, or to store in a file.
     ///
-    /// How this namespace is reached is not part of it: its key, its address, and its name where that was made up. Keys that
-    /// its own topology declared beside that are.
+    /// It does not include how this namespace is reached: its key, its address, and its name if that was generated. It
+    /// includes further keys that its own topology declared.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer.
+    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn topology(&self) -> Action<'_, Topology> {
         Action::new(async move {
@@ -35,7 +35,7 @@ impl ServiceBus {
     }
 }
 
-/// Leaves out how the namespace is reached, which another one would have to share.
+/// Removes how the namespace is reached, which another namespace must not share.
 fn forget_entrance(document: &mut Value, own: &str) {
     let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
         return;
@@ -60,7 +60,7 @@ fn forget_entrance(document: &mut Value, own: &str) {
 }
 
 impl ServiceBus {
-    /// Puts the messages where they are declared: the dead letters first, while their queues are empty.
+    /// Sends the declared messages: dead letters first, while their queues are empty.
     pub(crate) async fn put_messages(&self, topology: &Topology) -> Result<(), Error> {
         let (dead, live): (Vec<_>, Vec<_>) = topology
             .messages
@@ -108,7 +108,7 @@ async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> 
     locked.dead_letter(reason, description).result().await
 }
 
-/// Receives the only message of a queue or subscription, or of a session of it.
+/// Receives the only message of a queue, subscription or session.
 async fn received(client: &SubQueueClient, session: Option<&str>) -> Result<LockedMessage, Error> {
     let declared = client.declared().await;
     match session.filter(|_| declared.is_some_and(|declared| declared.requires_session)) {
@@ -120,7 +120,7 @@ async fn received(client: &SubQueueClient, session: Option<&str>) -> Result<Lock
     }
 }
 
-/// Deletes what the other subscriptions of the same topic hold.
+/// Deletes the messages of the topic's other subscriptions.
 async fn delete_beside(client: &SubQueueClient, servicebus: &ServiceBus) -> Result<(), Error> {
     let topic_of = |path| topic_and_name(path).map(|(topic, _)| topic);
     let catalog = client.catalog().await;

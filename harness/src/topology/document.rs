@@ -1,8 +1,8 @@
-//! A topology as a document, the official emulator's JSON: written from what the builder collected, read from a file, or taken
-//! from a namespace that runs.
+//! A topology in the official emulator's JSON: written from the builder, read from a file, or exported from a running
+//! namespace.
 //!
-//! Cargo runs tests in the directory of their package, other runners do not, and a test of a workspace may keep its fixtures
-//! at either place: both are tried, and a failure names them.
+//! Cargo runs tests in the directory of their package, other runners do not, and a test of a workspace may have its fixtures
+//! in either place: the harness tries both, and an error names both.
 
 use std::{
     collections::BTreeSet,
@@ -17,14 +17,14 @@ use servicebus_config::config::setting_names;
 use super::{Queue, Topic, Topology};
 use crate::error::Error;
 
-/// The namespace of the official emulator, which some clients take for granted.
+/// The namespace of the official emulator, which some clients expect.
 pub(crate) const NAMESPACE: &str = "sbemulatorns";
 
-/// What was set for the whole namespace; what was not is not written, so that the emulator's default holds.
+/// The namespace settings; those that were not set are not written, so that the emulator's defaults apply.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     values: NamespaceSettings,
-    /// Names of those that were set.
+    /// The names of those that were set.
     set: BTreeSet<&'static str>,
 }
 
@@ -35,7 +35,7 @@ impl Settings {
         self.set.insert(name);
     }
 
-    /// The `Emulator` block of the namespace; empty when nothing was set.
+    /// Returns the `Emulator` block of the namespace; empty without settings.
     pub(crate) fn document(&self) -> Map<String, Value> {
         let set = setting_names(&self.values).filter(|(name, _)| self.set.contains(name));
         set.map(|(name, value)| (name.to_owned(), value.into()))
@@ -63,10 +63,10 @@ pub(crate) fn of(namespaces: Vec<Value>) -> String {
     format!("{document:#}")
 }
 
-/// How many files are named where the one that was asked for is missing.
+/// The largest number of files that the error for a missing file names.
 const MOST_NAMES: usize = 10;
 
-/// Returns where the file was found, and its text.
+/// Returns the path of the file, and its text.
 pub(crate) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
     let tried = candidates(path, env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
     for path in &tried {
@@ -89,7 +89,7 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
     )))
 }
 
-/// Says what is there instead, or where files are looked for.
+/// Lists the files that exist instead, or says where the harness looks.
 fn advice(tried: &[PathBuf]) -> String {
     let mut directories = tried.iter().filter_map(|path| path.parent());
     let found = directories.find_map(|directory| {
@@ -103,14 +103,14 @@ fn advice(tried: &[PathBuf]) -> String {
     })
 }
 
-/// The names of the files in a directory that may be topologies.
+/// Returns the names of the JSON files in a directory.
 fn json_files(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.ends_with(".json")).collect()
 }
 
-/// The first of some names, and how many more there are.
+/// Joins the first names, and the number of the others.
 fn listed(names: &[String]) -> String {
     let shown = names.len().min(MOST_NAMES);
     let more = match names.len() - shown {
@@ -121,7 +121,7 @@ fn listed(names: &[String]) -> String {
 }
 
 fn candidates(path: &Path, manifest: Option<PathBuf>) -> Vec<PathBuf> {
-    // Joining an absolute path gives that path, so it is tried once.
+    // Joining an absolute path returns that path, so it is tried once.
     let current = env::current_dir().unwrap_or_default();
     let mut tried: Vec<PathBuf> = [manifest, Some(current)]
         .into_iter()
@@ -133,7 +133,7 @@ fn candidates(path: &Path, manifest: Option<PathBuf>) -> Vec<PathBuf> {
 }
 
 impl Topology {
-    /// Returns the topology in the official emulator's JSON: what a file holds, or what the builder and an export write.
+    /// Returns the topology in the official emulator's JSON: the text of the file, of the builder or of the export.
     pub fn json(&self) -> Result<String, Error> {
         Ok(self.resolve()?.text)
     }

@@ -1,8 +1,8 @@
-//! Queues, topics and subscriptions as the builder spells them.
+//! Builders of queues, topics and subscriptions.
 //!
-//! Every property stands once, for all kinds of entity that have it, and is written under its name in the emulator's table of
-//! properties; a test compares the two. What is not written has the service's default. Values are judged later, with all the
-//! others.
+//! Every property is defined once, for all kinds of entity that have it, and is written under its name in the emulator's
+//! table of properties; a test compares the two. Properties that are not set have the service's defaults. The emulator
+//! validates the values later.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 use super::{EntityStatus, Rule};
 use crate::text::iso8601;
 
-/// A queue to start with.
+/// A queue of a topology.
 #[derive(Debug, Clone)]
 pub struct Queue {
     name: String,
     properties: Map<String, Value>,
 }
 
-/// A topic to start with.
+/// A topic of a topology.
 #[derive(Debug, Clone)]
 pub struct Topic {
     name: String,
@@ -26,7 +26,7 @@ pub struct Topic {
     subscriptions: Vec<Subscription>,
 }
 
-/// A subscription of a topic to start with.
+/// A subscription of a topic of a topology.
 #[derive(Debug, Clone)]
 pub struct Subscription {
     name: String,
@@ -35,7 +35,7 @@ pub struct Subscription {
 }
 
 impl Queue {
-    /// Names a queue with the service's defaults.
+    /// Creates a queue with the service's defaults.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -43,7 +43,7 @@ impl Queue {
         }
     }
 
-    /// Returns what was set that is no property.
+    /// Returns the name of a setting that is not a property.
     pub(crate) fn part(&self) -> Option<&'static str> {
         None
     }
@@ -54,7 +54,7 @@ impl Queue {
 }
 
 impl Topic {
-    /// Names a topic with the service's defaults and without subscriptions: what is sent to it is gone.
+    /// Creates a topic with the service's defaults and without subscriptions: messages sent to it are dropped.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -73,7 +73,7 @@ impl Topic {
         &self.subscriptions
     }
 
-    /// Returns what was set that is no property.
+    /// Returns the name of a setting that is not a property.
     pub(crate) fn part(&self) -> Option<&'static str> {
         (!self.subscriptions.is_empty()).then_some("subscriptions")
     }
@@ -85,7 +85,7 @@ impl Topic {
 }
 
 impl Subscription {
-    /// Names a subscription with the service's defaults. Until a rule is added it gets every message.
+    /// Creates a subscription with the service's defaults. Until a rule is added, it receives every message.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -94,13 +94,13 @@ impl Subscription {
         }
     }
 
-    /// Adds a rule. The first takes the place of `$Default`, which selects every message.
+    /// Adds a rule. The first one replaces `$Default`, which selects every message.
     pub fn rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Returns what was set that is no property.
+    /// Returns the name of a setting that is not a property.
     pub(crate) fn part(&self) -> Option<&'static str> {
         (!self.rules.is_empty()).then_some("rules")
     }
@@ -111,7 +111,7 @@ impl Subscription {
     }
 }
 
-/// Gives kinds of entity methods that set a property: `method(value: Type) => "Name", value as it is written`.
+/// Gives kinds of entity the methods that set properties: `method(value: Type) => "Name", value as written`.
 macro_rules! properties {
     ($($entity:ident)+: $methods:tt) => {
         $(properties!(@ $entity $methods);)+
@@ -132,56 +132,56 @@ macro_rules! properties {
 }
 
 properties! { Queue Topic Subscription: {
-    /// Sets the time to live of messages that bring none, and the most that any may have here: one second or longer, without
-    /// end unless set; in the basic tier 14 days, which is the most there. Of a topic's and its subscription's the smaller
-    /// counts.
+    /// Sets the time to live of messages without one, and the largest for all messages of the entity: at least one second,
+    /// unlimited unless set; in the basic tier 14 days, which is the maximum there. Between a topic and its subscription the
+    /// smaller one applies.
     default_time_to_live(duration: Duration) => "DefaultMessageTimeToLive", iso8601(duration);
-    /// Sets after how long without use the entity is deleted: 5 minutes or longer, never unless set. One that forwards is
-    /// never idle.
+    /// Sets the time without use after which the entity is deleted: at least 5 minutes, never unless set. A forwarding
+    /// entity is never idle.
     auto_delete_on_idle(idle: Duration) => "AutoDeleteOnIdle", iso8601(idle);
-    /// Sets what can be done with the entity: everything unless set. [`EntityStatus::ReceiveDisabled`] is no status of a
-    /// topic, [`EntityStatus::SendDisabled`] none of a subscription, in which messages arrive in any status.
+    /// Sets the status, active unless set. A topic has no [`EntityStatus::ReceiveDisabled`]; a subscription has no
+    /// [`EntityStatus::SendDisabled`], and receives messages in any status.
     status(status: EntityStatus) => "Status", status.name();
 }}
 
 properties! { Queue Topic: {
-    /// Says whether a message is dropped whose id was seen within the window; it is not unless set. Not in the basic tier.
+    /// Sets whether a message is dropped if its id was seen within the window; off unless set. Not in the basic tier.
     requires_duplicate_detection(enabled: bool) => "RequiresDuplicateDetection", enabled;
-    /// Sets for how long message ids are remembered: 5 seconds to 7 days, 10 minutes unless set.
+    /// Sets how long message ids are remembered: 5 seconds to 7 days, 10 minutes unless set.
     duplicate_detection_window(window: Duration) => "DuplicateDetectionHistoryTimeWindow", iso8601(window);
-    /// Sets how much the entity may hold, dead letters included: 1 to 81920 MiB, 1024 unless set.
+    /// Sets the maximum size of the entity, dead letters included: 1 to 81920 MiB, 1024 unless set.
     max_size_in_megabytes(size: u64) => "MaxSizeInMegabytes", size;
-    /// Sets the largest message, in the premium tier only: 1024 to 102400 KiB, 1024 unless set.
+    /// Sets the maximum size of a message, in the premium tier only: 1024 to 102400 KiB, 1024 unless set.
     max_message_size_in_kilobytes(size: u64) => "MaxMessageSizeInKilobytes", size;
-    /// Says whether sequence numbers carry a partition; they do not unless set.
+    /// Sets whether sequence numbers include a partition; off unless set.
     enable_partitioning(enabled: bool) => "EnablePartitioning", enabled;
 }}
 
 properties! { Queue Subscription: {
-    /// Sets after how many failed deliveries a message is dead-lettered: 1 to 2147483647, 10 unless set.
+    /// Sets the number of failed deliveries after which a message is dead-lettered: 1 to 2147483647, 10 unless set.
     max_delivery_count(count: u32) => "MaxDeliveryCount", count;
-    /// Sets for how long a received message is locked: 5 seconds to 5 minutes, one minute unless set.
+    /// Sets how long a received message is locked: 5 seconds to 5 minutes, one minute unless set.
     lock_duration(duration: Duration) => "LockDuration", iso8601(duration);
-    /// Says whether an expired message is dead-lettered rather than dropped; it is not unless set.
+    /// Sets whether an expired message is dead-lettered instead of dropped; off unless set.
     dead_lettering_on_message_expiration(enabled: bool) => "DeadLetteringOnMessageExpiration", enabled;
-    /// Says whether every message belongs to a session, and only one receiver at a time has those of a session; it is not so
-    /// unless set. Fixed when the entity is made. Not in the basic tier, nor with forwarding. A subscription dead-letters
-    /// messages without a session.
+    /// Sets whether every message belongs to a session, whose messages only one receiver at a time gets; off unless set.
+    /// Fixed at creation. Not in the basic tier, nor with forwarding. A subscription dead-letters messages without a
+    /// session.
     requires_session(required: bool) => "RequiresSession", required;
-    /// Names another queue or a topic of the topology to which all messages are forwarded. A message is forwarded four times
-    /// at most; where it goes then is set by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
-    /// Not in the basic tier. In an update an empty name ends it.
+    /// Sets a queue or topic of the topology to which all messages are forwarded. A message is forwarded at most four times;
+    /// [`Topology::failed_forwards`](crate::Topology::failed_forwards) sets where it goes then. Not in the basic tier. In an
+    /// update an empty name ends forwarding.
     forward_to(name: impl Into<String>) => "ForwardTo", name.into();
-    /// Names another queue or a topic of the topology to which dead letters are forwarded. Not in the basic tier.
+    /// Sets a queue or topic of the topology to which dead letters are forwarded. Not in the basic tier.
     forward_dead_lettered_messages_to(name: impl Into<String>) => "ForwardDeadLetteredMessagesTo", name.into();
 }}
 
 properties! { Subscription: {
-    /// Says whether a message is dead-lettered on which a filter or action fails; it is unless set.
+    /// Sets whether a message is dead-lettered if a filter or action fails on it; on unless set.
     dead_lettering_on_filter_evaluation_exceptions(enabled: bool) => "DeadLetteringOnFilterEvaluationExceptions", enabled;
 }}
 
-/// What all kinds of entity are asked.
+/// Methods of all kinds of entity.
 macro_rules! declared {
     ($($entity:ident)+) => {$(
         impl $entity {
@@ -189,7 +189,7 @@ macro_rules! declared {
                 &self.name
             }
 
-            /// Returns what was set, as the control API takes it.
+            /// Returns the properties for the control API.
             pub(crate) fn properties(&self) -> Value {
                 Value::Object(self.properties.clone())
             }

@@ -1,12 +1,12 @@
-//! A rule as the builder spells it: what selects messages, and what changes the copies of those.
+//! The builder of a rule: a filter that selects messages, and an action that changes their copies.
 //!
-//! Expressions are read by the emulator, so a mistake in one is reported when the namespace starts.
+//! The emulator parses expressions, so an error in one is reported when the namespace starts.
 
 use serde_json::{Map, Value, json};
 
 use crate::message::PropertyValue;
 
-/// A rule of a subscription to start with.
+/// A rule of a subscription.
 #[derive(Debug, Clone)]
 pub struct Rule {
     name: String,
@@ -14,13 +14,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Selects the messages of which a SQL expression holds: `price < 10 AND sys.Label = 'changed'`.
+    /// Selects the messages that satisfy a SQL expression: `price < 10 AND sys.Label = 'changed'`.
     pub fn sql(name: impl Into<String>, expression: impl Into<String>) -> Self {
         let filter = json!({ "SqlExpression": expression.into() });
         Self::of_type(name, "Sql").with("SqlFilter", filter)
     }
 
-    /// Selects the messages that have exactly these values.
+    /// Selects the messages with exactly these values.
     pub fn correlation(name: impl Into<String>, values: Correlation) -> Self {
         Self::of_type(name, "Correlation").with("CorrelationFilter", values.document())
     }
@@ -35,8 +35,8 @@ impl Rule {
         Self::of_type(name, "False")
     }
 
-    /// Gives the rule a copy of its own of every message it selects, changed by these statements:
-    /// `SET region = 'eu'; REMOVE draft`.
+    /// Gives the rule its own copy of every message it selects, changed by these statements: `SET region = 'eu'; REMOVE
+    /// draft`.
     pub fn action(self, statements: impl Into<String>) -> Self {
         self.with("Action", json!({ "SqlExpression": statements.into() }))
     }
@@ -59,8 +59,8 @@ impl Rule {
     }
 }
 
-/// What a message must have for a correlation rule to select it: all of it, at least one value, in the same
-/// case and of the same type. Numbers are compared by value, and never equal a string.
+/// The values of a correlation filter, at least one. A message must have all of them, in the same case and of the same type.
+/// Numbers are compared by value, and never equal a string.
 #[derive(Debug, Clone, Default)]
 pub struct Correlation {
     system: Map<String, Value>,
@@ -68,7 +68,7 @@ pub struct Correlation {
 }
 
 impl Correlation {
-    /// Starts without values.
+    /// Creates a filter without values.
     pub fn new() -> Self {
         Self::default()
     }
@@ -103,17 +103,17 @@ impl Correlation {
         self.with("ReplyToSessionId", text)
     }
 
-    /// Sets the session.
+    /// Sets the session id.
     pub fn session_id(self, text: impl Into<String>) -> Self {
         self.with("SessionId", text)
     }
 
-    /// Sets the address the message is for.
+    /// Sets the `to` address.
     pub fn to(self, text: impl Into<String>) -> Self {
         self.with("To", text)
     }
 
-    /// Sets an application property: a string, a number or a boolean, for the format has no others.
+    /// Sets an application property: a string, a number or a boolean; the format supports no others.
     pub fn application_property(
         mut self,
         name: impl Into<String>,
@@ -126,7 +126,7 @@ impl Correlation {
             PropertyValue::Unsigned(number) => json!(number),
             PropertyValue::Float(number) => json!(number),
             PropertyValue::Text(text) | PropertyValue::Other(text) => json!(text),
-            // The emulator refuses it, with the place.
+            // The emulator rejects it, with the position.
             PropertyValue::Bytes(bytes) => json!(bytes),
         };
         self.properties.insert(name.into(), value);

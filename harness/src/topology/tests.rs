@@ -1,4 +1,4 @@
-//! What the builder writes, and that the emulator takes it.
+//! Tests what the builder writes, and that the emulator accepts it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::message::PropertyValue;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The namespace that is written for a topology.
+/// Returns the namespace that a topology writes.
 fn namespace(topology: &Topology) -> Value {
     let document: Value = serde_json::from_str(&document::text(topology)).expect("JSON is written");
     document["UserConfig"]["Namespaces"][0].clone()
@@ -25,7 +25,7 @@ fn problems(topology: &Topology) -> Vec<String> {
     problems.lines().map(str::to_owned).collect()
 }
 
-/// A topic in which everything is set, of its rules too.
+/// Returns a topic with all properties set, also of its rules.
 fn prices() -> Topic {
     let correlation = Correlation::new()
         .content_type("application/json")
@@ -67,7 +67,7 @@ fn prices() -> Topic {
         .subscription(Subscription::new("all"))
 }
 
-/// A topology in which everything is set.
+/// Returns a topology with all properties set.
 fn full() -> Topology {
     let orders = Queue::new("orders")
         .max_delivery_count(3)
@@ -96,7 +96,7 @@ fn full() -> Topology {
         .tier(Tier::Premium)
 }
 
-/// The properties that a builder wrote, by their names.
+/// Returns the names of the properties that a builder wrote.
 fn written(properties: &Value) -> BTreeSet<&str> {
     let members = properties.as_object().expect("an object");
     members.keys().map(String::as_str).collect()

@@ -1,7 +1,7 @@
-//! Messages as they stand encoded within a management body.
+//! Encoded messages within the body of a management request or answer.
 //!
-//! The client library refuses a whole message for the sake of one application property that it does not take
-//! for one, such as a list. So that section is read here, value by value, and the rest is left to it.
+//! The client library rejects a whole message if one application property has a type that it does not accept there, such as
+//! a list. This module therefore reads that section itself, value by value, and leaves the rest to the library.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,11 @@ use crate::{
 
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
 
-/// Writes a message.
 pub(crate) fn write(message: Message<Data>) -> Result<Vec<u8>, AmqpError> {
     serde_amqp::to_vec(&Serializable(message))
         .map_err(|error| AmqpError::Protocol(format!("the message cannot be encoded: {error}")))
 }
 
-/// Reads a message.
 pub(crate) fn read(bytes: &[u8]) -> Result<ReceivedMessage, AmqpError> {
     let malformed = |error: String| AmqpError::Protocol(format!("a message is malformed: {error}"));
     let sections = Sections::split(bytes).map_err(|error| malformed(error.to_string()))?;
@@ -40,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ReceivedMessage, AmqpError> {
     })
 }
 
-/// A message whose application properties were taken out.
+/// A message without its application properties.
 #[derive(Debug, Default)]
 struct Sections {
     plain: Vec<u8>,
@@ -81,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// A message with one property, whose value is written by hand.
+    /// Returns a message with one property, whose value the caller encodes.
     fn message(value: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut out = Writer::new(&mut bytes);

@@ -1,4 +1,4 @@
-//! What is asked of a store: look, schedule, cancel, receive by number, delete, settle, renew.
+//! Requests to a sub-queue's management node: peek, schedule, cancel, receive by sequence number, delete, settle, renew.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,15 +13,15 @@ use crate::{
     received_message::ReceivedMessage,
 };
 
-/// How many messages one look asks for.
+/// The number of messages that one peek requests.
 const PAGE: i32 = 100;
 
-/// What proves that a message was received.
+/// The lock token of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LockToken([u8; 16]);
 
 impl LockToken {
-    /// Reads a delivery tag, in which the first three parts are little-endian, as in .NET.
+    /// Reads a delivery tag, whose first three parts are little-endian, as in .NET's `Guid`.
     pub(crate) fn of_tag(tag: &[u8]) -> Option<Self> {
         let mut bytes = <[u8; 16]>::try_from(tag).ok()?;
         bytes[..4].reverse();
@@ -36,7 +36,7 @@ impl LockToken {
 }
 
 impl Amqp {
-    /// Looks at every message of a store, in order of sequence number, without touching any.
+    /// Peeks every message of a sub-queue, in order of sequence number.
     pub(crate) async fn peek(&self, address: &str) -> Result<Vec<ReceivedMessage>, AmqpError> {
         let mut node = Node::open(self, address).await?;
         let mut messages: Vec<ReceivedMessage> = Vec::new();
@@ -54,7 +54,7 @@ impl Amqp {
         Ok(messages)
     }
 
-    /// Schedules messages, all or none, and returns their numbers in order.
+    /// Schedules messages, all or none, and returns their sequence numbers in order.
     pub(crate) async fn schedule(
         &self,
         address: &str,
@@ -86,8 +86,8 @@ impl Amqp {
         answer.map(|_nothing| ())
     }
 
-    /// Receives a deferred message, of a session that is held if one is named; its lock has no meaning when it is deleted at
-    /// once.
+    /// Receives a deferred message; one of a session needs the id of the session, which the test holds. In
+    /// receive-and-delete mode the returned lock token has no meaning.
     pub(crate) async fn receive_deferred(
         &self,
         address: &str,
@@ -116,7 +116,7 @@ impl Amqp {
         }
     }
 
-    /// Deletes up to `count` messages that were enqueued before an instant, and returns how many.
+    /// Deletes up to `count` messages that were enqueued before an instant, and returns the number of deleted messages.
     pub(crate) async fn delete_messages(
         &self,
         address: &str,
@@ -137,7 +137,7 @@ impl Amqp {
         }
     }
 
-    /// Settles a message by its lock. A message cannot be released this way.
+    /// Settles a message by its lock token. The management node cannot release a message.
     pub(crate) async fn settle(
         &self,
         address: &str,
@@ -148,7 +148,7 @@ impl Amqp {
         let status = match outcome {
             SettleAs::Complete => "completed",
             SettleAs::Abandon => "abandoned",
-            // The protocol's own spelling.
+            // Spelled as the protocol has it.
             SettleAs::Defer => "defered",
             SettleAs::DeadLetter {
                 reason,
@@ -175,7 +175,7 @@ impl Amqp {
         answer.map(|_nothing| ())
     }
 
-    /// Renews a lock and returns until when it holds, by the client's clock.
+    /// Renews a lock and returns its new end, by the client's clock.
     pub(crate) async fn renew_lock(
         &self,
         address: &str,
@@ -238,7 +238,7 @@ pub(crate) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError>
     value.ok_or_else(|| unexpected(name, None))
 }
 
-/// An instant by the client's clock.
+/// Returns the instant, by the client's clock.
 pub(crate) fn instant(millis: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
@@ -272,7 +272,7 @@ fn message(mut entry: Map) -> Result<ReceivedMessage, AmqpError> {
     }
 }
 
-// They ask an emulator.
+// These tests use an emulator.
 #[cfg(all(test, feature = "in-process"))]
 mod tests {
     use std::sync::Arc;
@@ -285,7 +285,7 @@ mod tests {
         liveness::Liveness,
     };
 
-    /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
+    /// Returns a message that was due long ago, with a property as .NET encodes a `TimeSpan`.
     fn from_dotnet() -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut out = Writer::new(&mut bytes);
@@ -310,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_of_dotnet_can_be_looked_at_and_received() {
-        // A runtime of its own: another test watches how the shared one ends.
+        // A separate runtime, because another test observes how the shared one ends.
         let background = Arc::new(Background::start().unwrap());
         let started = in_process::start(
             &background,
