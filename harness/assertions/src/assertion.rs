@@ -1,4 +1,4 @@
-//! An assertion as data: what it is about, and what is expected.
+//! An assertion as data: its subject, and what it expects.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,49 +7,48 @@ use serde_json::Value;
 
 use crate::{kind::Kind, matcher::Text, place::Place, selector::Selector};
 
-/// By how much a time may differ, unless said otherwise: a busy machine takes a while from the one look at its clock to
-/// the other.
+/// The default tolerance of times: a busy machine takes a while between two readings of its clock.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
-/// An assertion about a queue, subscription or topic. Of its fields those count that its kind takes.
+/// An assertion about a queue, subscription or topic. Its kind defines which fields apply.
 #[derive(Debug, Clone)]
 pub struct Assertion {
-    /// What is expected.
+    /// The kind of expectation.
     pub kind: Kind,
-    /// Of what.
+    /// The queue, topic, subscription or sub-queue.
     pub place: Place,
-    /// Of which messages; of all unless it says more.
+    /// The messages; all by default.
     pub which: Selector,
-    /// The reason of dead letters.
+    /// The reason of dead-lettered messages.
     pub reason: Option<Text>,
-    /// The description of dead letters.
+    /// The description of dead-lettered messages.
     pub description: Option<Text>,
-    /// The entity or client to which something goes.
+    /// The target entity or client.
     pub to: Option<Text>,
     /// When scheduled messages are due.
     pub due: Option<ScheduledEnqueueTime>,
-    /// By how much that may differ.
+    /// The tolerance of that time.
     pub tolerance: Duration,
-    /// How many, or how often.
+    /// The expected number of messages or occurrences.
     pub number: Number,
-    /// How many unsettled sends there are at least.
+    /// The minimum of unsettled sends.
     pub least: Option<u64>,
-    /// How many there are at most.
+    /// The maximum of unsettled sends.
     pub most: Option<u64>,
-    /// Numbers of messages, by the names that [`Counts`](servicebus_control_api::Counts) has for them.
+    /// Message counts, by their names in [`Counts`](servicebus_control_api::Counts).
     pub counts: Vec<(&'static str, u64)>,
     /// The id of a session.
     pub session: String,
-    /// The bodies of its messages, in order.
+    /// The bodies of the session's messages, in order.
     pub bodies: Vec<Text>,
-    /// What is kept with it.
+    /// The state of the session.
     pub state: WantedState,
-    /// How long to wait in real time: for what is expected, or for the namespace to become idle where nothing is.
+    /// How long to wait, in real time, for what is expected, or for the namespace to become idle if nothing is expected.
     pub within: Duration,
 }
 
 impl Assertion {
-    /// Expects what the kind does without saying more.
+    /// Creates an assertion with the defaults of its kind.
     pub fn new(kind: Kind, place: Place, within: Duration) -> Self {
         Self {
             kind,
@@ -72,17 +71,17 @@ impl Assertion {
     }
 }
 
-/// When a scheduled message is to become active.
+/// When a scheduled message becomes active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledEnqueueTime {
     /// At this time of the client's clock.
     At(SystemTime),
-    /// So long from now, and no later than the end of the year 9999.
+    /// After this delay, but no later than the end of the year 9999.
     In(Duration),
 }
 
 impl ScheduledEnqueueTime {
-    /// Returns that time; what is to be in a while is counted from now.
+    /// Returns that time; a delay counts from now.
     #[doc(hidden)]
     pub fn instant(self) -> SystemTime {
         match self {
@@ -95,7 +94,7 @@ impl ScheduledEnqueueTime {
     }
 }
 
-/// The last second that the service has a time for, at the end of the year 9999: what is to be in a longer while is to be then.
+/// Returns the last second that the service can represent, at the end of the year 9999; longer delays are cut to it.
 fn latest() -> SystemTime {
     const SECONDS: u64 = 253_402_300_799;
     SystemTime::UNIX_EPOCH + Duration::from_secs(SECONDS)
@@ -113,12 +112,12 @@ impl From<Duration> for ScheduledEnqueueTime {
     }
 }
 
-/// How often something is to have happened.
+/// An expected number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// So often or more.
+    /// At least this number.
     AtLeast(u64),
-    /// Exactly so often.
+    /// Exactly this number.
     Exactly(u64),
 }
 
@@ -138,17 +137,17 @@ impl Number {
     }
 }
 
-/// What is to be kept with a session.
+/// An expected session state.
 #[derive(Debug, Clone)]
 pub enum WantedState {
     /// Any state.
     Something,
-    /// None.
+    /// No state.
     Nothing,
     /// These bytes.
     Bytes(Bytes),
     /// This text.
     Text(Text),
-    /// This value in JSON, however it is written.
+    /// This JSON value, in any formatting.
     Json(Value),
 }

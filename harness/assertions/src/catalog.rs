@@ -1,7 +1,7 @@
-//! What a namespace says it holds.
+//! The entities of a namespace.
 //!
-//! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
-//! messages need it: the names of the entities, and the settings that explain where a message is.
+//! Read from the control API, else from the topology of the namespace, as far as failure messages need it: the names of the
+//! entities, and the settings that explain where a message is.
 
 use std::{error::Error, fmt};
 
@@ -16,25 +16,25 @@ pub struct Catalog {
     entities: Vec<Declared>,
 }
 
-/// What matters about an entity.
+/// The settings of an entity that failure messages need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
-    /// What it is.
+    /// The kind of the entity.
     pub kind: EntityKind,
-    /// Its name; that of a subscription has its topic in it.
+    /// Its name; for a subscription its path with the topic.
     pub name: String,
-    /// After how many deliveries a message is dead-lettered.
+    /// The number of deliveries after which a message is dead-lettered.
     pub max_delivery_count: Option<u32>,
-    /// Whether expired messages are dead-lettered, not dropped.
+    /// Whether expired messages are dead-lettered instead of dropped.
     pub dead_letters_expired: bool,
     /// Whether messages belong to sessions.
     pub requires_session: bool,
-    /// Where messages go on to.
+    /// The entity to which it forwards.
     pub forwards_to: Option<String>,
 }
 
 impl Catalog {
-    /// Takes what an emulator lists.
+    /// Converts the lists of an emulator.
     pub fn listed(queues: Queues, topics: Topics, subscriptions: Subscriptions) -> Self {
         let declared = |kind| {
             move |(name, properties): (String, Properties)| Declared::of(kind, name, &properties)
@@ -58,14 +58,14 @@ impl Catalog {
         entities.map(|entity| (entity.kind, entity.name.as_str()))
     }
 
-    /// Finds an entity of a kind by name, in any case.
+    /// Returns an entity by kind and name, in any case.
     pub fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
         let mut entities = self.of_kind(kind);
         entities.find(|entity| entity.name.eq_ignore_ascii_case(name))
     }
 
-    /// Names the entities there are, when the one that was asked for is not among them. A subscription of a topic
-    /// that is unknown is not what is missing: the topic is.
+    /// Returns the entities that exist, if this one does not. For a subscription of a topic that does not exist, the topic
+    /// is missing.
     pub fn missing(&self, kind: EntityKind, name: &str) -> Option<UnknownEntity> {
         if self.find(kind, name).is_some() {
             return None;
@@ -116,7 +116,7 @@ impl FromIterator<Declared> for Catalog {
 }
 
 impl Declared {
-    /// Takes what matters of the properties of an entity.
+    /// Converts the properties of an entity.
     pub fn of(kind: EntityKind, name: String, properties: &Properties) -> Self {
         let target = properties["ForwardTo"].as_str();
         Self {
@@ -135,19 +135,19 @@ impl Declared {
     }
 }
 
-/// How many entities are named that there are.
+/// The largest number of existing entities in the message.
 const LISTED: usize = 10;
 
-/// A queue, topic or subscription that the namespace does not have.
+/// A queue, topic or subscription that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownEntity {
-    /// What was asked for.
+    /// The requested kind.
     pub kind: EntityKind,
-    /// The name that was asked for; that of a subscription has its topic in it.
+    /// The requested name; for a subscription its path with the topic.
     pub name: String,
-    /// What the namespace has instead under this name.
+    /// The kind of an entity that has this name instead.
     pub instead: Option<EntityKind>,
-    /// Those of this kind that there are, the most similar name first; of a topic's subscriptions, its own.
+    /// The entities of this kind that exist, the most similar name first; for a subscription those of its topic.
     pub known: Vec<String>,
 }
 
@@ -188,7 +188,7 @@ impl fmt::Display for UnknownEntity {
     }
 }
 
-/// Begins a sentence.
+/// Capitalizes the start of a sentence.
 fn capital(words: &str) -> String {
     let (first, rest) = words.split_at(1);
     first.to_uppercase() + rest
@@ -196,10 +196,10 @@ fn capital(words: &str) -> String {
 
 impl Error for UnknownEntity {}
 
-/// Between the name of a topic and that of its subscription.
+/// The separator between the name of a topic and that of its subscription.
 const SUBSCRIPTIONS: &str = "/Subscriptions/";
 
-/// What kind of entity has a name.
+/// The kind of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EntityKind {
     /// A queue.
@@ -220,12 +220,12 @@ impl fmt::Display for EntityKind {
     }
 }
 
-/// Returns the address of a subscription.
+/// Returns the path of a subscription.
 pub fn subscription_path(topic: &str, name: &str) -> String {
     format!("{topic}{SUBSCRIPTIONS}{name}")
 }
 
-/// Returns the topic and the name of a subscription.
+/// Splits the path of a subscription into the names of topic and subscription.
 pub fn topic_and_name(path: &str) -> Option<(&str, &str)> {
     path.split_once(SUBSCRIPTIONS)
 }

@@ -1,7 +1,6 @@
-//! How an assertion looks at a namespace: again and again up to its deadline, and once more at everything that explains a
-//! failure.
+//! Checks an assertion: polls the namespace until the deadline, then collects what explains a failure.
 //!
-//! What is expected, and what is said of what was found, is decided elsewhere, by messages and records alone.
+//! Other modules decide what is expected and phrase failures, from messages and records alone.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,19 +20,19 @@ use crate::{
     timeline::Timeline,
 };
 
-/// The pauses between two looks: short at first, for most things have happened already.
+/// The first and the longest pause between two polls: short at first, because most conditions hold already.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
-/// An assertion that has started to look.
+/// A running check.
 #[derive(Clone, Copy)]
 pub(crate) struct Looking<'a> {
     pub(crate) assertion: &'a Assertion,
     pub(crate) namespace: &'a dyn Namespace,
-    /// When messages are to be due, counted from when it started.
+    /// When messages must be due, counted from the start of the check.
     pub(crate) due: Option<SystemTime>,
 }
 
-/// What a look finds.
+/// The result of a poll.
 pub(crate) enum Found {
     Receivers(Vec<Receiver>),
     Record(&'static Verb, Timeline),
@@ -41,18 +40,18 @@ pub(crate) enum Found {
     DeadLetters(u64),
     UnsettledSends(u64),
     Counts(Counts),
-    /// What is to be empty.
+    /// The number of messages in what must be empty.
     Present(u64),
-    /// The numbers and bodies of a session's messages.
+    /// The sequence numbers and bodies of a session's messages.
     Order(Vec<(i64, String)>),
     State(Option<Bytes>),
 }
 
-/// What a look decides.
+/// The judgement of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Holds,
-    /// And no waiting helps.
+    /// Final: waiting cannot help.
     Fails,
     NotYet,
 }
@@ -67,11 +66,11 @@ impl Outcome {
 }
 
 impl Assertion {
-    /// Looks until it holds or the time is over.
+    /// Polls until the assertion holds or its time is over.
     ///
     /// # Errors
     ///
-    /// When it does not hold, or cannot be checked: the text says why.
+    /// Returns an error if the assertion does not hold, or cannot be checked; its text says why.
     pub async fn check(&self, namespace: &dyn Namespace) -> Result<(), AssertionFailed> {
         let names = Vec::from_iter(self.counts.iter().map(|(name, _)| *name));
         namespace.check_counts(self.place.path(), &names)?;
@@ -96,7 +95,7 @@ impl Assertion {
 }
 
 impl Looking<'_> {
-    /// Looks until it finds what is expected; else returns what it found last.
+    /// Polls until the assertion holds; else returns the last result.
     async fn wait(self) -> Result<Option<Found>, AssertionFailed> {
         let within = self.assertion.within;
         let [mut pause, longest] = PAUSES;
@@ -112,9 +111,9 @@ impl Looking<'_> {
         }
     }
 
-    /// Returns what it finds that was not to be. What has happened is never undone, so that one look at the record can
-    /// refute it. To confirm it the namespace must be idle first: nothing is due, nothing is on its way, and no receiver holds
-    /// a lock with which it could still happen.
+    /// Returns a result that refutes a negative assertion. The record only grows, so one poll of it can refute the
+    /// assertion. To confirm it the namespace must be idle first: nothing is due or in flight, and no receiver holds a lock
+    /// with which the event could still happen.
     async fn rule_out(self) -> Result<Option<Found>, AssertionFailed> {
         if let Subject::Record(_) = self.assertion.kind.subject() {
             let so_far = self.look().await?;
@@ -163,7 +162,7 @@ impl Looking<'_> {
         })
     }
 
-    /// Reads the record, with the messages where ids do not tell.
+    /// Fetches the record, with messages if ids are not enough.
     async fn record(self) -> Result<Timeline, AssertionFailed> {
         let needs_message = self.assertion.which.needs_message();
         let path = self.assertion.place.path();
@@ -196,7 +195,7 @@ impl Looking<'_> {
         }
     }
 
-    /// Looks at everything around, and says what was expected and what was found.
+    /// Collects what explains a failure, and phrases it.
     async fn failure(self, found: Found) -> AssertionFailed {
         let assertion = self.assertion;
         let report = self.report().await;
@@ -238,7 +237,7 @@ impl Looking<'_> {
     }
 }
 
-/// Lists the sessions, and what happened to the one that is meant.
+/// Lists the sessions, with the events of the asserted one.
 async fn sessions(looking: &Looking<'_>, timeline: &Timeline) -> Vec<String> {
     let Assertion { place, session, .. } = looking.assertion;
     let listed = looking.namespace.sessions(place.path()).await;
@@ -252,12 +251,12 @@ async fn sessions(looking: &Looking<'_>, timeline: &Timeline) -> Vec<String> {
 }
 
 impl Report {
-    /// Looks at everything around a place. What cannot be had is left out: the failure itself matters more.
+    /// Collects the report about a place. Requests that fail are left out, because the failure itself matters more.
     async fn of(namespace: &dyn Namespace, place: &Place) -> Self {
         Self::around(namespace, place, &place.dead_letter_queue()).await
     }
 
-    /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
+    /// As [`Self::of`], with the transfer dead-letter queue instead of the dead-letter queue, if it has messages.
     async fn with_transfers(namespace: &dyn Namespace, place: &Place) -> Self {
         let report = Self::around(namespace, place, &place.transfer_dead_letter_queue()).await;
         Self {
@@ -288,7 +287,7 @@ impl Report {
     }
 }
 
-/// Describes the messages of a place, which no receiver has taken.
+/// Describes the messages at a place that no receiver has taken.
 pub async fn left_behind(namespace: &dyn Namespace, place: &Place) -> String {
     let found = match namespace.counts(place.path()).await {
         Ok(counts) => counts.to_string(),
@@ -300,7 +299,7 @@ pub async fn left_behind(namespace: &dyn Namespace, place: &Place) -> String {
     report.hinted_failure(&expected, hint).to_string()
 }
 
-/// Explains why no client receives at a place, where the record says so.
+/// Explains from the record why no client receives at a place.
 pub async fn connecting_hint(namespace: &dyn Namespace, place: &Place) -> Option<String> {
     hint::connecting(&Report::of(namespace, place).await)
 }

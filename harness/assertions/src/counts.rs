@@ -1,4 +1,4 @@
-//! A queue holds exact numbers of messages, or none.
+//! Assertions of exact message counts, and of empty queues.
 
 use servicebus_control_api::Counts;
 
@@ -37,7 +37,7 @@ impl Assertion {
     }
 }
 
-/// The number of this name.
+/// Returns the count of this name.
 fn number(counts: &Counts, name: &str) -> u64 {
     match name {
         "active" => counts.active,

@@ -1,7 +1,7 @@
-//! Messages that a queue holds and a plain receive does not deliver: deferred and scheduled ones, and dead letters, or what
-//! could not be forwarded when that is asked.
+//! Assertions about messages that a plain receive does not deliver: deferred, scheduled, dead-lettered, or transfer
+//! dead-lettered ones if requested.
 //!
-//! To say that there are none the namespace must be idle first: a receiver that holds a message may still defer it.
+//! To assert that there are none, the namespace must be idle first: a receiver with a locked message may still defer it.
 
 use std::time::SystemTime;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Looking<'_> {
-    /// Counts the messages in a state that are meant.
+    /// Counts the selected messages in a state.
     pub(crate) fn held(self, state: MessageState, messages: &[Message]) -> u64 {
         let meant = messages.iter().filter(|message| {
             message.state == state
@@ -64,7 +64,7 @@ impl Looking<'_> {
         report.failure(&expected, &remark, hint::absence(report))
     }
 
-    /// Says what they are to be: `scheduled due in 600 s (± 10 s) with message id "o-17"`.
+    /// Phrases the expectation: `scheduled due in 600 s (± 10 s) with message id "o-17"`.
     fn phrase(self, state: MessageState) -> String {
         let due = self.assertion.due.map(|wanted| {
             let wait = match wanted {
@@ -86,7 +86,7 @@ impl Looking<'_> {
 }
 
 impl Assertion {
-    /// Counts the dead letters that are meant.
+    /// Counts the selected dead-lettered messages.
     pub(crate) fn dead_letters(&self, messages: &[Message]) -> u64 {
         let wanted = self.wanted();
         let meant = messages.iter().filter(|message| wanted.matches(message));

@@ -1,7 +1,7 @@
-//! What to try next, where the record says so.
+//! Hints about the likely cause of a failure, from the record.
 //!
-//! A hint names one likely cause and what would change it. Where the record shows no cause there is none: a
-//! wrong hint costs more than a missing one.
+//! A hint names one likely cause and its remedy. Without a cause in the record there is no hint: a wrong hint costs more
+//! than a missing one.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use crate::{
     timeline::{EventKind, Timeline},
 };
 
-/// The condition of settling by a lock that was lost.
+/// The condition of a settlement whose lock was lost.
 const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
-/// The operations that bring messages.
+/// The operations that send messages.
 const SENDS: [&str; 2] = ["send", "schedule-message"];
-/// The reason of dead letters that expired.
+/// The dead-letter reason of expired messages.
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
@@ -41,7 +41,7 @@ pub(crate) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String>
     }
 }
 
-/// Explains messages that are not where they were to be: they wait, or they are gone. Nothing is said of receivers.
+/// Explains where missing messages are: still waiting, or gone. Does not consider receivers.
 pub(crate) fn standing(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
@@ -53,7 +53,7 @@ pub(crate) fn standing(report: &Report) -> Option<String> {
         .or_else(|| gone_on(report))
 }
 
-/// Explains messages that are not where they were to be, and were to be received to come there.
+/// Explains missing messages that a receiver should have received before.
 pub(crate) fn general(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
@@ -62,17 +62,17 @@ pub(crate) fn general(report: &Report) -> Option<String> {
         .or_else(|| gone_on(report))
 }
 
-/// Explains messages that were not received, or to which nothing was done that a receiver does.
+/// Explains messages that were not received, or not processed by a receiver.
 pub(crate) fn receiving(report: &Report) -> Option<String> {
     general(report).or_else(|| connecting(report))
 }
 
-/// Explains messages that were not completed: a receiver may have tried too late.
+/// Explains messages that were not completed, maybe because the receiver was too late.
 pub(crate) fn completing(report: &Report) -> Option<String> {
     too_late(report).or_else(|| receiving(report))
 }
 
-/// Explains why no client receives: what a client asked for, and whether it trusts the emulator.
+/// Explains why no client receives: a wrong entity name, or a client that does not trust the emulator.
 pub(crate) fn connecting(report: &Report) -> Option<String> {
     misnamed(report).or_else(|| distrust(report))
 }
@@ -96,7 +96,7 @@ pub(crate) fn expiry(report: &Report) -> Option<String> {
     nothing_sent(report).or_else(|| report.meant().find_map(still))
 }
 
-/// Explains messages that did not go on.
+/// Explains messages that were not forwarded.
 pub(crate) fn forwarding(report: &Report) -> Option<String> {
     let owner = &report.owner;
     let target = report.declared.as_ref()?.forwards_to.as_ref();
@@ -127,7 +127,7 @@ fn nothing_sent(report: &Report) -> Option<String> {
     })
 }
 
-/// Tells of the last message that was refused, and why: its sender may have tried again for long, or have hidden it.
+/// Explains the last rejected message: its sender may retry for long, or hide the error.
 fn refused(report: &Report) -> Option<String> {
     let mut events = report.timeline.events().iter();
     let refused = events.rfind(|event| {
@@ -140,7 +140,7 @@ fn refused(report: &Report) -> Option<String> {
     Some(format!("a message of {client} was refused: {why}"))
 }
 
-/// Names the last fault that kept a message from coming.
+/// Names the last fault that stopped a message from arriving.
 fn kept_back(report: &Report) -> Option<String> {
     let mut events = report.timeline.events().iter();
     let fault = events.rfind(|event| {
@@ -152,11 +152,11 @@ fn kept_back(report: &Report) -> Option<String> {
     Some(format!("a fault kept a message of {client} back: {detail}"))
 }
 
-/// Explains that none of the messages that came has the id that was asked for.
+/// Explains that no arrived message has the expected id.
 fn not_among(report: &Report) -> Option<String> {
     let id = report.which.only_id()?;
     let events = report.timeline.events().iter();
-    // A fault may have kept a message from coming.
+    // A fault may have stopped a message from arriving.
     let came = events.filter(|event| event.kind != EventKind::Fault);
     let known = came.filter_map(|event| event.message_id.as_deref());
     if known.clone().any(|known| known == id) {
@@ -176,7 +176,7 @@ fn not_among(report: &Report) -> Option<String> {
     ))
 }
 
-/// Explains a message that was dropped because its id had been seen before.
+/// Explains a message that was dropped as a duplicate.
 fn duplicate(report: &Report) -> Option<String> {
     let events = report.timeline.events();
     let place = events.iter().position(|event| {
@@ -195,7 +195,7 @@ fn duplicate(report: &Report) -> Option<String> {
     Some(format!("{id} was dropped as a duplicate{of}"))
 }
 
-/// Explains a message that a receiver settled when its lock had ended.
+/// Explains a settlement after the end of the lock.
 fn too_late(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter();
     let mut refused = events.filter(|event| {
@@ -222,7 +222,7 @@ fn too_late(report: &Report) -> Option<String> {
     ))
 }
 
-/// Explains that a client asked for an entity that does not exist.
+/// Explains that a client attached to an entity that does not exist.
 fn misnamed(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter().rev();
     let mut asked = events.filter_map(|event| {
@@ -243,7 +243,7 @@ fn misnamed(report: &Report) -> Option<String> {
     ))
 }
 
-/// Explains that a client does not trust the emulator.
+/// Explains that a client does not trust the emulator's certificate.
 fn distrust(report: &Report) -> Option<String> {
     let mut events = report.timeline.events().iter();
     let refused =
@@ -283,7 +283,7 @@ fn other_reason(message: &Message, wanted: &Wanted) -> String {
     }
 }
 
-/// Explains a message that no receiver gets: it is scheduled or deferred.
+/// Explains a message that no receiver gets, because it is scheduled or deferred.
 fn unavailable(report: &Report, message: &Message) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
@@ -325,7 +325,7 @@ fn waiting(report: &Report, message: &Message) -> Option<String> {
     ))
 }
 
-/// Explains a message that no receiver has taken: by what the record and the receivers say.
+/// Explains a message that no receiver has taken, by the record and the receivers.
 fn never_received(report: &Report, id: &str) -> String {
     if let Some(why) = connecting(report) {
         return format!("{id} was never received: {why}");
@@ -348,7 +348,7 @@ fn never_received(report: &Report, id: &str) -> String {
     }
 }
 
-/// Explains a queue whose messages expired and were not kept.
+/// Explains an empty queue whose messages expired and were dropped.
 fn dropped(report: &Report) -> Option<String> {
     let expired = report.timeline.count(&EventKind::Expired);
     let keeps = report.declared.as_ref()?.dead_letters_expired;
@@ -360,7 +360,7 @@ fn dropped(report: &Report) -> Option<String> {
     })
 }
 
-/// Explains a queue that keeps nothing because it forwards.
+/// Explains an empty queue that forwards its messages.
 fn gone_on(report: &Report) -> Option<String> {
     let target = report.declared.as_ref()?.forwards_to.as_ref()?;
     let forwarded = report.timeline.count(&EventKind::Forwarded);

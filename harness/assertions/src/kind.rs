@@ -1,11 +1,11 @@
-//! The kinds of assertions: what each is about, and which fields it takes beside `entity` and `within`.
+//! The kinds of assertions: their subjects, and the fields that they take beside `entity` and `within`.
 
 use crate::{
     message::MessageState,
     recorded::{ABANDONED, COMPLETED, DELIVERED, EXPIRED, FORWARDED, RENEWED, Verb},
 };
 
-/// What an assertion expects. The names are those of the harness's macros without `assert_`, in camel case here.
+/// What an assertion expects. The names are those of the harness's macros, without `assert_` and in camel case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the macros of the harness describe them")]
 pub enum Kind {
@@ -35,7 +35,7 @@ pub enum Kind {
     UnsettledSends,
 }
 
-/// What an assertion looks at.
+/// What a check polls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject {
     Receivers,
@@ -49,7 +49,7 @@ pub(crate) enum Subject {
     SessionState,
 }
 
-/// A name, what it looks at, whether that is to be absent, and the groups of fields that it takes.
+/// The name, the subject, whether the assertion is negative, and the groups of fields that it takes.
 type Definition = (&'static str, Subject, bool, &'static [Fields]);
 pub(crate) type Fields = &'static [&'static str];
 
@@ -62,7 +62,7 @@ const TIMED: Fields = &["at", "due_in", "tolerance"];
 const BOUNDS: Fields = &["count", "at_least", "at_most"];
 const BODIES: Fields = &["session", "bodies"];
 const STATE: Fields = &["session", "text", "bytes", "json", "set"];
-/// The numbers that can be named of messages.
+/// The message counts that can be expected.
 pub(crate) const COUNTS: Fields = &[
     "active",
     "dead_letter",
@@ -74,7 +74,7 @@ pub(crate) const COUNTS: Fields = &[
 ];
 
 impl Kind {
-    /// All that there are, in the order of their names.
+    /// All kinds, ordered by name.
     pub const ALL: [Self; 24] = [
         Self::Abandoned,
         Self::Attached,
@@ -102,17 +102,17 @@ impl Kind {
         Self::UnsettledSends,
     ];
 
-    /// Returns the name: `dead_lettered`.
+    /// Returns the name, such as `dead_lettered`.
     pub fn name(self) -> &'static str {
         self.definition().0
     }
 
-    /// Returns the kind of this name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns the fields that it takes beside those that every kind has.
+    /// Returns the fields that it takes beside those of every kind.
     pub fn takes(self) -> impl Iterator<Item = &'static str> {
         let groups = self.definition().3.iter();
         groups.flat_map(|group| group.iter().copied())
@@ -122,12 +122,12 @@ impl Kind {
         self.definition().1
     }
 
-    /// Whether it expects that there is nothing, or that something did not happen.
+    /// Returns whether it is negative.
     pub(crate) fn is_absent(self) -> bool {
         self.definition().2
     }
 
-    /// Whether it is about what receivers do, or is done to messages that they can receive.
+    /// Returns whether it concerns receivers, or messages that they can receive.
     pub(crate) fn is_of_receivers(self) -> bool {
         match self.subject() {
             Subject::Record(verb) => !verb.goes_to_entity,

@@ -1,7 +1,7 @@
-//! What assertions about a Service Bus namespace mean, what they wait for, and what they say when they fail.
+//! Assertions about a Service Bus namespace: their meaning, when they wait, and their failure messages.
 //!
-//! An [`Assertion`] is data. It looks at a [`Namespace`] again and again up to its deadline: the harness looks over the
-//! network as any client could, an emulator looks at itself on behalf of clients in other languages. Both say the same.
+//! An [`Assertion`] is data; it polls a [`Namespace`] up to its deadline. The harness polls over the network as any client
+//! could; an emulator checks assertions for clients in other languages. Both produce the same messages.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

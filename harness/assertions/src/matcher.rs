@@ -1,4 +1,4 @@
-//! What a value is compared with: exactly, unless a test says otherwise.
+//! Expectations about texts: exact unless a test says otherwise.
 
 pub(crate) mod json;
 
@@ -7,11 +7,11 @@ use std::{fmt, sync::Arc};
 /// An expectation about a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Text {
-    /// It is this.
+    /// The text is equal.
     Is(String),
-    /// It contains this.
+    /// The text contains this.
     Contains(String),
-    /// A predicate of the test says yes to it.
+    /// The test's predicate holds for the text.
     Matches(Predicate<str>),
 }
 
@@ -20,13 +20,13 @@ pub fn contains(part: impl Into<String>) -> Text {
     Text::Contains(part.into())
 }
 
-/// Expects a predicate to say yes to a text: `reason = matches(|reason| reason.starts_with("Max"))`.
+/// Expects a predicate to hold for a text: `reason = matches(|reason| reason.starts_with("Max"))`.
 pub fn matches(predicate: impl Fn(&str) -> bool + Send + Sync + 'static) -> Text {
     Text::Matches(Predicate::new(predicate))
 }
 
 impl Text {
-    /// Compares; a text that is not there matches nothing.
+    /// Returns whether a text matches; `None` never does.
     pub fn matches(&self, found: Option<&str>) -> bool {
         match self {
             Self::Is(text) => found == Some(text),
@@ -37,7 +37,7 @@ impl Text {
 }
 
 impl Text {
-    /// Says where a body differs from this: `body differs at character 12: expected "…", found "…"`.
+    /// Describes where a body differs: `body differs at character 12: expected "…", found "…"`.
     pub(crate) fn difference(&self, found: &str) -> String {
         const SHOWN: usize = 20;
         let Self::Is(expected) = self else {
@@ -86,17 +86,17 @@ impl From<String> for Text {
     }
 }
 
-/// A predicate that can be kept and handed on; equal to its clones and to nothing else.
+/// A predicate that can be stored and cloned; equal only to its clones.
 pub struct Predicate<T: ?Sized>(Arc<dyn Fn(&T) -> bool + Send + Sync>);
 
 impl<T: ?Sized> Predicate<T> {
-    /// Keeps a predicate.
+    /// Wraps a predicate.
     #[doc(hidden)]
     pub fn new(predicate: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(predicate))
     }
 
-    /// Asks it about a value.
+    /// Evaluates the predicate.
     pub fn is_true_of(&self, value: &T) -> bool {
         (self.0)(value)
     }

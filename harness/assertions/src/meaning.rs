@@ -1,4 +1,4 @@
-//! Which assertions mean nothing: what they rule out cannot happen there, and what they wait for never comes.
+//! Detects assertions without meaning: a negative one that cannot fail, or one that waits for what never happens.
 
 use crate::{
     assertion::Assertion,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Assertion {
-    /// Says why this cannot be asserted, if it cannot: there is no such entity, or it has nothing of the kind.
+    /// Returns why this cannot be asserted: the entity does not exist, or does not support it.
     pub(crate) fn without_meaning(&self, catalog: &Catalog) -> Option<String> {
         let (kind, path) = (self.place.kind(), self.place.owner_path());
         if let Some(unknown) = catalog.missing(kind, path) {

@@ -1,4 +1,4 @@
-//! A message as an assertion sees it: what it compares, and what its failure shows.
+//! A message as assertions compare and show it.
 
 use std::{borrow::Cow, fmt, time::SystemTime};
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::matcher::Predicate;
 
-/// Whether a message can be received.
+/// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MessageState {
-    /// It can, or it is locked.
+    /// It can be received, or is locked.
     #[default]
     Active,
-    /// Only by its sequence number.
+    /// It can only be received by its sequence number.
     Deferred,
-    /// Not before its time.
+    /// It becomes active later.
     Scheduled,
 }
 
@@ -29,40 +29,40 @@ impl fmt::Display for MessageState {
     }
 }
 
-/// A message that lies in a queue or is on record. Times are those of a client's clock.
+/// A message in a queue or in the record. Times are by a client's clock.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
-    /// Its place in the queue.
+    /// Its sequence number in the queue.
     pub sequence_number: i64,
-    /// The message id as text, of any type.
+    /// The message id, of any type, as text.
     pub message_id: Option<String>,
-    /// The body: data as it is, other bodies as text.
+    /// The body: data unchanged, other bodies as text.
     pub body: Bytes,
-    /// Whether it can be received.
+    /// Its state.
     pub state: MessageState,
-    /// How many deliveries were counted so far.
+    /// The number of counted deliveries.
     pub delivery_count: u32,
-    /// The session it belongs to.
+    /// The id of its session.
     pub session_id: Option<String>,
-    /// When it expires, where that is known.
+    /// When it expires, if known.
     pub expires_at: Option<SystemTime>,
-    /// When it is to become active.
+    /// When it becomes active, if it is scheduled.
     pub scheduled_for: Option<SystemTime>,
     /// Why it was dead-lettered.
     pub dead_letter_reason: Option<String>,
-    /// The description that goes with the reason.
+    /// The description that belongs to the reason.
     pub dead_letter_error_description: Option<String>,
-    /// Asks what the test's predicate says of it, where there is one.
+    /// Evaluates the test's predicate on it, if there is one.
     pub predicate: Option<Predicate<()>>,
 }
 
 impl Message {
-    /// Returns the body as text; bytes that are no UTF-8 are replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     pub(crate) fn body_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
     }
 
-    /// Reads the body as JSON.
+    /// Parses the body as JSON.
     pub(crate) fn body_json(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// One line for failures: number, start of the body, id.
+/// Formats sequence number, start of the body and id in one line.
 pub fn summary(sequence_number: i64, body: &[u8], message_id: Option<&str>) -> String {
     const SHOWN: usize = 60;
     let body = String::from_utf8_lossy(body);

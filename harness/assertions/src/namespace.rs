@@ -1,4 +1,4 @@
-//! What an assertion asks of the namespace that it is about.
+//! The access of assertions to a namespace.
 
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -9,49 +9,49 @@ use crate::{
     catalog::Catalog, message::Message, report::AssertionFailed, text, timeline::Timeline,
 };
 
-/// How the clients of the harness name their connections. They are the test's own, and not of the code under test.
+/// The container id of the harness's connections, which distinguishes them from the code under test.
 pub const TEST_CLIENT: &str = "the test";
 
-/// An answer that is waited for, or why there is none.
+/// A future answer, or why there is none.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AssertionFailed>> + Send + 'a>>;
 
-/// A namespace as an assertion looks at it: over the network, or from within an emulator. Paths are addresses such as
-/// `orders` and `orders/$DeadLetterQueue`.
+/// A namespace as assertions poll it: over the network, or from within an emulator. Paths are addresses such as `orders` and
+/// `orders/$DeadLetterQueue`.
 pub trait Namespace: Send + Sync {
-    /// The entities that there are.
+    /// Lists the entities.
     fn catalog(&self) -> Answer<'_, Catalog>;
 
-    /// Every message at a path, in order of sequence number.
+    /// Returns every message at a path, in order of sequence number.
     fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>>;
 
-    /// How many messages there are at a path.
+    /// Counts the messages at a path.
     fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts>;
 
-    /// What happened at a path, if asked with the messages that it happened to.
+    /// Returns the events at a path, with their messages if requested.
     fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline>;
 
-    /// The receivers of the code under test at a path.
+    /// Lists the receivers of the code under test at a path.
     fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>>;
 
-    /// The sessions at a path.
+    /// Lists the sessions at a path.
     fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>>;
 
-    /// What is kept with a session.
+    /// Returns the state of a session.
     fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>>;
 
-    /// Waits until nothing is under way, up to a deadline in real time.
+    /// Waits until the namespace is idle, up to a deadline in real time.
     fn wait_idle(&self, within: Duration) -> Answer<'_, ()>;
 
-    /// Fails where it does not count what is asked for, by the names of the counts.
+    /// Returns an error if the namespace does not support one of these counts.
     fn check_counts(&self, _path: &str, _names: &[&str]) -> Result<(), AssertionFailed> {
         Ok(())
     }
 
-    /// How long the assertion has been looking.
+    /// Returns the time since the start of the check.
     fn elapsed(&self) -> Duration;
 }
 
-/// Says that a namespace did not become idle, and what is busy, a line each.
+/// Describes a namespace that did not become idle, with a line for each busy part.
 pub fn not_idle(within: Duration, busy: impl IntoIterator<Item = String>) -> String {
     let busy = busy.into_iter().map(|line| format!("\n  {line}"));
     let within = text::seconds(within);

@@ -1,15 +1,15 @@
-//! Where messages are: in a queue, topic or subscription, or in one of its sub-queues.
+//! The addresses of messages: a queue, topic or subscription, or one of its sub-queues.
 
 use crate::{
     catalog::{Catalog, EntityKind, subscription_path},
     text,
 };
 
-/// Between an entity and the name of its dead-letter queue.
+/// The name of the dead-letter queue in an address.
 const DEAD_LETTER_QUEUE: &str = "$DeadLetterQueue";
 const TRANSFER_DEAD_LETTER_QUEUE: &str = "$Transfer/$DeadLetterQueue";
 
-/// A queue, topic or subscription, or a dead-letter queue of one.
+/// The address of a queue, topic or subscription, or of a dead-letter queue of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     kind: EntityKind,
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Names an entity.
+    /// Creates the address of an entity.
     pub fn new(kind: EntityKind, owner: String) -> Self {
         Self {
             kind,
@@ -27,8 +27,8 @@ impl Place {
         }
     }
 
-    /// Reads an address, in any case. An entity that there is has the name that it was declared with; of one that there is
-    /// not, the most similar name tells the kind.
+    /// Parses an address in any case. An existing entity keeps its declared name; for another one, the most similar name
+    /// determines the kind.
     pub fn at(address: &str, catalog: &Catalog) -> Self {
         let (owner, below) = split(address);
         let mut names = catalog.names();
@@ -57,12 +57,12 @@ impl Place {
         }
     }
 
-    /// Returns what kind of entity it belongs to.
+    /// Returns the kind of its entity.
     pub fn kind(&self) -> EntityKind {
         self.kind
     }
 
-    /// Returns the queue, topic or subscription it belongs to.
+    /// Returns the path of its queue, topic or subscription.
     pub fn owner_path(&self) -> &str {
         &self.owner
     }
@@ -72,12 +72,12 @@ impl Place {
         &self.path
     }
 
-    /// Returns the whole that it belongs to, or is.
+    /// Returns the address of its entity.
     pub fn owner(&self) -> Self {
         Self::new(self.kind, self.owner.clone())
     }
 
-    /// Returns its dead-letter queue; a dead-letter queue is its own.
+    /// Returns the address of its dead-letter queue; a dead-letter queue returns itself.
     pub fn dead_letter_queue(&self) -> Self {
         match (self.is_owner(), self.kind) {
             (false, _) => self.clone(),
@@ -86,12 +86,12 @@ impl Place {
         }
     }
 
-    /// Returns the queue of messages that could not be forwarded.
+    /// Returns the address of its transfer dead-letter queue.
     pub fn transfer_dead_letter_queue(&self) -> Self {
         self.below(TRANSFER_DEAD_LETTER_QUEUE)
     }
 
-    /// Returns whether it is an entity of its own and not its dead letters.
+    /// Returns whether it is an entity, not a sub-queue.
     pub fn is_owner(&self) -> bool {
         self.path == self.owner
     }
@@ -104,9 +104,9 @@ impl Place {
     }
 }
 
-/// The entity of an address, and which sub-queue of it is meant.
+/// Splits an address into entity and sub-queue.
 fn split(address: &str) -> (&str, &'static str) {
-    // The longer one first: the other is its end.
+    // The longer one first, because it ends with the other.
     for below in [TRANSFER_DEAD_LETTER_QUEUE, DEAD_LETTER_QUEUE] {
         let end = address.len().checked_sub(below.len());
         let parts = end.and_then(|end| address.split_at_checked(end));
@@ -120,7 +120,7 @@ fn split(address: &str) -> (&str, &'static str) {
     (address, "")
 }
 
-/// The path of a subscription, however its middle is written.
+/// Normalizes the path of a subscription, whose middle part may be in any case.
 fn subscription(path: &str) -> Option<String> {
     const BETWEEN: &str = "/subscriptions/";
     let at = path.to_ascii_lowercase().find(BETWEEN)?;

@@ -1,7 +1,7 @@
 //! Values of application properties, without AMQP's many widths.
 //!
-//! A test compares with a number, not with a `ulong`: every integer reads as one kind, and so does every
-//! float. Kinds that tests do not use are kept as text.
+//! A test compares with a number, not with a `ulong`: every integer reads as one type, and so does every float. Types that
+//! tests do not use are stored as text.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde_amqp::{Value, descriptor::Descriptor};
 /// The value of an application property.
 #[derive(Debug, Clone)]
 pub enum PropertyValue {
-    /// A value that is null.
+    /// A null value.
     Null,
     /// A boolean.
     Bool(bool),
     /// An integer of any width.
     Integer(i64),
-    /// An integer that is sent as a `ulong`, or was received and is above the largest `long`; equal to an
+    /// An integer that is sent as a `ulong`, or was received and exceeds the largest `long`; equal to an
     /// [`Integer`](Self::Integer) of the same value.
     Unsigned(u64),
     /// A float of any width.
@@ -26,7 +26,7 @@ pub enum PropertyValue {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Anything else, as text: `com.microsoft:timespan(36000000000)`, or the bytes of what is not understood.
+    /// Any other value, as text: `com.microsoft:timespan(36000000000)`, or the bytes of an unknown one.
     Other(String),
 }
 
@@ -41,7 +41,7 @@ impl PropertyValue {
 }
 
 impl PropertyValue {
-    /// Reads a value off the wire.
+    /// Converts an AMQP value.
     pub fn of_amqp(value: Value) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -73,7 +73,7 @@ impl PropertyValue {
         }
     }
 
-    /// Returns the value as the body of a message shows it: texts and bytes as they are, anything else as text.
+    /// Returns the value as the body of a message shows it: text and bytes unchanged, other values as text.
     pub fn into_body(self) -> Bytes {
         match self {
             Self::Null => Bytes::new(),
@@ -99,7 +99,7 @@ impl fmt::Display for PropertyValue {
     }
 }
 
-/// Integers are compared by value.
+/// Compares integers by value.
 impl PartialEq for PropertyValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -127,7 +127,7 @@ impl PartialEq<&str> for PropertyValue {
     }
 }
 
-/// Lets values become those of application properties.
+/// Implements `From` for values of application properties.
 macro_rules! from {
     ($($value:ty => $kind:ident),+) => {$(
         impl From<$value> for PropertyValue {
@@ -142,7 +142,7 @@ from!(&str => Text, String => Text, bool => Bool, i32 => Integer, i64 => Integer
 from!(u64 => Unsigned);
 from!(u8 => Integer, i8 => Integer, u16 => Integer, i16 => Integer, u32 => Integer, f32 => Float);
 
-/// As a `u64`: AMQP has no integers of the machine's width.
+/// As a `u64`, because AMQP has no integer of the machine's width.
 impl From<usize> for PropertyValue {
     fn from(value: usize) -> Self {
         Self::Unsigned(value as u64)

@@ -1,4 +1,4 @@
-//! Clients of the code under test that receive.
+//! Assertions about attached receivers of the code under test.
 
 use servicebus_control_api::Receiver;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Assertion {
-    /// Counts the receivers that are meant.
+    /// Counts the selected receivers.
     pub(crate) fn attached(&self, found: &[Receiver]) -> u64 {
         let meant = found.iter().filter(|receiver| {
             let mut to = self.to.iter();

@@ -1,8 +1,8 @@
-//! What the emulator's record says happened, so many times.
+//! Assertions about what happened, from the emulator's record.
 //!
-//! Nothing in a queue shows that a message was completed or forwarded, so this asks the record: its counters,
-//! which are exact, or its events when some messages are meant, with the messages behind them where ids do not
-//! tell. Where events or messages were dropped that could matter, the assertion fails and says so.
+//! A queue does not show that a message was completed or forwarded, but the record does. Its counters are exact; assertions
+//! about single messages use its events, with their messages if ids are not enough. If the record has dropped events or
+//! messages that could matter, the assertion fails and says so.
 
 use crate::{
     assertion::{Assertion, Number},
@@ -14,21 +14,21 @@ use crate::{
     timeline::{Event, EventKind, Timeline, is_at},
 };
 
-/// Something that happens to messages, and how it is written.
+/// A kind of event, with its phrases.
 #[derive(Debug)]
 pub(crate) struct Verb {
-    /// How one is called: `message completed`.
+    /// One occurrence: `message completed`.
     one: &'static str,
-    /// How more are called.
+    /// Several occurrences.
     many: &'static str,
     is: fn(&Event) -> bool,
-    /// How often it happened in all, where a counter says so.
+    /// The total number, if a counter has it.
     counted: fn(&Timeline) -> Option<u64>,
     /// The target: an entity or a client.
     target: fn(&Event) -> Option<&str>,
-    /// Whether that is an entity, whose name is compared in any case.
+    /// Whether the target is an entity, whose name is compared in any case.
     pub(crate) goes_to_entity: bool,
-    /// Why it may not have happened.
+    /// Explains why it may not have happened.
     hint: fn(&Report) -> Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) static COMPLETED: Verb = Verb {
     goes_to_entity: false,
     hint: hint::completing,
 };
-/// With a lock or without; a message that is only in its queue was not delivered.
+/// With or without a lock; a message that is still in its queue was not delivered.
 pub(crate) static DELIVERED: Verb = Verb {
     one: "delivery",
     many: "deliveries",
@@ -68,7 +68,7 @@ pub(crate) static DELIVERED: Verb = Verb {
     goes_to_entity: false,
     hint: hint::receiving,
 };
-/// An expired message is dropped or dead-lettered, as its queue says; either way it expired.
+/// An expired message is dropped or dead-lettered, depending on its queue; both count.
 pub(crate) static EXPIRED: Verb = Verb {
     one: "message expired",
     many: "messages expired",
@@ -77,7 +77,7 @@ pub(crate) static EXPIRED: Verb = Verb {
         EventKind::DeadLettered => event.reason.as_deref() == Some(hint::EXPIRED),
         _ => false,
     },
-    // The counter of dead letters does not count by reason.
+    // The counter of dead letters does not distinguish reasons.
     counted: |_| None,
     target: |_| None,
     goes_to_entity: false,
@@ -130,7 +130,7 @@ impl Assertion {
         report.hinted_failure(&self.sentence(verb, timeline), hint)
     }
 
-    /// Counts how often it happened, as far as the record goes back.
+    /// Counts the occurrences, as far back as the record goes.
     fn found(&self, verb: &Verb, timeline: &Timeline) -> u64 {
         if let Some(count) = self.counted(verb, timeline) {
             return count;
@@ -145,7 +145,7 @@ impl Assertion {
         meant.count() as u64
     }
 
-    /// Returns the events of the verb and target, whichever messages they are about.
+    /// Returns the events of the verb and target, of all messages.
     fn events<'a>(
         &'a self,
         verb: &'a Verb,
@@ -167,13 +167,13 @@ impl Assertion {
         any.then(|| (verb.counted)(timeline)).flatten()
     }
 
-    /// Returns whether nothing that is missing from the record could change the number.
+    /// Returns whether dropped records cannot change the number.
     fn is_exact(&self, verb: &Verb, timeline: &Timeline) -> bool {
         self.counted(verb, timeline).is_some()
             || timeline.dropped() == 0 && self.knows_all(verb, timeline)
     }
 
-    /// Returns whether every message that could be meant is still known.
+    /// Returns whether the message of every possible event is still recorded.
     fn knows_all(&self, verb: &Verb, timeline: &Timeline) -> bool {
         let mut unknown = self.events(verb, timeline).filter(|event| {
             self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
@@ -181,8 +181,8 @@ impl Assertion {
         !self.which.needs_message() || unknown.next().is_none()
     }
 
-    /// Adds what was asked of messages that are gone, how one is called that was like that, and what others were like
-    /// instead.
+    /// Adds the recorded messages of the events, which may no longer exist: `alike` for those that match, their differences
+    /// for others.
     fn showing(&self, report: Report, verb: &Verb, timeline: &Timeline, alike: &str) -> Report {
         let messages = self
             .events(verb, timeline)
@@ -228,7 +228,7 @@ impl Assertion {
         format!("expected {wanted}{which}, found {found} within {within}{doubt}")
     }
 
-    /// Names whose matter it is: ` to "audit" with message id "o-17"`.
+    /// Phrases target and messages: ` to "audit" with message id "o-17"`.
     fn target(&self) -> String {
         let target = self.to.as_ref().map(|text| format!(" to {text}"));
         target.unwrap_or_default() + &self.which.sentence()
@@ -253,7 +253,7 @@ impl Verb {
     }
 }
 
-/// Says that the record does not reach back far enough.
+/// Notes that the record does not reach back far enough.
 fn undecided(timeline: &Timeline) -> String {
     format!(
         "\n  the record dropped its {}, so this cannot be decided; a count of all messages is exact",

@@ -1,7 +1,7 @@
 //! The text of a failed assertion.
 //!
-//! Four parts, of which only the first is always there: what was expected and what was found, what the
-//! queues hold, how the messages got there, and a hint.
+//! It has four parts, of which only the first is always present: what was expected and found, the messages in the queues,
+//! how they got there, and a hint.
 
 use std::{collections::HashSet, error::Error, fmt, time::SystemTime};
 
@@ -15,38 +15,38 @@ use crate::{
     timeline::{EventKind, Timeline},
 };
 
-/// The text by which the harness says that only an emulator could tell.
+/// The prefix of an assertion that only an emulator can check.
 const UNCHECKABLE: &str = "could not check: ";
-/// How many messages of a queue are listed.
+/// The largest number of listed messages per queue.
 const LISTED: usize = 10;
-/// Of how many messages the timeline is shown.
+/// The largest number of messages with a timeline.
 const TIMELINES: usize = 3;
 
-/// What is said about a message beyond itself, given whether it is a dead letter.
+/// Returns additional text about a message; the flag is true for a dead letter.
 pub(crate) type Remark<'a> = &'a dyn Fn(&Message, bool) -> String;
 
-/// An assertion that did not come true, and everything that explains it.
+/// A failed assertion, with everything that explains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AssertionFailed {
     text: String,
-    /// Whether it is not known, because the namespace does not say.
+    /// Whether the assertion could not be checked, because the namespace does not report what it needs.
     is_unchecked: bool,
     evidence: Option<Evidence>,
 }
 
-/// Where to look first at what explains a failure.
+/// Where to begin the analysis of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// A queue, topic, subscription or dead-letter queue.
     pub address: String,
-    /// The message there that the assertion is about, where there is one.
+    /// The message that the assertion is about, if there is one.
     pub sequence_number: Option<i64>,
-    /// The id of that message, or of one on record that has gone.
+    /// The id of that message, or of a recorded one that is gone.
     pub message_id: Option<String>,
 }
 
 impl AssertionFailed {
-    /// Writes down that the assertion could not even be checked.
+    /// Creates the failure of an assertion that could not be checked.
     #[doc(hidden)]
     pub fn unchecked(text: String) -> Self {
         Self {
@@ -56,12 +56,12 @@ impl AssertionFailed {
         }
     }
 
-    /// Returns where to look first, where the assertion could look.
+    /// Returns where to begin, if the assertion could be checked.
     pub fn evidence(&self) -> Option<&Evidence> {
         self.evidence.as_ref()
     }
 
-    /// Returns whether it is not known, because the namespace does not say.
+    /// Returns whether the assertion could not be checked.
     pub fn is_unchecked(&self) -> bool {
         self.is_unchecked
     }
@@ -73,7 +73,7 @@ impl fmt::Display for AssertionFailed {
     }
 }
 
-/// The same as displayed, so that `unwrap` in a test is readable.
+/// Same as `Display`, so that `unwrap` in a test is readable.
 impl fmt::Debug for AssertionFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -82,35 +82,35 @@ impl fmt::Debug for AssertionFailed {
 
 impl Error for AssertionFailed {}
 
-/// What is known at the moment of a failure.
+/// The state of the namespace at a failure.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The address the assertion is about.
+    /// The address of the assertion.
     pub subject: String,
-    /// The queue, topic or subscription that address belongs to.
+    /// Its queue, topic or subscription.
     pub owner: String,
     pub declared: Option<Declared>,
     /// The messages of the queue or subscription itself.
     pub live: Vec<Message>,
-    /// The dead letters that belong to the matter.
+    /// The related dead letters.
     pub dead: Vec<Message>,
     /// Their address.
     pub dead_letter_queue: String,
     pub timeline: Timeline,
-    /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
+    /// Whether the dead-letter queue matters to the assertion, and is listed even if empty.
     pub shows_dead: bool,
-    /// The sessions, and what happened to the one the assertion is about.
+    /// The sessions, with the events of the asserted one.
     pub sessions: Vec<String>,
-    /// The messages of the record that were judged, and how; they may be gone by now.
+    /// The checked messages of the record, with the results; they may be gone by now.
     pub examined: Vec<String>,
-    /// Which messages the assertion is about: they are shown first.
+    /// The messages of the assertion, which are shown first.
     pub which: Selector,
-    /// The receivers of the code under test, where the namespace tells them.
+    /// The receivers of the code under test, if the namespace lists them.
     pub receivers: Option<Vec<Receiver>>,
 }
 
 impl Report {
-    /// The same about these messages: what matches best is shown first.
+    /// Sorts the messages so that the best match for the selector comes first.
     pub(crate) fn about(self, which: &Selector) -> Self {
         let sorted = |messages: Vec<Message>| {
             let keys = which.distances(messages.iter());
@@ -124,13 +124,13 @@ impl Report {
         }
     }
 
-    /// The messages of the queue itself that the assertion is about.
+    /// Returns the selected messages of the queue itself.
     pub(crate) fn meant(&self) -> impl Iterator<Item = &Message> {
         let live = self.live.iter();
         live.filter(|message| self.which.matches(message))
     }
 
-    /// Writes the failure with the usual remarks.
+    /// Creates the failure with the default remarks.
     pub(crate) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
         let remark = |message: &Message, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
@@ -139,7 +139,7 @@ impl Report {
         self.failure(expected, &remark, hint)
     }
 
-    /// Writes the failure around its first line.
+    /// Creates the failure with this first line.
     pub(crate) fn failure(
         &self,
         expected: &str,
@@ -168,7 +168,7 @@ impl Report {
         }
     }
 
-    /// The message that comes nearest to what is meant: one that lies there, else one on record that is named, else any.
+    /// Returns the best match: a message in the queue, else a recorded one with the id, else any.
     fn evidence(&self) -> Evidence {
         let dead = self.dead.iter().filter(|_| self.shows_dead);
         let dead = dead.map(|message| (&self.dead_letter_queue, message));
@@ -202,12 +202,12 @@ impl Report {
         }
     }
 
-    /// Returns whether there is a record of what happened: only an emulator has one.
+    /// Returns whether there is a record, which only an emulator has.
     pub(crate) fn has_record(&self) -> bool {
         !self.timeline.entity().is_empty()
     }
 
-    /// Returns whether the last thing that happened to a message was to be handed out or to stay so.
+    /// Returns whether the last event of a message delivered it or renewed its lock.
     pub(crate) fn is_locked(&self, message: &Message) -> bool {
         let id = message.message_id.as_deref();
         let mut events = self.timeline.events().iter();
@@ -219,7 +219,7 @@ impl Report {
         })
     }
 
-    /// Shows how the messages got where they are: those that are meant, else those that are listed, else what was on record.
+    /// Returns the timelines of the selected messages, else of the listed ones, else of recorded ones.
     fn timelines(&self) -> Vec<String> {
         if !self.has_record() {
             return Vec::new();
@@ -252,7 +252,7 @@ impl Report {
         timelines
     }
 
-    /// The ids of all messages that are listed or on record, each once.
+    /// Returns the distinct ids of all listed or recorded messages.
     fn ids(&self) -> Vec<&str> {
         let dead = self.dead.iter().filter(|_| self.shows_dead);
         let listed = dead
@@ -267,7 +267,7 @@ impl Report {
     }
 }
 
-/// Says what state a message of the queue itself is in, and how its deliveries went.
+/// Describes the state of a message in the queue itself, and its deliveries.
 pub(crate) fn state_of(report: &Report, message: &Message) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
@@ -287,7 +287,7 @@ pub(crate) fn state_of(report: &Report, message: &Message) -> String {
     }
 }
 
-/// Says how long a scheduled message still waits.
+/// Describes how long a scheduled message still waits.
 pub(crate) fn due_in(message: &Message) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
@@ -320,7 +320,7 @@ fn contents(path: &str, messages: &[Message], remark: &dyn Fn(&Message) -> Strin
     )
 }
 
-/// A title, and the first of some lines under it.
+/// Formats a title and the first of some lines.
 fn listed(title: &str, lines: impl ExactSizeIterator<Item = String>) -> String {
     let more = lines.len().saturating_sub(LISTED);
     let mut text = title.to_owned();

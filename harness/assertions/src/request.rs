@@ -1,4 +1,4 @@
-//! An assertion as a request of the control API: what a client in another language asks for, read and judged.
+//! Assertions as requests of the control API, by which clients in other languages make them.
 
 use std::{borrow::Cow, error::Error, fmt, time::Duration};
 
@@ -14,21 +14,21 @@ use crate::{
     text,
 };
 
-/// Longest wait in seconds.
+/// The longest wait, in seconds.
 pub const MAX_WITHIN: f64 = 600.0;
-/// How long to wait where nothing is said.
+/// The default wait.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Longest time that a message is scheduled ahead or may differ by, in seconds: no setting of Service Bus looks further.
+/// The largest delay or tolerance, in seconds: no setting of Service Bus is longer.
 const MAX_SECONDS: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
 
-/// The member of an object that stands for bytes, in base64.
+/// The member of an object that encodes bytes in base64.
 const BYTES: &str = "$bytes";
-/// Bytes that a refusal shows.
+/// The number of bytes that an error shows.
 const SHOWN_BYTES: usize = 32;
 
-/// What every kind takes.
+/// The fields of every kind.
 const ALWAYS: [&str; 3] = ["kind", "entity", "within"];
-/// Of these one says all.
+/// Groups of mutually exclusive fields.
 const ONE_OF: [&[&str]; 5] = [
     &["times", "at_least"],
     &["count", "at_least"],
@@ -37,7 +37,7 @@ const ONE_OF: [&[&str]; 5] = [
     &["text", "bytes", "json", "set"],
 ];
 
-/// Why a request is no assertion, as a sentence.
+/// Why a request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError(String);
 
@@ -50,11 +50,11 @@ impl fmt::Display for RequestError {
 impl Error for RequestError {}
 
 impl Assertion {
-    /// Reads a request about an entity of a namespace.
+    /// Parses a request about an entity of a namespace.
     ///
     /// # Errors
     ///
-    /// When there is no such kind, when it does not take a field, or a field does not take its value.
+    /// Returns an error if the kind does not exist, the kind does not take a field, or a field does not take its value.
     pub fn of_request(
         request: &Map<String, Value>,
         catalog: &Catalog,
@@ -140,7 +140,7 @@ impl Assertion {
         }
     }
 
-    /// Refuses what would assert nothing.
+    /// Rejects a request that asserts nothing.
     fn check_completeness(&self, request: &Map<String, Value>) -> Result<(), RequestError> {
         let is_of_session = matches!(self.kind, Kind::SessionOrder | Kind::SessionState);
         if is_of_session && !request.contains_key("session") {
@@ -185,7 +185,7 @@ fn text(name: &str, value: &Value) -> Result<Text, RequestError> {
     }
 }
 
-/// A text, which may be given as the bytes that it is in UTF-8; none where it is neither.
+/// Returns a text, which may be encoded as UTF-8 bytes; `None` for other values.
 fn text_of<'a>(name: &str, value: &'a Value) -> Result<Option<Cow<'a, str>>, RequestError> {
     let Some(bytes) = only_member(value, BYTES) else {
         return Ok(value.as_str().map(Cow::Borrowed));
@@ -205,13 +205,13 @@ fn bytes_of(name: &str, value: &Value) -> Result<Vec<u8>, RequestError> {
     bytes.map_err(|_| not_taken(name, Some(value), "bytes in base64"))
 }
 
-/// The member of an object that has no other.
+/// Returns the only member of an object.
 fn only_member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let members = value.as_object().filter(|members| members.len() == 1);
     members.and_then(|members| members.get(name))
 }
 
-/// JSON, in which there are no bytes.
+/// Returns JSON without encoded bytes.
 fn json(name: &str, value: &Value) -> Result<Value, RequestError> {
     let items: Vec<&Value> = match value {
         Value::Array(items) => items.iter().collect(),

@@ -1,7 +1,7 @@
-//! Which messages an assertion is about.
+//! Selects the messages of an assertion.
 //!
-//! Every assertion about messages takes the same expectations of them: their id, their body as text or as JSON, and
-//! what a predicate asks. Without any it is about all of them.
+//! Every assertion about messages takes the same conditions: id, body as text or JSON, and a predicate. Without conditions
+//! it is about all messages.
 
 use serde_json::Value;
 
@@ -11,31 +11,31 @@ use crate::{
     text,
 };
 
-/// What messages are to be like.
+/// Conditions on messages.
 #[derive(Debug, Clone, Default)]
 pub struct Selector {
-    /// Their id.
+    /// The message id.
     pub message_id: Option<Text>,
-    /// Their body as text.
+    /// The body as text.
     pub body: Option<Text>,
-    /// What their body, which is JSON, has in it.
+    /// The expected content of a JSON body.
     pub body_json: Option<Value>,
-    /// Whether a predicate of the test says yes to them.
+    /// Whether the test's predicate must hold.
     pub has_predicate: bool,
 }
 
 impl Selector {
-    /// Returns whether it is about all messages.
+    /// Returns whether it selects all messages.
     pub(crate) fn is_any(&self) -> bool {
         self.message_id.is_none() && !self.needs_message()
     }
 
-    /// Returns whether an id is not enough to decide.
+    /// Returns whether the id is not enough to decide.
     pub(crate) fn needs_message(&self) -> bool {
         self.body.is_some() || self.body_json.is_some() || self.has_predicate
     }
 
-    /// Returns whether a message is meant, as far as its id goes.
+    /// Returns whether a message id matches.
     pub(crate) fn is_named(&self, id: Option<&str>) -> bool {
         fits(self.message_id.as_ref(), id)
     }
@@ -44,7 +44,7 @@ impl Selector {
         self.differences(message).is_empty()
     }
 
-    /// How far each message is from being meant: by how many expectations it differs, and by how much its id does.
+    /// Returns how far each message is from the selection: the number of conditions that differ, and the distance of its id.
     pub(crate) fn distances<'m>(
         &self,
         messages: impl Iterator<Item = &'m Message>,
@@ -61,7 +61,7 @@ impl Selector {
         messages.enumerate().map(distance).collect()
     }
 
-    /// Whether an id looks like a misspelling of the one that is meant.
+    /// Returns whether an id looks like a misspelling of the expected one.
     pub(crate) fn is_near(&self, id: &str) -> bool {
         match &self.message_id {
             Some(Text::Is(wanted)) => text::is_near(wanted, id),
@@ -69,7 +69,7 @@ impl Selector {
         }
     }
 
-    /// The id that is meant, where it is a single one.
+    /// Returns the expected id, if it is a single one.
     pub(crate) fn only_id(&self) -> Option<&str> {
         match &self.message_id {
             Some(Text::Is(id)) => Some(id),
@@ -77,7 +77,7 @@ impl Selector {
         }
     }
 
-    /// Names what is not as it is to be, where that is not plain to see: `body.total is 3`.
+    /// Describes the conditions that a message does not meet, unless that is obvious: `body.total is 3`.
     pub(crate) fn differences(&self, message: &Message) -> Vec<String> {
         let mut differences = Vec::new();
         if !self.is_named(message.message_id.as_deref()) {
@@ -103,7 +103,7 @@ impl Selector {
         differences
     }
 
-    /// Names what is expected, part by part: `message id "o-17"`.
+    /// Describes the conditions: `message id "o-17"`.
     pub(crate) fn parts(&self) -> Vec<String> {
         let parts = [
             self.message_id
@@ -119,13 +119,13 @@ impl Selector {
         parts.into_iter().flatten().collect()
     }
 
-    /// Names what is expected: ` with message id "o-17"`.
+    /// Describes the selection: ` with message id "o-17"`.
     pub(crate) fn sentence(&self) -> String {
         sentence(&self.parts())
     }
 }
 
-/// What a dead letter is to be like.
+/// Conditions on dead letters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub reason: Option<Text>,
@@ -134,7 +134,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Names what is wanted: ` with reason "Rejected"`.
+    /// Describes the conditions: ` with reason "Rejected"`.
     pub(crate) fn sentence(&self) -> String {
         let reason = self.reason.as_ref().map(|text| format!("reason {text}"));
         let description = self.description.as_ref();
@@ -143,7 +143,7 @@ impl Wanted {
         sentence(&own.chain(self.which.parts()).collect::<Vec<_>>())
     }
 
-    /// Shows the reason of a dead letter and where it differs: `: reason "Rejected" — differs`.
+    /// Describes how a dead letter's reason differs: `: reason "Rejected" — differs`.
     pub(crate) fn difference(&self, message: &Message) -> String {
         let part = |name: &str, wanted: Option<&Text>, found: Option<&str>| {
             let shown = match found {
@@ -173,12 +173,12 @@ impl Wanted {
     }
 }
 
-/// Whether a text is what is wanted, if anything is.
+/// Returns whether a text matches, if one is expected.
 fn fits(wanted: Option<&Text>, found: Option<&str>) -> bool {
     wanted.is_none_or(|text| text.matches(found))
 }
 
-/// Makes one phrase of parts: ` with reason "Rejected" and message id "o-17"`.
+/// Joins conditions to a phrase: ` with reason "Rejected" and message id "o-17"`.
 pub(crate) fn sentence(parts: &[String]) -> String {
     match parts {
         [] => String::new(),

@@ -1,7 +1,7 @@
-//! The messages of a session in their order, and what is kept with it.
+//! Assertions about the order and the state of a session.
 //!
-//! The order is that of their sequence numbers, in which a session is received. Messages that were deferred or wait
-//! for their time are not in it; those that are locked are.
+//! The order is by sequence number, as a session is received. It includes locked messages, but not deferred and scheduled
+//! ones.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Assertion {
-    /// The numbers and bodies of the session's messages.
+    /// Returns the sequence numbers and bodies of the session's messages.
     pub(crate) fn order(&self, messages: &[Message]) -> Vec<(i64, String)> {
         let own = messages.iter().filter(|message| {
             message.state == MessageState::Active
@@ -46,7 +46,7 @@ impl Assertion {
         report.hinted_failure(&sentence, hint)
     }
 
-    /// Names the first message that came before one that it was to come after.
+    /// Describes the first message that precedes one that it must follow.
     fn inversion(&self, found: &[(i64, String)]) -> Option<String> {
         let wanted = &self.bodies;
         let first = wanted
@@ -80,7 +80,7 @@ impl Assertion {
         report.hinted_failure(&sentence, self.never_set(report))
     }
 
-    /// Says that the state was never set, where the record says so.
+    /// Notes from the record that the state was never set.
     fn never_set(&self, report: &Report) -> Option<String> {
         let mut events = report.timeline.events().iter();
         let was_set = events.any(|event| {
@@ -92,7 +92,7 @@ impl Assertion {
     }
 }
 
-/// Names bodies in their order: `"1", "2"`.
+/// Lists bodies in order: `"1", "2"`.
 fn listed(bodies: impl Iterator<Item = String>) -> String {
     match Vec::from_iter(bodies).join(", ") {
         none if none.is_empty() => "no message".to_owned(),

@@ -1,14 +1,14 @@
-//! Words for numbers and times, so that every message of the harness spells them alike.
+//! Phrases for numbers and times, so that all messages of the harness spell them alike.
 
 use std::time::Duration;
 
-/// Names that are compared with one that is wanted; what comes behind them is as unlikely as can be. Each takes its length
-/// squared, and a queue may have any number of messages.
+/// The number of names that are compared with a wanted one; later ones count as least similar. A comparison takes time
+/// quadratic in the length, and a queue may have any number of messages.
 pub(crate) const COMPARED: usize = 256;
-/// Characters of a name that are compared: as many as an id of a message has.
+/// The number of compared characters: the maximum length of a message id.
 const LONGEST: usize = 128;
 
-/// Spells a duration as seconds, with as many decimals as it needs: `5 s`, `0.25 s`.
+/// Formats a duration in seconds, with the necessary decimals: `5 s`, `0.25 s`.
 pub fn seconds(duration: Duration) -> String {
     match duration.subsec_millis() {
         0 => format!("{} s", duration.as_secs()),
@@ -23,16 +23,15 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
-/// Spells a duration in whole seconds that have begun, for times that two clocks measured: `600 s`, also when a
-/// little of it has passed.
+/// Formats a duration that two clocks measured in seconds, rounded up: `600 s`, also when a little of it has passed.
 pub fn rounded_seconds(duration: Duration) -> String {
-    // By so much the clocks may differ the other way.
+    // The tolerance for clocks that differ the other way.
     const SLACK: Duration = Duration::from_millis(50);
     let left = duration.saturating_sub(SLACK);
     format!("{:.0} s", left.as_secs_f64().ceil())
 }
 
-/// Spells a duration in ISO 8601, the form of the official configuration file: `PT1M30S`.
+/// Formats a duration in ISO 8601, as the official configuration file has it: `PT1M30S`.
 pub fn iso8601(duration: Duration) -> String {
     let total = duration.as_secs();
     let part = |amount: u64, unit: &str| match amount {
@@ -52,7 +51,7 @@ pub fn iso8601(duration: Duration) -> String {
     }
 }
 
-/// Spells a number with its noun: `1 message`, `2 messages`.
+/// Formats a number with its noun: `1 message`, `2 messages`.
 pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -60,7 +59,7 @@ pub fn count(number: u64, noun: &str) -> String {
     }
 }
 
-/// How many were found, as a sentence says it.
+/// Formats a found number: `none` for zero.
 pub(crate) fn found(number: u64) -> String {
     match number {
         0 => "none".to_owned(),
@@ -68,13 +67,13 @@ pub(crate) fn found(number: u64) -> String {
     }
 }
 
-/// How many characters of a name are others, left out or added.
+/// Returns the edit distance: characters that are changed, left out or added.
 fn edits(wanted: &str, name: &str) -> usize {
     let cut = |text: &str| text.chars().take(LONGEST).collect::<String>();
     strsim::levenshtein(&cut(wanted), &cut(name))
 }
 
-/// Whether a name is likely to be meant by another: at most half of it is different, case aside.
+/// Returns whether a name may be meant by another: at most half of it differs, case aside.
 pub fn is_near(wanted: &str, name: &str) -> bool {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
     let length = |text: &str| text.chars().take(LONGEST).count();
@@ -82,7 +81,7 @@ pub fn is_near(wanted: &str, name: &str) -> bool {
     edits(&wanted, &name) * 2 <= longest
 }
 
-/// Orders names by how few edits turn them into `wanted`, case aside.
+/// Orders names by edit distance from `wanted`, case aside.
 pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let keys = names.iter().enumerate();
@@ -93,7 +92,7 @@ pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
     sorted(keys.collect(), names)
 }
 
-/// Sorts by keys that were made before. All that is sorted here has keys of one type, so that sorting is compiled once.
+/// Sorts by precomputed keys. All callers have keys of one type, so that sorting is compiled once.
 pub(crate) fn sorted<T>(keys: Vec<(usize, (usize, usize))>, items: Vec<T>) -> Vec<T> {
     let mut order = Vec::from_iter(0..keys.len());
     order.sort_by_key(|&index| keys[index]);
@@ -102,7 +101,7 @@ pub(crate) fn sorted<T>(keys: Vec<(usize, (usize, usize))>, items: Vec<T>) -> Ve
     sorted.filter_map(|index| items[index].take()).collect()
 }
 
-/// How unlikely a name is to be meant by another: by its edits, and where these are equal by what both begin with.
+/// Returns how different two names are: by edits, then by the length of their common prefix.
 pub fn distance(wanted: &str, name: &str) -> (usize, usize) {
     let pairs = wanted.chars().zip(name.chars());
     let same = pairs.take_while(|(wanted, found)| wanted == found).count();

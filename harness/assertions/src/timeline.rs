@@ -1,7 +1,7 @@
-//! What happened to a queue, topic or subscription and to its messages, as the emulator recorded it.
+//! The events of a queue, topic or subscription and its messages, as the emulator recorded them.
 //!
-//! The record is bounded: the oldest events go first, the counters stay exact. Kinds of events that this
-//! version does not know are kept and shown by name, and nothing is concluded from them.
+//! The record is bounded: the oldest events are dropped first, the counters stay exact. Unknown kinds of events are kept and
+//! shown by name, but not interpreted.
 
 mod display;
 
@@ -23,28 +23,28 @@ pub struct Timeline {
     dropped: u64,
     counters: BTreeMap<String, u64>,
     max_delivery_count: Option<u32>,
-    /// Of those that were asked for and are still kept.
+    /// The requested messages that are still recorded.
     messages: Option<Vec<Message>>,
     most_unsettled_sends: Option<u64>,
 }
 
 impl Timeline {
-    /// Returns the entity the record is about.
+    /// Returns the entity of the record.
     pub fn entity(&self) -> &str {
         &self.entity
     }
 
-    /// Returns what is still on record, oldest first.
+    /// Returns the recorded events, oldest first.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Returns how many events the record no longer holds.
+    /// Returns the number of dropped events.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Returns how often something happened; exact also when events were dropped.
+    /// Returns how often an event happened; exact also when events were dropped.
     pub fn count(&self, kind: &EventKind) -> u64 {
         match self.counters.get(&kind.name()) {
             Some(count) => *count,
@@ -55,12 +55,12 @@ impl Timeline {
         }
     }
 
-    /// Returns the events of one message, with the moves of the clock and the restarts since the first.
+    /// Returns the events of one message, with clock advances and restarts since the first.
     pub fn of_message(&self, id: &str) -> Self {
         self.about(|event| event.message_id.as_deref() == Some(id))
     }
 
-    /// Returns what happened to one session, with the moves of the clock since the first.
+    /// Returns the events of one session, with clock advances since the first.
     pub fn of_session(&self, id: &str) -> Self {
         self.about(|event| event.session.as_deref() == Some(id))
     }
@@ -75,7 +75,7 @@ impl Timeline {
         }
     }
 
-    /// Takes the record of an entity that dead-letters after so many deliveries.
+    /// Converts the record of an entity with this maximum delivery count.
     #[doc(hidden)]
     pub fn new(entity: &str, answer: api::Timeline, max_delivery_count: Option<u32>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Timeline {
         }
     }
 
-    /// By how many seconds tests moved the clock forward, as far as the record goes back.
+    /// Returns the sum of the recorded clock advances, in seconds.
     pub(crate) fn advanced(&self) -> f64 {
         let moves = self
             .events
@@ -106,10 +106,10 @@ impl Timeline {
         seconds.sum()
     }
 
-    /// Returns the timeline as JSON, for tools and for files beside a failed run.
+    /// Returns the timeline as JSON, for tools and for files of a failed run.
     ///
-    /// `entity`, `dropped`, `counters` and `events`, each event with the fields of the control API: instants are texts
-    /// in RFC 3339, and what does not apply is null.
+    /// The members are `entity`, `dropped`, `counters` and `events`; each event has the fields of the control API. Instants
+    /// are RFC 3339 strings, and fields that do not apply are null.
     pub fn to_json(&self) -> Value {
         json!({
             "entity": self.entity,
@@ -119,7 +119,7 @@ impl Timeline {
         })
     }
 
-    /// Adds the messages that the events are about.
+    /// Adds the messages of the events.
     #[doc(hidden)]
     pub fn with_messages(self, messages: Option<Vec<Message>>) -> Self {
         Self { messages, ..self }
@@ -129,18 +129,18 @@ impl Timeline {
         self.messages.is_some()
     }
 
-    /// Returns the message that an event is about, where it was asked for and is kept.
+    /// Returns the message of an event, if it was requested and is still recorded.
     pub(crate) fn message(&self, event: &Event) -> Option<&Message> {
         self.messages.as_ref()?.get(event.message?)
     }
 
-    /// Returns how many sends to the entity ever waited for their outcome at once, over all connections.
+    /// Returns the largest number of sends to the entity that awaited their outcome at once, over all connections.
     pub fn most_unsettled_sends(&self) -> Option<u64> {
         self.most_unsettled_sends
     }
 }
 
-/// Whether an event is told with those of every message.
+/// Returns whether an event belongs to every message.
 fn is_of_all(event: &Event) -> bool {
     matches!(
         event.kind,
@@ -148,7 +148,7 @@ fn is_of_all(event: &Event) -> bool {
     )
 }
 
-/// Gives a match the id of its message, which the record tells only of what came in: right after the match.
+/// Sets the message id of match events; the record has it only in the arrival event right after the match.
 fn identified(mut events: Vec<Event>) -> Vec<Event> {
     let mut ids = HashMap::new();
     for event in events.iter_mut().rev() {
@@ -165,7 +165,7 @@ fn identified(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// Whether an event happened at this address, in any case.
+/// Returns whether an event happened at this address, in any case.
 pub fn is_at(event: &Event, path: &str) -> bool {
     let entity = event.entity.as_deref();
     entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))

@@ -1,14 +1,14 @@
-//! What is said of a fault that a test scripted and that has not fired: what it is on, and what came near.
+//! Describes a scripted fault that has not fired, and the operations that almost matched.
 
 use servicebus_control_api::ScriptedFault;
 
-/// Returns what to fail with for a fault that has not fired: how it is written, what came near, and where it is written.
+/// Returns the failure for a fault that has not fired: its source code, what almost matched, and its line.
 pub fn unfired(written: &str, near: &str, at: Option<&str>) -> String {
     let place = at.map_or_else(String::new, |at| format!("\n  scripted at {at}"));
     format!("a fault never fired: {written}\n  {near}{place}")
 }
 
-/// Returns which operations came of the kind that a fault is on.
+/// Describes the operations of the fault's kind that came.
 pub fn near(met: &ScriptedFault) -> String {
     let (one, several) = met.fault.operation.nouns();
     let count = |number: u64| match number {

@@ -1,7 +1,7 @@
-//! How many sends a client had under way at once.
+//! Assertions about the number of sends in flight.
 //!
 //! The emulator counts a send from its arrival until its outcome is in the socket, over all connections to the queue or
-//! topic, and remembers the most. So this is about the past: what is yet to be sent can still make it more.
+//! topic, and stores the maximum. The assertion covers the past: later sends can still exceed it.
 
 use crate::{
     assertion::Assertion,
@@ -14,7 +14,7 @@ use crate::{
 impl Assertion {
     pub(crate) fn judge_sends(&self, found: u64) -> Outcome {
         match self.exceeds(found) {
-            // The most only grows: where it is too much already, no waiting helps.
+            // The maximum only grows: once it is too large, waiting cannot help.
             true => Outcome::Fails,
             false => Outcome::holds_if(found >= self.least_sends()),
         }
@@ -49,7 +49,7 @@ impl Assertion {
     }
 }
 
-/// Names the senders that exceeded the bound, or says what does not count.
+/// Names the senders that exceeded the maximum, or explains what does not count.
 fn hint(report: &Report, found: u64, exceeds: bool) -> Option<String> {
     let sent = report.timeline.events().iter().filter(|event| {
         matches!(

@@ -1,4 +1,4 @@
-//! What can go wrong at an operation.
+//! The effects of faults on operations.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use servicebus_control_api::{self as api, ErrorText, LoggedOperation, Operation,
 
 macro_rules! effects {
     ($($name:ident $text:literal $strength:literal $sentence:literal),+ $(,)?) => {
-        /// What goes wrong at an operation.
+        /// An effect of a fault on an operation.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "each has a sentence of its own, `sentence`")]
         pub enum Effect { $($name),+ }
 
         impl Effect {
-            /// All of them, the weakest first.
+            /// All effects, the weakest first.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
             /// Returns its name in tokens.
@@ -20,12 +20,12 @@ macro_rules! effects {
                 match self { $(Self::$name => $text),+ }
             }
 
-            /// Returns what it does, as the end of a sentence about the operation.
+            /// Returns its description, as the end of a sentence about the operation.
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$name => $sentence),+ }
             }
 
-            /// How much goes wrong: where a weaker one fails too, it explains more.
+            /// Returns its strength: a failure with a weaker effect explains more.
             pub fn strength(self) -> u32 {
                 match self { $(Self::$name => $strength),+ }
             }
@@ -57,7 +57,7 @@ effects! {
 }
 
 impl Effect {
-    /// Returns the effect of this name.
+    /// Returns the effect with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -65,12 +65,13 @@ impl Effect {
             .find(|effect| effect.name() == name)
     }
 
-    /// Whether the party whose operation it is ends with it, and is started again.
+    /// Returns whether the effect ends the party of the operation, which is then restarted.
     pub fn is_crash(self) -> bool {
         matches!(self, Self::CrashBefore | Self::CrashAfter)
     }
 
-    /// Returns it as the emulator is told. A crash ends the connections of the party there; its code is ended by who runs it.
+    /// Returns the effect for the emulator. For a crash the emulator ends the party's connections, and the exploration ends
+    /// its code.
     pub fn scripted(self) -> api::Effect {
         let answer = |status| api::Effect::Answer {
             status,
@@ -107,7 +108,7 @@ impl Effect {
         }
     }
 
-    /// Returns what can go wrong at an operation.
+    /// Returns the effects that are possible at an operation.
     pub fn applicable(operation: &LoggedOperation) -> Vec<Self> {
         let mut effects = Self::of(operation.operation).to_vec();
         effects.retain(|effect| effect.is_feasible(operation));
@@ -123,13 +124,13 @@ impl Effect {
             Self::LoseLock => operation.locked,
             Self::LoseSessionLock => operation.session_id.is_some(),
             Self::DeliverTwice => operation.repeatable,
-            // To another that has asked for messages.
+            // Needs another receiver with credit.
             Self::Elsewhere => operation.before.is_some_and(|before| before.receivers > 1),
             _ => true,
         }
     }
 
-    /// Returns what can go wrong at operations of a kind.
+    /// Returns the effects on a kind of operation.
     pub(crate) fn of(operation: Operation) -> &'static [Self] {
         use Effect::{
             Answer408, Answer500, Answer503, Close, CrashAfter, CrashBefore, DeliverTwice,

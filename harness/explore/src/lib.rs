@@ -1,8 +1,7 @@
-//! The part of an exploration that only thinks: which operations there are, what can go wrong at each, in which order that is
-//! tried, and how what was found is told.
+//! The pure part of an exploration: finds operations and possible faults, plans the order of runs, and reports the results.
 //!
-//! It starts nothing, has no clock and asks no emulator. It is given the operation log of a run without faults, and the outcomes
-//! of the runs that it plans.
+//! It starts nothing, has no clock and does not use an emulator. Its input is the operation log of a run without faults, and
+//! the outcomes of the runs that it plans.
 
 mod effect;
 mod plan;

@@ -1,5 +1,5 @@
-//! Which faults are tried, and in which order: first one of each kind of situation, then the rest. Nothing is left out but by
-//! the budget, and what that cuts is counted.
+//! Plans which faults to try, in which order: first one of each kind of situation, then the rest. Only the budget cuts
+//! plans, and what it cuts is counted.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,18 +7,18 @@ use servicebus_control_api::Operation;
 
 use crate::{Effect, Site, Token};
 
-/// What may be tried.
+/// Restrictions on faults.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The effects; all where it is empty.
+    /// The allowed effects; all if empty.
     pub effects: Vec<Effect>,
-    /// Parts of keys: where there are any, faults are applied only to operations with one of them in theirs.
+    /// If not empty, faults apply only to operations whose keys contain one of these texts.
     pub only: Vec<String>,
-    /// Parts of keys: no fault is applied to operations with one of them in theirs.
+    /// No fault applies to operations whose keys contain one of these texts.
     pub except: Vec<String>,
 }
 
-/// A run that is to be made.
+/// A planned run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// Its faults.
@@ -46,7 +46,7 @@ impl Options {
     }
 }
 
-/// Returns the runs with one fault, those first that are of a kind of their own.
+/// Returns the runs with one fault; the first of each kind of situation come first.
 pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
     let mut seen = HashSet::new();
     let (mut first, mut rest) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
     first
 }
 
-/// How many effects that can go wrong at operations of a kind make no sense at those of these sites.
+/// Counts the effects on kinds of operations that are not possible at these sites.
 pub(crate) fn not_applicable(sites: &[Site], options: &Options) -> usize {
     let each = sites.iter().map(|site| {
         let all = Effect::of(site.operation.operation).iter();
@@ -83,7 +83,7 @@ pub(crate) fn not_applicable(sites: &[Site], options: &Options) -> usize {
     each.sum()
 }
 
-/// Returns the runs with a second fault behind a first one, given what happened in the run with the first alone: operations
+/// Returns the runs with a second fault after a first one, from the operations of the run with the first alone. Operations
 /// that exist only after that fault come first.
 pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {
     let known: HashSet<&str> = base.iter().map(|site| site.key.as_str()).collect();
@@ -108,7 +108,7 @@ pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Option
     plans.collect()
 }
 
-/// Returns so many runs, the same each time, in which two or three operations by chance come later or go to another receiver.
+/// Returns reproducible runs in which two or three random operations are postponed or deliveries go to another receiver.
 pub(crate) fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan> {
     let orders = sites.iter().flat_map(|site| {
         let effects = Effect::applicable(&site.operation).into_iter();
@@ -137,7 +137,7 @@ pub(crate) fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan
     plans.collect()
 }
 
-/// The draw of a run: SplitMix64's finalizer, which any two numbers leave far apart.
+/// Returns a pseudo-random number for a draw of a run: SplitMix64's finalizer, which separates any two inputs well.
 fn chance(run: u64, draw: u64) -> u64 {
     let mut mixed = (run << 8 | draw)
         .wrapping_add(1)
@@ -147,7 +147,7 @@ fn chance(run: u64, draw: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Where an operation stands among those of its kind.
+/// The position of an operation among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     First,

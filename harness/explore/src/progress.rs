@@ -1,8 +1,8 @@
-//! What an exploration does next, from its first run to its report.
+//! The next step of an exploration, from its first run to its report.
 //!
-//! It makes no run: it is told what came of each. First come two runs without a fault and those that find the operations of
-//! tokens, then those that are planned, which may be made at the same time. Where any failed, one more follows without a fault;
-//! then fewer and weaker faults are tried in the place of several, and each failure comes twice again.
+//! It does not execute runs, but takes their outcomes. First come two runs without faults and those that find the operations
+//! of tokens, then the planned ones, which may run in parallel. After a failure, one more run without faults follows; then
+//! plans with fewer and weaker faults replace those with several, and each failure is repeated twice.
 
 mod base;
 mod findings;
@@ -19,50 +19,50 @@ use crate::{
     site::{Features, Site, sites},
 };
 
-/// Most runs that look for what explains failures better.
+/// The largest number of runs that look for better explanations.
 const MAX_SIMPLER: u32 = 40;
 
-/// What an exploration was asked for.
+/// The settings of an exploration.
 #[derive(Debug)]
 pub struct Settings {
     /// The name of the test.
     pub name: String,
-    /// Most runs; those that explain what was found are beyond it.
+    /// The largest number of runs, without those that explain findings.
     pub runs: u32,
-    /// After how long no run begins any more.
+    /// How long new runs may begin.
     pub within: Duration,
-    /// How many faults a run has at most.
+    /// The largest number of faults in a run.
     pub faults: usize,
-    /// Which faults are tried.
+    /// Restrictions on faults.
     pub options: Options,
-    /// The run of this token is made alone.
+    /// Executes only the run of this token.
     pub token: Option<Token>,
-    /// The runs of these tokens are made first.
+    /// The runs of these tokens come first.
     pub always: Vec<Token>,
-    /// The runs of these tokens fail, and why that is right.
+    /// Runs that must fail, with the reasons.
     pub expected: Vec<(Token, String)>,
-    /// How many runs change the order of operations by chance.
+    /// The number of runs with a random order of operations.
     pub shuffled: u32,
-    /// Whether runs without a fault that differ end it.
+    /// Whether the exploration ends if the runs without faults differ.
     pub is_strict: bool,
-    /// Most operations at which something goes wrong.
+    /// The largest number of operations that get faults.
     pub operations: usize,
-    /// Whether events come in the order of real time, which differs from run to run.
+    /// Whether events are ordered by real time, which differs from run to run.
     pub is_statistical: bool,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug)]
 pub enum Next {
-    /// This run is to be made.
+    /// Execute this run.
     Run(Coming),
-    /// Nothing, before a run that was begun has ended.
+    /// Wait for a run to end.
     Wait,
-    /// Nothing more.
+    /// The exploration is complete.
     Done,
 }
 
-/// A run that is to be made.
+/// A run to execute.
 #[derive(Debug, Clone)]
 pub struct Coming {
     /// Its faults.
@@ -70,63 +70,64 @@ pub struct Coming {
     purpose: Purpose,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why it failed, if it did.
+    /// The failure, if it failed.
     pub failure: Option<Failure>,
-    /// What clients did.
+    /// The operations of clients.
     pub operations: Vec<LoggedOperation>,
-    /// The names of the parties by those of their keys.
+    /// The names of the parties by the names of their keys.
     pub parties: BTreeMap<String, String>,
     /// Whether all faults were applied.
     pub is_reached: bool,
-    /// What happened to the messages whose operations had faults.
+    /// The events of the messages whose operations had faults.
     pub timelines: Vec<String>,
-    /// Whether it could not be ended.
+    /// Whether the run could not be ended.
     pub is_stuck: bool,
 }
 
-/// What an exploration has found so far.
+/// The report so far.
 #[derive(Debug)]
 pub struct Told {
-    /// For people.
+    /// The printed report.
     pub text: String,
-    /// For programs.
+    /// The machine-readable report.
     pub json: serde_json::Value,
     /// Whether there are no more runs.
     pub is_done: bool,
-    /// Whether something is wrong with the test.
+    /// Whether the test has failed.
     pub is_failure: bool,
 }
 
-/// An exploration as far as it has come.
+/// The progress of an exploration.
 #[derive(Debug)]
 pub struct Progress {
     settings: Settings,
     begun: Option<Instant>,
     stage: Stage,
     coming: VecDeque<Coming>,
-    /// Runs that were begun and have not ended.
+    /// The number of unfinished runs.
     open: u32,
     base: Vec<Outcome>,
     features: Features,
-    /// Tokens whose operations are not found yet; with a reason where they are expected to fail.
+    /// Tokens whose operations are still to be found; with a reason if they must fail.
     sought: VecDeque<(Token, Option<String>)>,
     always: Vec<Plan>,
     expected: Vec<(Plan, String)>,
-    /// Second faults: at operations of a kind that there is only after the first, at others that exist only then, and at the rest.
+    /// Plans with a second fault: at operations of a kind that exists only after the first, at others that exist only then,
+    /// and at the rest.
     seconds: [Vec<Plan>; 3],
     failed: Vec<Failed>,
     passed: Vec<Plan>,
-    /// Runs that were planned and made, those by chance aside, and those that looked for simpler ones.
+    /// The number of executed planned runs, random ones aside, and of those that looked for simpler plans.
     planned: u32,
     simpler: u32,
     sites: Vec<Site>,
     report: Report,
-    /// What is wrong beside the findings.
+    /// Problems beside the findings.
     unexpected: Vec<String>,
-    /// Why nothing more can be found.
+    /// Why the exploration stopped early.
     stopped: Option<String>,
 }
 
@@ -149,10 +150,10 @@ pub(crate) enum Purpose {
     /// Finds the next operation of a token.
     Prefix,
     Planned,
-    /// Makes this run, which is expected to fail.
+    /// A run that must fail.
     Expected(usize),
     After,
-    /// Looks for what explains this finding better.
+    /// Looks for a better explanation of this finding.
     Simpler(usize),
     /// Repeats this finding.
     Again(usize),
@@ -167,7 +168,7 @@ struct Failed {
 }
 
 impl Outcome {
-    /// A run that failed before anything was seen of it.
+    /// The outcome of a run that failed before any observation.
     pub fn failed(message: String) -> Self {
         let location = None;
         Self {
@@ -178,7 +179,7 @@ impl Outcome {
 }
 
 impl Progress {
-    /// Begins with two runs without a fault.
+    /// Begins with two runs without faults.
     pub fn new(settings: Settings) -> Self {
         let base = || Coming {
             plan: Plan::default(),
@@ -211,7 +212,7 @@ impl Progress {
         }
     }
 
-    /// What is to be done next.
+    /// Returns the next step.
     pub fn next(&mut self, now: Instant) -> Next {
         let begun = *self.begun.get_or_insert(now);
         while self.stage != Stage::Done {
@@ -244,14 +245,14 @@ impl Progress {
         Next::Done
     }
 
-    /// A run that was not made after all comes again.
+    /// Returns a run that was not executed to the queue.
     pub fn put_back(&mut self, coming: Coming) {
         self.open -= 1;
         self.report.runs -= 1;
         self.coming.push_front(coming);
     }
 
-    /// Takes what came of a run.
+    /// Takes the outcome of a run.
     pub fn take(&mut self, coming: Coming, outcome: Outcome) {
         self.open -= 1;
         let Coming { plan, purpose } = coming;
@@ -296,14 +297,14 @@ impl Progress {
         }
     }
 
-    /// Ends it: nothing more can be found.
+    /// Stops the exploration early.
     pub fn stop(&mut self, why: String) {
         self.stopped = Some(why);
         self.coming.clear();
         self.stage = Stage::Done;
     }
 
-    /// What was found so far.
+    /// Returns the report so far.
     pub fn told(&self, now: Instant) -> Told {
         let is_done = self.stage == Stage::Done;
         let mut report = self.report.clone();
@@ -335,7 +336,7 @@ impl Progress {
         }
     }
 
-    /// Whether the budget has a run; those that explain what was found are beyond it, but not beyond its time.
+    /// Returns whether the budget allows a run. Runs that explain findings exceed the number of runs, but not the time.
     fn is_affordable(&mut self, coming: &Coming, is_in_time: bool) -> bool {
         match coming.purpose {
             Purpose::Base | Purpose::After => true,
@@ -348,7 +349,7 @@ impl Progress {
         }
     }
 
-    /// Fills what is coming.
+    /// Queues the runs of the next stage.
     fn begin_next_stage(&mut self) {
         let planned = |plan| (plan, Purpose::Planned);
         let (stage, coming): (_, Vec<(Plan, Purpose)>) = match self.stage {
@@ -370,7 +371,7 @@ impl Progress {
                 (Stage::Shuffled, orders.into_iter().map(planned).collect())
             }
             Stage::Pairs | Stage::Shuffled => (Stage::Expected, self.expect_failures()),
-            // In real time each run costs, and leaks matter only to failures.
+            // In real time every run is expensive, and leaks matter only after failures.
             Stage::Expected
                 if !self.failed.is_empty() || self.planned > 0 && !self.settings.is_statistical =>
             {
@@ -427,7 +428,7 @@ impl Progress {
         self.passed.push(plan);
     }
 
-    /// No more are kept than can be run; what is beyond that is cut already, those that come last first.
+    /// Keeps at most as many plans as the budget allows; surplus plans count as cut, those of the last class first.
     fn keep_second(&mut self, plan: Plan) {
         let Some((site, _)) = plan.faults.last() else {
             return;

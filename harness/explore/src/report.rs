@@ -1,4 +1,4 @@
-//! What an exploration has found, for people and for programs.
+//! The report of an exploration, for people and for programs.
 
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
@@ -10,32 +10,32 @@ use crate::{Effect, Plan};
 /// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// What was said.
+    /// The message.
     pub message: String,
-    /// File, line and column, where that is known.
+    /// File, line and column, if known.
     pub location: Option<String>,
 }
 
-/// Failures that are one: of the run that tells it best.
+/// Equal failures, with the run that explains them best.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     /// The run.
     pub plan: Plan,
     /// Why it failed.
     pub failure: Failure,
-    /// Other runs that failed so.
+    /// Other runs with this failure.
     pub also: Vec<Plan>,
     /// Weaker effects at the same operation that passed.
     pub passed: Vec<Effect>,
-    /// In how many of how many runs it failed, the one that found it among them.
+    /// The number of failures and of runs, including the one that found it.
     pub again: (u32, u32),
-    /// Whether the time was over before it was repeated.
+    /// Whether the time ended before the repetition.
     pub is_cut: bool,
-    /// What happened to the messages whose operations had faults.
+    /// The events of the messages whose operations had faults.
     pub timelines: Vec<String>,
 }
 
-/// How much was tried of an effect at an operation.
+/// The numbers of tried and possible faults, by effect and operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Coverage(BTreeMap<Effect, BTreeMap<&'static str, (u32, u32)>>);
 
@@ -44,29 +44,30 @@ pub(crate) struct Coverage(BTreeMap<Effect, BTreeMap<&'static str, (u32, u32)>>)
 pub(crate) struct Report {
     /// The name of the test.
     pub name: String,
-    /// How many runs there were, those without a fault included.
+    /// The number of runs, including those without faults.
     pub runs: u32,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What was found, the most certain first.
+    /// The findings, the most certain first.
     pub findings: Vec<Finding>,
-    /// What was tried.
+    /// The tried faults.
     pub coverage: Coverage,
     /// Faults that were never applied.
     pub not_reached: u32,
-    /// Runs that were planned and not made.
+    /// Planned runs that were not executed.
     pub cut: u32,
-    /// Effects that make no sense at an operation of those that are tried at its kind: a lock cannot be lost where none is held.
+    /// The number of effects that are not possible at an operation although they are at others of its kind: a lock cannot be
+    /// lost where none is held.
     pub not_applicable: usize,
-    /// Operations of the run without faults.
+    /// The number of operations in the run without faults.
     pub operations: usize,
-    /// How many runs there were without faults.
+    /// The number of runs without faults.
     pub base_runs: usize,
-    /// How many of them did the same as the first.
+    /// The number of these that did the same as the first.
     pub base_alike: usize,
-    /// What is to be said beside.
+    /// Additional warnings.
     pub warnings: Vec<String>,
-    /// Whether a token repeats only what was planned, because events come in the order of real time.
+    /// Whether a token repeats only the plan, because events are ordered by real time.
     pub is_statistical: bool,
 }
 
@@ -108,7 +109,7 @@ impl Coverage {
 }
 
 impl Report {
-    /// Returns it for people.
+    /// Returns the printed report.
     pub(crate) fn text(&self) -> String {
         let seconds = self.took.as_secs_f64();
         let found: usize = self
@@ -152,7 +153,7 @@ impl Report {
         text
     }
 
-    /// Returns it for programs.
+    /// Returns the machine-readable report.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         let findings = self.findings.iter().map(|finding| {
             serde_json::json!({
@@ -245,7 +246,7 @@ impl Finding {
     }
 }
 
-/// Tells the first of other runs, by effect and operation.
+/// Lists the first of some runs, by effect and operation.
 fn listed(plans: &[Plan]) -> String {
     const SHOWN: usize = 4;
     let told = plans.iter().take(SHOWN).filter_map(|plan| {
@@ -259,7 +260,7 @@ fn listed(plans: &[Plan]) -> String {
     told
 }
 
-/// What failures have in common that are one: where they happened and what they say, without numbers and ids.
+/// Returns what equal failures have in common: location and message without numbers and ids.
 pub(crate) fn cluster_key(failure: &Failure) -> (Option<String>, String) {
     let is_in_word = |character: char| character.is_alphanumeric() || character == '-';
     let words = failure
@@ -283,8 +284,8 @@ pub(crate) fn weaker(plan: &Plan) -> (usize, u32, u64) {
     (plan.faults.len(), effects.sum(), number)
 }
 
-/// Returns what may fail as a plan does and explains more, the best first: one of its faults alone, then weaker effects at the
-/// same operations.
+/// Returns plans that may fail in the same way and explain more, the best first: a single one of the faults, then weaker
+/// effects at the same operations.
 pub(crate) fn simpler(plan: &Plan) -> Vec<Plan> {
     let alone = plan.faults.iter().map(|fault| vec![fault.clone()]);
     let mut simpler: Vec<Vec<_>> = alone.filter(|_| plan.faults.len() > 1).collect();

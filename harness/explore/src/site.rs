@@ -1,7 +1,8 @@
-//! The operations of a run by keys that are the same in every run.
+//! Identifies the operations of a run by keys that are equal in every run.
 //!
-//! A key is `party.operation@entity/subject#n`. The subject is what tells operations of a kind apart and is the same in both
-//! runs without faults: the message id, the session, the hash of the body, or nothing. `n` counts the operations of a key.
+//! A key is `party.operation@entity/subject#n`. The subject distinguishes operations of a kind, if it is equal in both runs
+//! without faults: the message id, the session, the hash of the body, or nothing. `n` counts the operations with the same
+//! key.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use servicebus_control_api::{Filter, LoggedOperation, Operation};
 
 use crate::Outcome;
 
-/// What keys are made of beside party, operation and entity.
+/// The parts of keys beside party, operation and entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// The id of the message.
+    /// The message id.
     pub message_id: bool,
     /// The session.
     pub session_id: bool,
@@ -27,25 +28,25 @@ impl Default for Features {
     }
 }
 
-/// An operation at which something can go wrong.
+/// An operation that can get a fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     /// Its key.
     pub key: String,
     /// The name of its party.
     pub party: String,
-    /// What was logged of it.
+    /// Its log entry.
     pub operation: LoggedOperation,
-    /// By what a fault finds it, with its number among those.
+    /// The filter of a fault at it; `nth` counts the operations that this selects.
     pub filter: Filter,
-    /// Its number, counted from 1.
+    /// Its number, from 1.
     pub nth: u64,
-    /// What the party did before.
+    /// The previous operation of the party.
     pub previous: Option<Operation>,
 }
 
 impl Site {
-    /// Whether its party does nothing of the kind at its entity among these.
+    /// Returns whether its party does nothing of this kind at its entity in `among`.
     pub(crate) fn is_of_new_kind(&self, among: &[Self]) -> bool {
         let kind = |site: &Self| {
             let operation = &site.operation;
@@ -58,7 +59,7 @@ impl Site {
         !among.iter().any(|site| kind(site) == kind(self))
     }
 
-    /// Returns what it is, as a person says it: `worker's completion of o-2, delivery 1`.
+    /// Returns its description for people: `worker's completion of o-2, delivery 1`.
     pub fn title(&self) -> String {
         let operation = &self.operation;
         let (noun, _) = operation.operation.nouns();
@@ -84,8 +85,8 @@ impl Site {
     }
 }
 
-/// Returns the operations of parties, in their order. `parties` names the parties by the names of their keys; what others do is
-/// the test's own.
+/// Returns the operations of parties, in order. `parties` has the names of parties by key name; other operations are the
+/// test's own.
 pub(crate) fn sites(
     log: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
@@ -136,7 +137,7 @@ pub(crate) fn sites(
     sites
 }
 
-/// Returns the features by which the operations of two runs of the same thing differ: those are left out of keys.
+/// Returns the features that are equal in two runs; the others are left out of keys.
 pub(crate) fn unstable_features(
     first: &[LoggedOperation],
     second: &[LoggedOperation],
@@ -172,7 +173,7 @@ pub(crate) fn unstable_features(
     .unwrap_or(none)
 }
 
-/// Tells the first operation in which two runs differ.
+/// Describes the first operation in which two runs differ.
 pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
     let keys = |outcome: &Outcome| {
         let all = sites(&outcome.operations, &outcome.parties, Features::default());
@@ -188,7 +189,7 @@ pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
     })
 }
 
-/// Whether two runs did the same, in whatever order.
+/// Returns whether two runs did the same, in any order.
 pub(crate) fn are_alike(first: &[Site], second: &[Site]) -> bool {
     let [first, second] = [first, second].map(|sites| {
         let mut keys = Vec::from_iter(sites.iter().map(|site| &site.key));
@@ -238,7 +239,7 @@ fn short(name: &str) -> &str {
     name.strip_prefix("com.microsoft:").unwrap_or(name)
 }
 
-/// Writes what has a meaning in tokens and shells as its number.
+/// Percent-encodes characters with a meaning in tokens and shells.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

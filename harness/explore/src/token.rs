@@ -1,4 +1,4 @@
-//! The faults of a run as a text that can be kept: `x1:worker.complete@orders/o-2#1=drop-after`.
+//! The faults of a run as a text that can be stored: `x1:worker.complete@orders/o-2#1=drop-after`.
 
 use std::{fmt, str::FromStr};
 
@@ -6,32 +6,32 @@ use crate::Effect;
 
 const VERSION: &str = "x1";
 
-/// The faults of a run: at which operations, by their keys, and what goes wrong there.
+/// The faults of a run: the keys of the operations, and the effects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Token(pub Vec<(String, Effect)>);
 
-/// Why a text is no token.
+/// Why a text is not a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It does not begin as one.
+    /// The prefix is missing.
     #[error(
         "\"{0}\" is no token: one begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report"
     )]
     NoToken(String),
-    /// It is of another version.
+    /// The token has another version.
     #[error(
         "the token is of version {0}, and this harness reads x1: explore again without it, and copy the token that the report then shows"
     )]
     Version(String),
-    /// It has something without an effect.
+    /// An operation has no effect.
     #[error("`{0}` in the token names no effect: write `=` and an effect behind the operation")]
     NoEffect(String),
-    /// It names an effect that there is not.
+    /// The effect does not exist.
     #[error("the token names the effect `{name}`, which there is not; allowed are {allowed}")]
     Effect {
-        /// What it names.
+        /// The name in the token.
         name: String,
-        /// The names that there are.
+        /// The names that exist.
         allowed: String,
     },
 }

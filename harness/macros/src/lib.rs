@@ -1,5 +1,5 @@
-//! The attribute `#[servicebus_harness::test]`: a function with an argument for a namespace becomes a test that starts
-//! one. The harness re-exports it with its feature `macros`, and shows it.
+//! The attribute `#[servicebus_harness::test]`: turns a function with a namespace argument into a test that starts the
+//! namespace. The harness re-exports and documents it with its feature `macros`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Block, Error, Expr, Ident, ItemFn, ReturnType, Token, Type, parse2};
 
-/// Makes a test of an `async fn` whose one argument is a namespace; see `servicebus_harness::test`.
+/// Turns an `async fn` with a namespace argument into a test; see `servicebus_harness::test`.
 #[proc_macro_attribute]
 pub fn test(
     arguments: proc_macro::TokenStream,
@@ -39,7 +39,8 @@ fn expand(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, 
     })
 }
 
-/// The body of the test. Where that returns a `Result`, its error is known before the namespace ends, whose checks may fail too.
+/// Returns the body of the test. A returned error is recorded before the namespace ends, because checks at that end may fail
+/// too.
 fn body(output: &ReturnType, block: &Block) -> TokenStream {
     match output {
         ReturnType::Type(_, returned) if is_result(returned) => quote!({
@@ -60,7 +61,7 @@ fn is_result(returned: &Type) -> bool {
         .is_some_and(|last| last.ident == "Result")
 }
 
-/// The builder of the namespace that the arguments ask for.
+/// Returns the builder of the namespace that the arguments describe.
 fn builder(arguments: TokenStream) -> Result<TokenStream, Error> {
     let arguments = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(arguments)?;
     let mut arguments = arguments.into_iter();

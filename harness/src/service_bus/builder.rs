@@ -93,8 +93,8 @@ impl Builder {
         self
     }
 
-    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with locked or ready messages. Messages in flight have
-    /// up to 5 s. Dead-lettered and scheduled messages do not count.
+    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with active messages, locked ones included. Messages in
+    /// flight have up to 5 s. Dead-lettered and scheduled messages do not count.
     pub fn leak_check(mut self, leak_check: bool) -> Self {
         self.leak_check = leak_check;
         self

@@ -1,11 +1,11 @@
-//! Whether a JSON value holds what a test expects of it.
+//! Compares a JSON value with what a test expects.
 //!
-//! An object may have more members than are expected, at every depth. Lists and everything else must be equal, item by
-//! item, because their order and length are part of what they say. Numbers are equal by value: 1 is 1.0.
+//! Objects may have more members than expected, at every depth. Arrays and other values must be equal, because order and
+//! length of an array have a meaning. Numbers are equal by value: 1 equals 1.0.
 
 use serde_json::Value;
 
-/// Returns the first place where `found` lacks what is `expected` and what stands there, or nothing if it has it all.
+/// Returns the first place where `found` differs from `expected`, with its value; `None` if there is no difference.
 pub(crate) fn difference(expected: &Value, found: &Value) -> Option<String> {
     differing(expected, found, "")
 }

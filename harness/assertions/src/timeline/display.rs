@@ -1,18 +1,18 @@
-//! The timeline as a table that fits a failure message.
+//! Formats the timeline as a table for a failure message.
 
 use std::fmt;
 
 use super::{Event, EventKind, Timeline};
 use crate::text;
 
-/// The column at which the note about virtual time begins.
+/// The column of the note about virtual time.
 const NOTE_COLUMN: usize = 62;
-/// How wide the column of kinds is, unless one is longer.
+/// The minimum width of the column of kinds.
 const KIND_WIDTH: usize = 16;
-/// How wide the column of offsets is, unless one is longer.
+/// The minimum width of the column of offsets.
 const OFFSET_WIDTH: usize = 10;
 
-/// A timeline under a title of its own.
+/// A timeline with a title.
 #[derive(Debug)]
 pub struct TitledTimeline<'a> {
     timeline: &'a Timeline,
@@ -20,7 +20,7 @@ pub struct TitledTimeline<'a> {
 }
 
 impl Timeline {
-    /// Shows the timeline as that of one message.
+    /// Formats the timeline as that of one message.
     pub fn titled<'a>(&'a self, subject: &'a str) -> TitledTimeline<'a> {
         TitledTimeline {
             timeline: self,
@@ -66,7 +66,7 @@ impl fmt::Display for TitledTimeline<'_> {
     }
 }
 
-/// Shows an event by itself, as the timeline of a whole namespace has it.
+/// Formats a single event, as in the timeline of a whole namespace.
 pub fn line(event: &Event) -> String {
     let summary = Timeline::default().summary(event, true);
     let width = OFFSET_WIDTH.max(offset(event).len() + 1);
@@ -81,7 +81,7 @@ fn in_columns(event: &Event, width: usize, kind_width: usize, summary: &str) -> 
 }
 
 impl Timeline {
-    /// Returns how wide a column must be, the space behind it included.
+    /// Returns the width of a column, including the space after it.
     fn width(&self, of: impl Fn(&Event) -> usize, at_least: usize) -> usize {
         let widest = self.events.iter().map(of).max();
         (widest.unwrap_or(0) + 1).max(at_least)
@@ -93,7 +93,7 @@ impl Timeline {
             .any(|event| event.kind == EventKind::ClockAdvanced)
     }
 
-    /// Writes what an event says beyond its kind; `named` when several messages are in the table.
+    /// Describes an event beyond its kind; `named` if the table has several messages.
     fn summary(&self, event: &Event, named: bool) -> String {
         let mut summary = String::new();
         if named && let Some(id) = event.message_id.as_ref().or(event.session.as_ref()) {
@@ -156,13 +156,13 @@ impl Timeline {
     }
 }
 
-/// Whether it happened among dead letters, which are delivered without a limit.
+/// Returns whether it happened in a dead-letter queue, which has no maximum delivery count.
 fn is_in_sub_queue(event: &Event) -> bool {
     let entity = event.entity.as_deref().unwrap_or_default();
     entity.to_ascii_lowercase().ends_with("/$deadletterqueue")
 }
 
-/// Writes what the emulator says about an event in words.
+/// Returns the emulator's description of an event.
 fn details(event: &Event) -> Option<String> {
     if let Some(text) = due(event) {
         return Some(text);
@@ -176,13 +176,13 @@ fn details(event: &Event) -> Option<String> {
     }
 }
 
-/// Cuts what the service adds for its support to the text of a refusal: the ids and the time of the request.
+/// Removes the service's support details from an error: the ids and the time of the request.
 fn untracked(detail: &str) -> &str {
     let cut = detail.split_once(" TrackingId:");
     cut.map_or(detail, |(text, _)| text)
 }
 
-/// Writes when a scheduled message is due as a time from then: `26 bytes, due in 600 s`.
+/// Formats the due time of a scheduled message relative to the event: `26 bytes, due in 600 s`.
 fn due(event: &Event) -> Option<String> {
     let wait = event.scheduled_for()?.duration_since(event.at);
     let (size, _instant) = event.detail.as_deref()?.split_once(", for ")?;

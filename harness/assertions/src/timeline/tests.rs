@@ -1,4 +1,4 @@
-//! The record of the contract, read and shown.
+//! Tests of parsing and formatting a recorded timeline.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the runs without a fault show: the operations to which faults can be applied, and those of tokens.
+//! Evaluates the runs without faults: the operations that can get faults, and those of tokens.
 
 use super::{Coming, Progress, Purpose};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Progress {
-    /// Both runs without a fault were made: finds what faults can be applied to.
+    /// Evaluates both runs without faults.
     pub(crate) fn judge_base(&mut self) {
         let base = std::mem::take(&mut self.base);
         let [first, second] = base.as_slice() else {
@@ -52,7 +52,7 @@ impl Progress {
         self.begin_with_sites();
     }
 
-    /// Counts a run without a fault, and whether it has done the same as the first.
+    /// Counts a run without faults, and whether it did the same as the first.
     pub(crate) fn count_base(&mut self, outcome: &Outcome) {
         let done = sites(&outcome.operations, &outcome.parties, self.features);
         let [first, done] = [&self.sites, &done].map(|sites| {
@@ -97,7 +97,8 @@ impl Progress {
         self.seek(Plan::default(), self.sites.clone());
     }
 
-    /// Finds the operations of tokens: the first of each in a run without faults, each other in one with those before it.
+    /// Finds the operations of tokens: the first of each in a run without faults, each next one in a run with those before
+    /// it.
     pub(crate) fn seek(&mut self, mut plan: Plan, mut known: Vec<Site>) {
         while let Some((token, _)) = self.sought.front()
             && let Some((key, effect)) = token.0.get(plan.faults.len())

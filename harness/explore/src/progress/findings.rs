@@ -1,4 +1,4 @@
-//! What is made of the runs that failed: those that were expected to, those that are one, and what explains them best.
+//! Evaluates failed runs: those that were expected, those with the same failure, and which explains it best.
 
 use super::{Coming, Failed, Outcome, Progress, Purpose};
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     report::{Failure, Finding, cluster_key, simpler, weaker},
 };
 
-/// Most failures whose runs are made again, and how often.
+/// The largest number of failures that are repeated, and how often.
 const MAX_REPEATED: usize = 10;
 const AGAIN: usize = 2;
 
 impl Progress {
-    /// Takes failures that are expected out; the runs of the others are made.
+    /// Removes expected failures, and returns the expected runs that have not failed yet.
     pub(crate) fn expect_failures(&mut self) -> Vec<(Plan, Purpose)> {
         let mut coming = Vec::new();
         for (index, (plan, _)) in self.expected.iter().enumerate() {
@@ -25,7 +25,7 @@ impl Progress {
         coming
     }
 
-    /// Puts failures together that are one, and chooses the run that tells each best.
+    /// Groups equal failures, with the plan that explains each best.
     pub(crate) fn clusters(&self) -> Vec<Finding> {
         let mut failed: Vec<&Failed> = self.failed.iter().collect();
         failed.sort_by_key(|failed| weaker(&failed.plan));
@@ -58,7 +58,7 @@ impl Progress {
         weaker.collect()
     }
 
-    /// What may explain findings with several faults better.
+    /// Returns plans that may explain findings with several faults better.
     pub(crate) fn simpler_plans(&self) -> Vec<(Plan, Purpose)> {
         let mut coming = Vec::new();
         for (index, finding) in self.report.findings.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! An exploration whose runs take no time but what a test says.
+//! Tests of an exploration with simulated durations of runs.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn settings() -> Settings {
     }
 }
 
-/// A run of a worker that completes a message; the run fails where the completion has a fault.
+/// The outcome of a worker that completes a message; fails if the completion has a fault.
 fn outcome(plan: &Plan) -> Outcome {
     let completion = json!({
         "number": 1, "at": "2026-01-01T00:00:00Z", "offset": 1.0, "operation": "complete", "party": "key-1",
@@ -46,7 +46,7 @@ fn outcome(plan: &Plan) -> Outcome {
     }
 }
 
-/// The report of an exploration whose first failing run takes so long.
+/// Returns the report of an exploration whose first failing run takes this long.
 fn report(failing_run: Duration) -> serde_json::Value {
     let mut progress = Progress::new(settings());
     let mut now = Instant::now();
