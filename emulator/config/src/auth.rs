@@ -1,14 +1,13 @@
 //! Keys, tokens and the rights that they give.
 //!
-//! A namespace has [`Key`]s. A client proves that it has one with a shared access signature or SASL PLAIN,
-//! or shows a JSON web token; [`Policy`] judges that. What a connection has shown so far are its
-//! [`Grants`], and those answer every question about a right. Paths in here are normalised by
-//! [`audience_path`]: no scheme, no host, no case (decision D14).
+//! A namespace has [`Key`]s. A client proves that it has one with a shared access signature or SASL PLAIN, or sends a JSON
+//! web token; [`Policy`] validates these. [`Grants`] collects the rights of a connection and answers every question about
+//! them. [`audience_path`] normalizes all paths: no scheme, no host, lower case (decision D14).
 //!
-//! Times are seconds since the Unix epoch of the real clock, not of a namespace's own
-//! (decision D19): clients sign by theirs.
+//! Times are seconds since the Unix epoch by the real clock, not a namespace's own (decision D19), because clients sign by
+//! theirs.
 //!
-//! Why a client is not let in, in words for a client's log: precise, and never with a secret.
+//! Errors are precise texts for a client's log and never contain a secret.
 
 pub mod connection_string;
 mod grants;
@@ -30,24 +29,24 @@ pub use jwt::verify_issued;
 pub use key_set::KeySet;
 pub use policy::{Acceptance, Jwt, Policy, TokenCheck, verify_plain};
 
-/// Name of the key that every client of an emulator knows, the official one's and ours.
+/// The name of the default key, as in the official emulator.
 pub const WELL_KNOWN_KEY_NAME: &str = "RootManageSharedAccessKey";
-/// The key that every client of an emulator knows.
+/// The default key, as in the official emulator.
 pub const WELL_KNOWN_KEY: &str = "SAS_KEY_VALUE";
 
-/// A shared key of a namespace and what it gives.
+/// A shared key of a namespace, with its rights.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The name by which tokens and connection strings mean it.
+    /// The name in tokens and connection strings.
     pub name: String,
     /// The secret, used as the bytes of its text.
     pub key: String,
-    /// The rights of a client that has it.
+    /// The rights that it gives.
     pub claims: Claims,
 }
 
 impl Key {
-    /// The key that every client of an emulator knows, with all rights.
+    /// Returns the default key, which has all rights.
     pub fn well_known() -> Self {
         Self {
             name: WELL_KNOWN_KEY_NAME.to_owned(),
@@ -58,7 +57,7 @@ impl Key {
 }
 
 impl fmt::Debug for Key {
-    /// Everything but the secret, which must not reach a log.
+    /// Omits the secret, which must not be logged.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Key")
@@ -68,42 +67,41 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Longest piece of a client's text that is repeated to it, in characters.
+/// The maximum number of characters of a client's text that an error quotes.
 const MAX_QUOTE: usize = 100;
 
-/// Why a token or a password is refused.
+/// Why a token or a password is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TokenError {
-    /// Not of the form that it should have.
+    /// The text does not have the required form.
     #[error("malformed token: {0}")]
     Malformed(&'static str),
-    /// Signed with a key that the namespace does not have.
+    /// The namespace does not have the key.
     #[error("no key is named {0:?} in this namespace")]
     UnknownKey(String),
-    /// Signed with another key, or over other bytes.
+    /// Another key signed it, or it was changed.
     #[error("the signature does not match the key named {0:?}")]
     BadSignature(String),
     /// The password of SASL PLAIN is not the key.
     #[error("the password is not the key named {0:?}")]
     WrongPassword(String),
-    /// Valid once.
-    /// In the service's words (spec/observed.md 67).
+    /// It has expired; in the service's words (spec/observed.md 67).
     #[error("ExpiredToken: The token is expired. Expiration time: '{}'", instant(*.expired_at))]
     Expired {
-        /// End of its validity, in seconds since the Unix epoch.
+        /// When it expired, in seconds since the Unix epoch.
         expired_at: i64,
-        /// The instant at which it was shown.
+        /// When it was received.
         now: i64,
     },
-    /// Shown for something that it was not signed for.
+    /// It was signed for another audience.
     #[error("the token is for {signed:?} and does not cover {claimed:?}")]
     Audience {
-        /// The path that was signed.
+        /// The signed path.
         signed: String,
-        /// The path that was asked for.
+        /// The requested path.
         claimed: String,
     },
-    /// The namespace takes no JSON web tokens.
+    /// The namespace does not accept JSON web tokens.
     #[error(
         "this namespace refuses JSON web tokens; use a shared access signature, or set Jwt in the Emulator block of its \
          configuration: unsigned tokens are refused unless it is \"accept\" where a key has fewer rights, or where the \
@@ -112,7 +110,7 @@ pub enum TokenError {
     JwtRefused,
 }
 
-/// A client's text, short enough to be repeated.
+/// Shortens a client's text for an error.
 pub(crate) fn quote(text: &str) -> String {
     text.chars().take(MAX_QUOTE).collect()
 }

@@ -1,7 +1,7 @@
-//! What to set for code that insists on `*.servicebus.windows.net`: it takes the name of a namespace and nothing else, no
-//! port and no authority, so that the name, the ports and the authority are set around it.
+//! Settings for clients that require a host of `*.servicebus.windows.net`. They take only the name of a namespace, no port
+//! and no CA certificate, so all of these must be set around them.
 //!
-//! The binary prints this, and the harness has it for each of its namespaces.
+//! The binary prints these settings, and the harness has them for each of its namespaces.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,35 +10,35 @@ use std::path::{Path, PathBuf};
 use crate::auth::{ConnectionString, Key};
 use crate::ports::{AMQPS_PORT, HTTPS_PORT};
 
-/// What every name of the service's namespaces ends with.
+/// The domain of the service's namespaces.
 const DOMAIN: &str = "servicebus.windows.net";
-/// The trust store that the text has `keytool` make where the emulator has written none.
+/// The trust store that the printed `keytool` command creates if the emulator has written none.
 const TRUST_STORE: &str = "servicebus-emulator.p12";
-/// That of every trust store of Java's. The one that the emulator writes takes any.
+/// The default password of Java's trust stores. The one that the emulator writes accepts any.
 const TRUST_STORE_PASSWORD: &str = "changeit";
 
-/// What clients of a namespace are set to that find it by the service's name for it, at the service's ports.
+/// The settings of clients that use the service's name and ports of a namespace.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// The service's name for the namespace: `sbemulatorns.servicebus.windows.net`. It must be resolved to the address of
+    /// The service's name of the namespace: `sbemulatorns.servicebus.windows.net`. It must resolve to the address of
     /// [`Self::amqps`].
     pub host: String,
-    /// Where the emulator takes what is meant for port 5671 of the host.
+    /// The emulator's listener for port 5671 of the host.
     pub amqps: SocketAddr,
-    /// Where it takes what is meant for port 443: administration and WebSockets.
+    /// The listener for port 443: administration and WebSockets.
     pub https: SocketAddr,
-    /// The connection string with that host and no port.
+    /// The connection string with that host and without a port.
     pub connection_string: String,
-    /// The file with the certificate to trust, in PEM; none where a certificate was given to the emulator, whose authority
-    /// is trusted already, or where the emulator keeps none on this machine.
+    /// The file with the CA certificate to trust, in PEM; `None` if the emulator was given a certificate, whose CA is
+    /// trusted already, or stores no file on this machine.
     pub ca_file: Option<PathBuf>,
-    /// The trust store for Java with the same certificate, beside that file; none where there is no such file, or it could
-    /// not be written.
+    /// The Java trust store with the same certificate, beside that file; `None` without that file, or if it could not be
+    /// written.
     pub trust_store: Option<PathBuf>,
 }
 
 impl ClientSettings {
-    /// For a namespace and one of its keys.
+    /// Creates the settings for a key of a namespace.
     pub fn new(
         namespace: &str,
         key: &Key,
@@ -61,14 +61,14 @@ impl ClientSettings {
         }
     }
 
-    /// The line of the hosts file that gives the address its name.
+    /// Returns the line of the hosts file that maps the host to the address.
     pub fn hosts_line(&self) -> String {
         format!("{} {}", self.amqps.ip(), self.host)
     }
 
-    /// The environment of a process that is to be such a client: the connection string, and the authority for OpenSSL, Go,
-    /// Node.js and Python's `requests`. Java reads no variable for it, see [`Self::trust_store`]; nor does the Python SDK's
-    /// AMQP, which trusts the bundle that `python3 -m certifi` names.
+    /// Returns the environment variables of a client process: the connection string, and the CA certificate for OpenSSL, Go,
+    /// Node.js and Python's `requests`. Java reads no such variable, see [`Self::trust_store`]; nor does the Python SDK's
+    /// AMQP, which trusts the bundle that `python3 -m certifi` prints.
     pub fn env(&self) -> Vec<(&'static str, String)> {
         let mut env = vec![(
             "SERVICEBUS_CONNECTION_STRING",
@@ -81,8 +81,8 @@ impl ClientSettings {
         env
     }
 
-    /// The arguments with which `keytool` adds the authority to a trust store at this path, which it makes if there is none,
-    /// with the password `changeit`; none without a [`Self::ca_file`].
+    /// Returns the arguments with which `keytool` adds the CA certificate to a trust store at this path, which it creates if
+    /// necessary with the password `changeit`; `None` without a [`Self::ca_file`].
     pub fn keytool(&self, trust_store: &str) -> Option<Vec<String>> {
         let file = self.ca_file.as_ref()?.display().to_string();
         let arguments = [
@@ -102,7 +102,7 @@ impl ClientSettings {
         Some(arguments.map(str::to_owned).to_vec())
     }
 
-    /// The options with which `java` trusts what is in a store, and nothing else.
+    /// Returns the options with which `java` trusts only the certificates in a store.
     pub fn java_options(trust_store: &str) -> [String; 2] {
         [
             format!("-Djavax.net.ssl.trustStore={trust_store}"),
@@ -151,13 +151,13 @@ impl ClientSettings {
     }
 }
 
-/// The trust store that the emulator has written beside a file with certificates.
+/// Returns the trust store that the emulator has written beside a certificate file.
 fn trust_store(ca_file: &Path) -> Option<PathBuf> {
     let store = ca_file.with_extension("p12");
     store.is_file().then_some(store)
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-:\\".contains(c);
     match word.chars().all(is_plain) {
@@ -167,7 +167,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 impl fmt::Display for ClientSettings {
-    /// The text for people, with commands for a shell.
+    /// Writes the text for people, with shell commands.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
@@ -191,7 +191,7 @@ impl fmt::Display for ClientSettings {
 }
 
 impl fmt::Debug for ClientSettings {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ClientSettings")

@@ -1,12 +1,12 @@
 //! The configuration: namespaces with their keys and entities.
 //!
-//! The format is the official emulator's JSON, comments included, with one block of ours per namespace.
-//! Reading is all or nothing: a file is either a [`Config`] that can be served as it stands, or a
-//! [`ConfigError`] with every problem at its path, line and column. Nothing is dropped in silence
-//! (decision D16), and what a file leaves out has the defaults of the service (decision D21).
+//! The format is the official emulator's JSON, comments included, with one additional block per namespace. Parsing is all or
+//! nothing: a file results in a [`Config`] that can be served as it is, or in a [`ConfigError`] with every problem at its
+//! path, line and column. Nothing is ignored silently (decision D16), and missing settings have the defaults of the service
+//! (decision D21).
 //!
-//! The way of a file: `syntax` makes a tree of the text, `document` reads the tree by its shape,
-//! `resolve` judges what it means. Bounds of entity settings live in the broker, for all of them.
+//! `reader` parses the text to a tree, `document` reads the structure of the tree, and `resolve` validates its content. The
+//! broker defines the bounds of all entity settings.
 
 mod address;
 mod document;
@@ -45,20 +45,20 @@ pub use resolve::{NAMESPACE_NAMES, is_namespace_name};
 pub use rule::rule_json;
 pub use words::setting_names;
 
-/// Name of the namespace that is served when no configuration is given, as in the official emulator.
+/// The default namespace, as in the official emulator.
 pub const DEFAULT_NAMESPACE: &str = "sbemulatorns";
-/// The queue that is served when no configuration is given, as in the official emulator.
+/// The default queue, as in the official emulator.
 pub const DEFAULT_QUEUE: &str = "queue.1";
-/// Largest configuration that is read, in bytes.
+/// The maximum size of a configuration in bytes.
 pub const MAX_CONFIG_SIZE: u64 = 16 * 1024 * 1024;
 
-/// Most namespaces of a process.
+/// The maximum number of namespaces of a process.
 pub const MAX_NAMESPACES: usize = 1_000;
 
-/// Everything that is served by one process.
+/// The configuration of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The namespaces, in the order of their declaration; at least one.
+    /// The namespaces, in the order of declaration; at least one.
     pub namespaces: Vec<NamespaceConfig>,
 }
 
@@ -72,54 +72,54 @@ pub enum Arm {
     Off,
 }
 
-/// One namespace, ready to be served.
+/// A valid namespace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamespaceConfig {
     /// The name, compared without regard to case.
     pub name: String,
-    /// What changes how the entities behave.
+    /// The settings that change the behaviour of the entities.
     pub settings: NamespaceSettings,
-    /// At least one key, and no name twice in a process.
+    /// At least one key; key names are unique within a process.
     pub keys: Vec<Key>,
     /// Whether shared access signatures are checked.
     pub token_check: TokenCheck,
-    /// Whether JSON web tokens are accepted.
+    /// Which JSON web tokens are accepted.
     pub jwt: Jwt,
     /// Whether clients of Azure Resource Manager are served.
     pub arm: Arm,
-    /// Its own address or host name, which no other namespace has.
+    /// Its own address or host name, unique among namespaces.
     pub address: Option<Address>,
-    /// The queues with their effective settings, in the order of their declaration.
+    /// The queues with their effective settings, in the order of declaration.
     pub queues: Vec<(EntityPath, EntityDescription)>,
-    /// The topics with their effective settings, in the order of their declaration; none in the basic tier.
+    /// The topics with their effective settings, in the order of declaration; none in the basic tier.
     pub topics: Vec<TopicConfig>,
 }
 
-/// One topic, ready to be served.
+/// A valid topic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicConfig {
-    /// Its name; no queue has it too.
+    /// Its name, which is unique among queues and topics.
     pub path: EntityPath,
     /// Its effective settings.
     pub description: EntityDescription,
-    /// Its subscriptions, in the order of their declaration.
+    /// Its subscriptions, in the order of declaration.
     pub subscriptions: Vec<SubscriptionConfig>,
 }
 
-/// One subscription, ready to be served.
+/// A valid subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubscriptionConfig {
-    /// Its name within the topic, legal for [`EntityPath::subscription`].
+    /// Its name within the topic, valid for [`EntityPath::subscription`].
     pub name: String,
     /// Its effective settings.
     pub description: EntityDescription,
-    /// Its rules, in the order of their declaration; `$Default` when the file has none. A file does not know when
-    /// it will be served, so they were created at the Unix epoch: see [`SubscriptionConfig::rules_at`].
+    /// Its rules, in the order of declaration; `$Default` if the file has none. Their creation time is the Unix epoch,
+    /// because a file does not know when it will be served: see [`SubscriptionConfig::rules_at`].
     pub rules: Vec<Rule>,
 }
 
 impl SubscriptionConfig {
-    /// The rules as they are created now.
+    /// Returns the rules with `now` as their creation time.
     pub fn rules_at(&self, now: Timestamp) -> impl Iterator<Item = Rule> {
         let rules = self.rules.iter().cloned();
         rules.map(move |rule| Rule {
@@ -130,7 +130,7 @@ impl SubscriptionConfig {
 }
 
 impl NamespaceConfig {
-    /// The same without any entity.
+    /// Returns the namespace without entities.
     pub fn without_entities(&self) -> Self {
         Self {
             queues: Vec::new(),
@@ -139,17 +139,17 @@ impl NamespaceConfig {
         }
     }
 
-    /// A configuration file that declares this namespace alone, every effective value written out.
+    /// Returns a configuration file that declares only this namespace, with every effective value.
     pub fn to_json(&self) -> serde_json::Value {
         export(self)
     }
 
-    /// The same without the file around it: what `Namespaces` of a file has of this one.
+    /// Returns the declaration of the namespace: its element of `Namespaces` in a file.
     pub fn declaration(&self) -> serde_json::Value {
         declaration(self)
     }
 
-    /// A namespace without entities, with the key that every client of an emulator knows.
+    /// Creates a namespace without entities, with the default key.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -164,7 +164,7 @@ impl NamespaceConfig {
         }
     }
 
-    /// How tokens are judged.
+    /// Returns the policy for tokens.
     pub fn policy(&self) -> Policy<'_> {
         Policy {
             keys: &self.keys,
@@ -176,14 +176,14 @@ impl NamespaceConfig {
 }
 
 impl Default for Config {
-    /// What is served without a configuration: [`DEFAULT_NAMESPACE`] with [`DEFAULT_QUEUE`].
+    /// Returns the default configuration: [`DEFAULT_NAMESPACE`] with [`DEFAULT_QUEUE`].
     fn default() -> Self {
         Self::default_in_tier(Tier::default())
     }
 }
 
 impl Config {
-    /// What is served without a configuration, in the given tier.
+    /// Returns the default configuration in the given tier.
     pub fn default_in_tier(tier: Tier) -> Self {
         let path = DEFAULT_QUEUE
             .parse()
@@ -197,8 +197,8 @@ impl Config {
         }
     }
 
-    /// Whether a file that declares the same would be read. A configuration that was made in code is judged by that: names,
-    /// settings, rules and targets have one set of rules. Problems have no position, because no text was written.
+    /// Validates a configuration that was created in code, as a file that declares the same: names, settings, rules and
+    /// targets have one set of rules. Problems have no position, because there is no text.
     pub fn check(&self) -> Result<(), ConfigError> {
         let namespaces = self.namespaces.iter().map(NamespaceConfig::declaration);
         let text = json!({"UserConfig": {"Namespaces": namespaces.collect::<Vec<_>>()}});
@@ -211,12 +211,12 @@ impl Config {
         })
     }
 
-    /// Reads a file; namespaces that name no tier are standard.
+    /// Reads a file; namespaces without a tier are standard.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         Self::from_file_in_tier(path, Tier::default())
     }
 
-    /// Reads a file; `tier` is that of the namespaces that name none.
+    /// Reads a file; `tier` is that of namespaces without one.
     pub fn from_file_in_tier(path: &Path, tier: Tier) -> Result<Self, ConfigError> {
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
         read_text(path)
@@ -224,18 +224,17 @@ impl Config {
             .map_err(|error| error.in_file(path))
     }
 
-    /// Reads a text; namespaces that name no tier are standard. Files that it names are looked for in the current
-    /// directory.
+    /// Parses a text; namespaces without a tier are standard. Relative file names in it refer to the current directory.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::parse_in_tier(text, Tier::default())
     }
 
-    /// Reads a text; `tier` is that of the namespaces that name none.
+    /// Parses a text; `tier` is that of namespaces without one.
     pub fn parse_in_tier(text: &str, tier: Tier) -> Result<Self, ConfigError> {
         Self::read(text, tier, Path::new(""))
     }
 
-    /// Files that the text names are looked for in `directory`.
+    /// Relative file names in the text refer to `directory`.
     fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
         let purpose = Purpose {
             files: Files::Beside(directory),
@@ -248,9 +247,9 @@ impl Config {
 }
 
 impl NamespaceConfig {
-    /// Reads the one namespace that the text of a request declares, or nothing, to serve it under `name` beside others;
-    /// keys that `is_taken` says of belong to those. No file is opened, even where the text names one. `tier` is what it is in
-    /// where it names none.
+    /// Parses the text of a request, which declares one namespace or nothing, to serve it under `name` beside others; keys
+    /// for which `is_taken` returns true belong to those. Opens no files, even if the text names one. `tier` is that of a
+    /// namespace without one.
     pub fn parse_as(
         name: &str,
         text: &str,

@@ -1,4 +1,4 @@
-//! The token for the control API, which nothing shows.
+//! The token of the control API, which is never displayed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,19 +12,18 @@ const SCHEME: &str = "Bearer";
 #[derive(Clone, PartialEq, Eq)]
 pub struct ControlToken(String);
 
-/// It cannot be sent as a token; the error does not repeat it.
+/// The text is not a valid token; the error does not quote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("allowed: letters, digits and -._~+/=, at least one of them (RFC 6750 §2.1)")]
 pub struct ControlTokenError;
 
 impl ControlToken {
-    /// The value of the header `Authorization` that shows this token.
+    /// Returns the value of the `Authorization` header with this token.
     pub fn authorization(&self) -> String {
         format!("{SCHEME} {}", self.0)
     }
 
-    /// Whether the value of a header `Authorization` shows this token. How long that takes does not depend on how much
-    /// of it is right.
+    /// Returns whether the value of an `Authorization` header has this token. The comparison takes constant time.
     pub fn is_shown_by(&self, authorization: &str) -> bool {
         let shown = authorization.split_once(' ');
         let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(SCHEME))
@@ -34,7 +33,7 @@ impl ControlToken {
         self.is(shown.trim())
     }
 
-    /// Whether a text is this token.
+    /// Returns whether a text equals this token.
     pub fn is(&self, shown: &str) -> bool {
         let key = |text: &str| Key::new(HMAC_SHA256, text.as_bytes());
         let shown = sign(&key(shown), &[]);

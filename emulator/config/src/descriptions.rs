@@ -1,5 +1,5 @@
-//! Entities and rules in the XML of the administration API: what their descriptions consist of, and rules as they are written
-//! (admin-http.md §5, §6). What a client says of them is read by `admin/describe`.
+//! Entities and rules in the XML of the administration API: the elements of their descriptions, and how rules are written
+//! (admin-http.md §5, §6). `admin/describe` parses the descriptions of clients.
 
 mod instant;
 mod rule;
@@ -10,7 +10,7 @@ use servicebus_broker::{Audience, EntityKind, Property};
 pub use instant::Instant;
 pub use rule::{ENTRY, write_new_rule, write_rule, write_values};
 
-/// The element that describes an entity of this kind.
+/// Returns the element that describes a kind of entity.
 pub fn description_root(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::Queue => "QueueDescription",
@@ -22,8 +22,8 @@ pub fn description_root(kind: EntityKind) -> &'static str {
 /// The element that describes a rule.
 pub const RULE: &str = "RuleDescription";
 
-/// The elements of descriptions that are no properties, with their positions as in the table of those: the service has an
-/// order of its own, and its reader knows no other.
+/// The elements of descriptions that are not properties, with positions as in the table of properties: the service requires
+/// its own order.
 const OTHERS: [(&str, [u16; 3]); 13] = [
     ("SizeInBytes", [100, 60, 0]),
     ("MessageCount", [110, 0, 70]),
@@ -37,18 +37,18 @@ const OTHERS: [(&str, [u16; 3]); 13] = [
     ("CorrelationFilterCount", [0, 190, 0]),
     ("EntityAvailabilityStatus", [240, 220, 190]),
     (CLIENT_AFFINE_PROPERTIES, [0, 0, 210]),
-    // Of a new one alone, and never shown.
+    // Only of a new subscription, and never returned.
     (DEFAULT_RULE_DESCRIPTION, [0, 0, 60]),
 ];
-/// The rules of authorization of a queue or topic.
+/// The authorization rules of a queue or topic.
 pub const AUTHORIZATION_RULES: &str = "AuthorizationRules";
-/// Whether a client of JMS 2.0 has a subscription.
+/// Whether a subscription belongs to a JMS 2.0 client.
 pub const IS_CLIENT_AFFINE: &str = "IsClientAffine";
-/// Whose a subscription is that a client of JMS 2.0 has.
+/// The JMS 2.0 client of a subscription.
 pub const CLIENT_AFFINE_PROPERTIES: &str = "ClientAffineProperties";
-/// How many messages there are of each kind.
+/// The message counts.
 pub const COUNT_DETAILS: &str = "CountDetails";
-/// The rule that a new subscription begins with.
+/// The first rule of a new subscription.
 pub const DEFAULT_RULE_DESCRIPTION: &str = "DefaultRuleDescription";
 
 /// An element of a description.
@@ -56,11 +56,11 @@ pub const DEFAULT_RULE_DESCRIPTION: &str = "DefaultRuleDescription";
 pub enum Part {
     /// A property of the entity.
     Property(&'static Property),
-    /// An element that is no property, by its name.
+    /// The name of an element that is not a property.
     Other(&'static str),
 }
 
-/// The elements that clients set in the description of an entity of this kind, in the order of the service.
+/// Returns the elements that clients set in the description of a kind of entity, in the service's order.
 pub fn description_elements(kind: EntityKind) -> Vec<&'static str> {
     let set = parts(kind).into_iter().filter_map(|part| match part {
         Part::Property(property) => {
@@ -73,7 +73,7 @@ pub fn description_elements(kind: EntityKind) -> Vec<&'static str> {
     set.collect()
 }
 
-/// What the description of such an entity consists of, in the order of the service.
+/// Returns all parts of the description of a kind of entity, in the service's order.
 pub fn parts(kind: EntityKind) -> Vec<Part> {
     let properties = Property::all_of(kind);
     let properties = properties.map(|property| (property.position(kind), Part::Property(property)));
@@ -86,7 +86,7 @@ pub fn parts(kind: EntityKind) -> Vec<Part> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// The system properties of a correlation filter by name, in the order of the service.
+/// Returns the system properties of a correlation filter by name, in the service's order.
 pub(crate) fn correlation_properties(
     filter: &Correlation,
 ) -> impl Iterator<Item = (&'static str, &str)> {
@@ -104,7 +104,7 @@ pub(crate) fn correlation_properties(
     properties.filter_map(|(name, text)| Some((name, text.as_deref()?)))
 }
 
-/// The correlation filter of these application properties, and of the system properties that `text` has by name.
+/// Returns the correlation filter with these application properties, and the system properties that `text` returns by name.
 pub fn read_correlation(
     properties: Vec<(Box<str>, Encoded)>,
     mut text: impl FnMut(&'static str) -> Option<Box<str>>,

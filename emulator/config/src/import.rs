@@ -1,8 +1,9 @@
-//! Configurations from templates of Azure Resource Manager: as the portal exports them, as Bicep compiles them, and nested.
+//! Imports configurations from Azure Resource Manager templates: as the portal exports them, as Bicep compiles them, and
+//! nested ones.
 //!
-//! What a configuration cannot express is left out with a note that has its path in the template; what cannot be understood is
-//! an error.
-//! The crate `servicebus-arm-template` finds what is deployed, and `namespaces` makes a configuration of that.
+//! What a configuration cannot express is left out, with a note that has its path in the template; what cannot be evaluated
+//! is an error. The crate `servicebus-arm-template` evaluates the template, and `namespaces` converts the result to a
+//! configuration.
 
 mod namespaces;
 pub mod properties;
@@ -18,19 +19,19 @@ use thiserror::Error;
 
 use crate::config::MAX_CONFIG_SIZE;
 
-/// What a template declares.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// A configuration file.
     pub document: Value,
-    /// What was left out of it, or stands in for what a template does not know.
+    /// What was left out or substituted.
     pub notes: Vec<Note>,
 }
 
-/// Why no configuration can be made of a template: every problem.
+/// Why a template cannot be imported: every problem.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct ImportError {
-    /// The problems, in the order in which they were found; never empty.
+    /// The problems, in the order of detection; at least one.
     pub problems: Vec<Note>,
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for ImportError {
     }
 }
 
-/// Makes a configuration of the text of a template, with these values for its parameters.
+/// Converts the text of a template, with these parameter values, to a configuration.
 pub fn import(text: &str, parameters: &BTreeMap<String, String>) -> Result<Imported, ImportError> {
     let mut report = Report::default();
     let resources = evaluate(text, MAX_CONFIG_SIZE, parameters, &mut report);

@@ -1,6 +1,6 @@
-//! The configuration of an emulator, keys and tokens, and entities as XML.
+//! The configuration of an emulator, keys and tokens, and the XML of the administration API.
 //!
-//! The emulator and the harness share this crate, so that a harness that starts an installed emulator builds no emulator.
+//! The emulator and the harness share this crate, so that a harness that starts an installed emulator does not build one.
 
 mod client_settings;
 mod control_token;

@@ -1,11 +1,10 @@
-//! The ports that clients know.
+//! The default ports of clients.
 
-/// The port of AMQP; connection strings leave it out.
+/// AMQP; connection strings leave it out.
 pub const AMQP_PORT: u16 = 5672;
-/// The port of AMQP over TLS.
+/// AMQP over TLS.
 pub const AMQPS_PORT: u16 = 5671;
-/// The port of the control API, and of the admin API of the official emulator.
+/// The control API, and the admin API of the official emulator.
 pub const HTTP_PORT: u16 = 5300;
-/// The port of the service's administration and WebSockets, to which code that knows no other goes as it does to that of AMQP
-/// over TLS.
+/// The service's administration API and WebSockets. Clients with fixed ports use it as they use 5671.
 pub const HTTPS_PORT: u16 = 443;

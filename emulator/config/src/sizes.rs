@@ -1,12 +1,12 @@
-//! The sizes of entities that are sold.
+//! The available sizes of entities.
 
 use servicebus_broker::{EntityDescription, Tier};
 
 /// In MiB: the first five in every tier, the rest in premium (service-bus-quotas).
 const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
 
-/// The size in MiB that a client asks for by `size`: one that the tier knows (observed 48), the same as a partitioned entity shows
-/// it, or what the entity has, because clients send back what they read. Fails with those that the tier knows.
+/// Returns the size in MiB for a requested `size`: one of the tier's (observed 48), the size that a partitioned entity shows
+/// for it, or the entity's current one, because clients send back what they read. The error has the tier's sizes.
 pub fn asked_for(
     size: u64,
     is_partitioned: bool,

@@ -1,13 +1,11 @@
-//! XML as the administration API uses it: a small tree of what was written, and a compact writer. The harness is a client of
-//! that API with the same two.
+//! The XML of the administration API: a small tree of parsed elements, and a compact writer. The emulator and the harness, a
+//! client of that API, share both.
 //!
-//! The tree keeps elements of the namespaces that mean something here; everything else is left out, because clients
-//! send back what they did not understand (admin-http.md §4.1).
+//! The tree keeps elements of the namespaces that have a meaning here and ignores all others, because clients send back what
+//! they do not understand (admin-http.md §4.1).
 //!
-//! From the bytes of a body to a tree.
-//!
-//! Bounded in every direction: the body's size by who reads it, depth and number of elements here, and no entity is
-//! expanded but the five of XML itself. A document type is refused, so that there are no others.
+//! Parsing is bounded: the caller limits the body's size, this module limits depth and number of elements, and only the five
+//! predefined entities are expanded. A document type declaration is rejected, so that there are no others.
 
 use std::borrow::Cow;
 
@@ -19,7 +17,7 @@ use thiserror::Error;
 
 /// The Atom Syndication Format.
 pub const ATOM: &str = "http://www.w3.org/2005/Atom";
-/// Descriptions of entities.
+/// The descriptions of entities.
 pub const CONNECT: &str = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect";
 /// The counters in `CountDetails`.
 pub const COUNTS: &str = "http://schemas.microsoft.com/netservices/2011/06/servicebus";
@@ -30,7 +28,7 @@ pub const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
 /// The type of durations, as the service writes it.
 pub const SERIALIZATION: &str = "http://schemas.microsoft.com/2003/10/Serialization/";
 
-/// Which vocabulary a name belongs to.
+/// The vocabulary of a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Space {
     /// Entries and feeds.
@@ -39,14 +37,14 @@ pub enum Space {
     Connect,
     /// Types of values.
     Schema,
-    /// Types of values that XML Schema has no name for, as .NET calls them.
+    /// Types without a name in XML Schema, as .NET calls them.
     Serialization,
     /// Any other, or none.
     #[default]
     Other,
 }
 
-/// What `xsi:type` says.
+/// The value of `xsi:type`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XsiType {
     /// The vocabulary of its name.
@@ -55,20 +53,20 @@ pub struct XsiType {
     pub name: String,
 }
 
-/// An element; comments, instructions and foreign attributes are gone.
+/// An element, without comments, instructions and foreign attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
     /// The vocabulary of its name.
     pub space: Space,
     /// Its name without a prefix.
     pub name: String,
-    /// The type that it says it has.
+    /// Its `xsi:type`.
     pub xsi_type: Option<XsiType>,
-    /// Whether `xsi:nil` says that it has no value.
+    /// Whether `xsi:nil` marks it as without a value.
     pub is_nil: bool,
-    /// All its text that stands in no child.
+    /// Its text outside of children.
     pub text: String,
-    /// Its children of every vocabulary, in their order.
+    /// Its children of every vocabulary, in order.
     pub children: Vec<Self>,
 }
 
@@ -85,42 +83,42 @@ impl Space {
 }
 
 impl Element {
-    /// The first child of this name in any vocabulary that has a value.
+    /// Returns the first child with this name in any vocabulary that has a value.
     pub fn any(&self, name: &str) -> Option<&Self> {
         let mut children = self.children.iter();
         children.find(|child| child.name == name && !child.is_nil)
     }
 
-    /// The first child of this name that has a value.
+    /// Returns the first child with this name that has a value.
     pub fn child(&self, space: Space, name: &str) -> Option<&Self> {
         let mut children = self.children.iter();
         children.find(|child| child.space == space && child.name == name && !child.is_nil)
     }
 
-    /// The same within descriptions of entities.
+    /// Returns the first such child in the vocabulary of entity descriptions.
     pub fn part(&self, name: &str) -> Option<&Self> {
         self.child(Space::Connect, name)
     }
 
-    /// All children of this name within descriptions of entities.
+    /// Returns all children with this name in the vocabulary of entity descriptions.
     pub fn parts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         let is_it = move |child: &&Self| child.space == Space::Connect && child.name == name;
         self.children.iter().filter(is_it)
     }
 }
 
-/// Compact XML as the service writes it: no declaration, no white space between elements.
+/// Writes compact XML like the service's: no declaration, no white space between elements.
 #[derive(Debug, Default)]
 pub struct Writer(String);
 
 impl Writer {
     /// Begins a document.
     pub fn new() -> Self {
-        // What an entry with a queue in it needs.
+        // Enough for an entry with a queue.
         Self(String::with_capacity(2048))
     }
 
-    /// Begins an element with attributes, each a name and its value.
+    /// Starts an element with attributes, as pairs of name and value.
     pub fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.begin(name, attributes);
         self.0.push('>');
@@ -133,25 +131,25 @@ impl Writer {
         self.0.push('>');
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.begin(name, attributes);
         self.0.push_str("/>");
     }
 
-    /// An element with nothing but text.
+    /// Writes an element that contains only text.
     pub fn element(&mut self, name: &str, text: &str) {
         self.typed(name, &[], text);
     }
 
-    /// The same with attributes.
+    /// Writes an element with attributes and text.
     pub fn typed(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.open(name, attributes);
         self.0.push_str(&partial_escape(legal(text)));
         self.close(name);
     }
 
-    /// An element with its children, as it was read.
+    /// Writes an element with its children, as it was parsed.
     pub fn tree(&mut self, element: &Element) {
         let is = element.xsi_type.as_ref();
         let is = is.map(|is| ("i:type", is.name.as_str()));
@@ -163,7 +161,7 @@ impl Writer {
         self.close(&element.name);
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn finish(self) -> String {
         self.0
     }
@@ -181,7 +179,7 @@ impl Writer {
     }
 }
 
-/// The text with what XML 1.0 has no form for, not even escaped, replaced by U+FFFD.
+/// Replaces characters that XML 1.0 cannot represent, even escaped, by U+FFFD.
 fn legal(text: &str) -> Cow<'_, str> {
     let is_illegal = |c: char| {
         let is_control = c < ' ' && !matches!(c, '\t' | '\n' | '\r');
@@ -193,46 +191,46 @@ fn legal(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// How deep elements may nest; descriptions need eight levels.
+/// The maximum depth of elements; descriptions need eight levels.
 const MAX_DEPTH: usize = 32;
-/// Most elements of a document; a description with every list full has a few hundred.
+/// The maximum number of elements; a description with every list full has a few hundred.
 const MAX_ELEMENTS: usize = 10_000;
 
-/// Why a body is not XML that is read here.
+/// Why a body cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// The offset of the first byte that is not text.
+    /// The offset of the first byte that is not UTF-8.
     #[error("it is not UTF-8: the byte at offset {0} is not text")]
     NotUtf8(usize),
-    /// What XML does not allow.
+    /// The XML is malformed.
     #[error("it is malformed at offset {offset}: {reason}")]
     Malformed {
-        /// Where, in bytes.
+        /// The offset in bytes.
         offset: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A declaration of further entities.
+    /// A document type declaration.
     #[error("it has a document type, which is not allowed")]
     DocumentType,
-    /// A reference to what is not known.
+    /// A reference to an unknown entity.
     #[error("it refers to the entity '{0}'; allowed are amp, lt, gt, quot, apos and numbers")]
     Entity(String),
-    /// A character without a form in XML.
+    /// A character that XML does not allow.
     #[error("it has the character U+{0:04X}, which XML does not allow")]
     Character(u32),
-    /// Too many levels.
+    /// Too many levels of elements.
     #[error("it nests deeper than {MAX_DEPTH} elements")]
     TooDeep,
-    /// Too much of everything.
+    /// Too many elements.
     #[error("it has more than {MAX_ELEMENTS} elements")]
     TooMany,
-    /// Not one element around all others.
+    /// There is not exactly one root element.
     #[error("it has no element, or more than one outside of any other")]
     NotOneRoot,
 }
 
-/// Reads a document.
+/// Parses a document.
 pub fn read(body: &[u8]) -> Result<Element, ReadError> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|error| ReadError::NotUtf8(error.valid_up_to()))?;
@@ -265,7 +263,7 @@ pub fn read(body: &[u8]) -> Result<Element, ReadError> {
     }
 }
 
-/// What is read so far: the elements that are open, outermost first.
+/// The open elements, the outermost first.
 #[derive(Default)]
 struct Tree {
     open: Vec<Element>,
@@ -341,7 +339,7 @@ fn element(reader: &NsReader<&[u8]>, start: &BytesStart<'_>) -> Result<Element, 
     Ok(element)
 }
 
-/// A name in the text of an attribute, by the prefixes that are declared there.
+/// Parses the value of `xsi:type` with the declared prefixes.
 fn xsi_type(reader: &NsReader<&[u8]>, text: &str) -> Result<XsiType, String> {
     let name = QName(text);
     let prefix = name.prefix();
@@ -360,7 +358,7 @@ fn known(space: &ResolveResult<'_>) -> Result<Space, String> {
     }
 }
 
-/// The character that a reference stands for.
+/// Returns the character of a reference.
 fn referred(reference: &BytesRef<'_>) -> Result<String, ReadError> {
     let name = reference.xml10_content();
     let unknown = || ReadError::Entity(name.chars().take(32).collect());
@@ -374,7 +372,7 @@ fn referred(reference: &BytesRef<'_>) -> Result<String, ReadError> {
     }
 }
 
-/// The characters of XML 1.0.
+/// Returns whether XML 1.0 allows a character.
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }

@@ -1,7 +1,7 @@
 //! Connection strings: `Endpoint=sb://localhost;SharedAccessKeyName=…;SharedAccessKey=…;…`.
 //!
-//! Read as generously as the SDKs do (any order, any case of keys, unknown keys ignored) and written in the
-//! one form that all of them read.
+//! The parser is as lenient as the SDKs (any order, any case of keys, unknown keys ignored); the writer uses the one form
+//! that all of them accept.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,44 +13,44 @@ use super::Key;
 /// The parts of a connection string.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConnectionString {
-    /// The host, an IPv6 address without its brackets.
+    /// The host; an IPv6 address without its brackets.
     pub host: String,
-    /// The port, when it is not the usual one of the protocol.
+    /// The port, unless it is the default of the protocol.
     pub port: Option<u16>,
-    /// Name of the shared key.
+    /// The name of the shared key.
     pub key_name: Option<String>,
     /// The shared key.
     pub key: Option<String>,
-    /// A finished token instead of a key.
+    /// A token instead of a key.
     pub signature: Option<String>,
-    /// The entity that it is limited to.
+    /// The entity to which it is limited.
     pub entity_path: Option<String>,
-    /// Whether the client speaks to an emulator, that is, without TLS.
+    /// Whether the client uses an emulator, that is, connects without TLS.
     pub development_emulator: bool,
 }
 
-/// Why a text is not a connection string. Values are not repeated: one of them is a secret.
+/// Why a text is not a connection string. Errors do not quote values, because one of them is a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConnectionStringError {
-    /// A piece that is no `key=value`.
+    /// A part is not `key=value`.
     #[error("part {0} has no '='")]
     NoValue(usize),
-    /// The same key a second time.
+    /// A key occurs twice.
     #[error("{0} stands twice")]
     Twice(&'static str),
-    /// A key that cannot be done without.
+    /// A required key is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// Not `sb://host[:port]`.
+    /// The endpoint is not `sb://host[:port]`.
     #[error("Endpoint must be sb://host or sb://host:port")]
     Endpoint,
-    /// Neither yes nor no.
+    /// The value is not a boolean.
     #[error("UseDevelopmentEmulator must be true or false")]
     DevelopmentEmulator,
 }
 
 impl ConnectionString {
-    /// For clients of an emulator.
+    /// Creates the connection string for clients of an emulator.
     pub fn for_emulator(host: impl Into<String>, port: Option<u16>, key: &Key) -> Self {
         Self {
             host: host.into(),
@@ -113,7 +113,7 @@ impl FromStr for ConnectionString {
 }
 
 impl fmt::Display for ConnectionString {
-    /// The whole string with its secret, every part closed by a semicolon as in the official documents.
+    /// Writes the whole string with its secret; every part ends with a semicolon, as in the official documents.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(formatter, "Endpoint=sb://[{}]", self.host)?,
@@ -142,7 +142,7 @@ impl fmt::Display for ConnectionString {
 }
 
 impl fmt::Debug for ConnectionString {
-    /// Everything but the secrets, which must not reach a log.
+    /// Omits the secrets, which must not be logged.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ConnectionString")
@@ -181,7 +181,7 @@ fn read_endpoint(endpoint: &str) -> Option<(String, Option<u16>)> {
 
 #[cfg(test)]
 mod tests {
-    //! Reading and writing connection strings.
+    //! Tests of parsing and writing connection strings.
 
     use super::*;
 

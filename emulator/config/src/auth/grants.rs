@@ -1,17 +1,12 @@
-//! What one connection has proved so far.
+//! The rights of a connection, and the audiences of tokens.
 //!
-//! A connection shows tokens one by one and renews them while it runs: a grant is kept per audience, a
-//! later token for the same audience replaces the earlier one, and the rights of the connection are the
-//! union of what has not expired.
+//! A connection sends several tokens and renews them while it runs. Each audience has one grant, which a later token for the
+//! same audience replaces. The connection has the union of all rights that have not expired.
 //!
-//! The three rights of Service Bus and sets of them.
-//!
-//! What a token is for: from the many spellings of SDKs to one path.
-//!
-//! The same entity is claimed as `sb://host/orders`, `amqps://host:5671/orders/` or
-//! `HTTP://HOST/Orders/$management` (wire.md §2.2). Scheme, host, port and case say nothing in an
-//! emulator, so only the lower-case path is kept (decision D14). JavaScript signs the whole URL of an HTTP request: its
-//! query says nothing either, and its path may be encoded once more.
+//! SDKs spell the audience of the same entity as `sb://host/orders`, `amqps://host:5671/orders/` or
+//! `HTTP://HOST/Orders/$management` (wire.md §2.2). Scheme, host, port and case have no meaning in an emulator, so
+//! [`audience_path`] keeps only the lower-case path (decision D14). JavaScript signs the whole URL of an HTTP request: its
+//! query has no meaning either, and its path may be encoded twice.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,32 +16,32 @@ use std::ops::BitOr;
 
 use percent_encoding::percent_decode_str;
 
-/// Most audiences of a connection: every entity of a full namespace, and its `$management`.
+/// The maximum number of audiences of a connection: every entity of a full namespace, and its `$management`.
 const MAX_AUDIENCES: usize = 20_000;
 
 /// The rights of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     by_audience: BTreeMap<String, Grant>,
-    /// Bytes of the audiences.
+    /// The total length of the audiences in bytes.
     bytes: usize,
 }
 
-/// What one token gives at its audience.
+/// The rights that a token gives for its audience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// The rights.
     pub claims: Claims,
-    /// Their end, in seconds since the Unix epoch.
+    /// When they expire, in seconds since the Unix epoch.
     pub expires_at: i64,
-    /// Whether they hold at one entity, its sub-queues and subscriptions, and not at entities whose names go on where
-    /// its name ends: what a key of the entity gives.
+    /// Whether they apply only to one entity, its sub-queues and subscriptions, as those of an entity's key, and not to
+    /// longer names with the same prefix.
     pub of_entity: bool,
 }
 
 impl Grants {
-    /// Grants rights at `audience_path` (as [`super::audience_path`] gives it). Beyond the bound of audiences the one
-    /// that expires first gives way.
+    /// Grants rights at `audience_path` (as [`super::audience_path`] returns it). Above the maximum number of audiences, the
+    /// grant that expires first is removed.
     pub fn put(&mut self, audience_path: String, grant: Grant) {
         let size = audience_path.len();
         if self.by_audience.insert(audience_path, grant).is_none() {
@@ -64,13 +59,13 @@ impl Grants {
         }
     }
 
-    /// The rights that are held at the address at `now`.
+    /// Returns the rights at the address at `now`.
     pub fn claims_at(&self, entity_path: &str, now: i64) -> Claims {
         let holding = self.at(entity_path).filter(|grant| now < grant.expires_at);
         holding.fold(Claims::NONE, |claims, grant| claims | grant.claims)
     }
 
-    /// Until when the right is held at the address, in seconds since the Unix epoch; none when it never was.
+    /// Returns when the right at the address expires, in seconds since the Unix epoch; `None` if it was never granted.
     pub fn allowed_until(&self, entity_path: &str, claim: Claim) -> Option<i64> {
         let holding = self
             .at(entity_path)
@@ -86,50 +81,50 @@ impl Grants {
         grants.filter_map(move |(audience, grant)| holds(audience, grant).then_some(grant))
     }
 
-    /// When the next right ends after `now`, in seconds since the Unix epoch.
+    /// Returns when the next right expires after `now`, in seconds since the Unix epoch.
     pub fn next_end(&self, now: i64) -> Option<i64> {
         let ends = self.by_audience.values().map(|grant| grant.expires_at);
         ends.filter(|&end| end > now).min()
     }
 
-    /// Bytes that they keep.
+    /// Returns the size of the grants in bytes.
     pub fn held(&self) -> usize {
         self.bytes + self.by_audience.len() * size_of::<(String, Grant)>()
     }
 
-    /// Whether nothing was ever granted.
+    /// Returns whether there are no grants.
     pub fn is_empty(&self) -> bool {
         self.by_audience.is_empty()
     }
 }
 
-/// Whether an address that the audience covers is of the same entity, not of one with a longer name.
+/// Returns whether an address that the audience covers belongs to the same entity, not to one with a longer name.
 fn is_within(audience: &str, entity_path: &str) -> bool {
     let entity = entity_path.trim_matches('/').to_lowercase();
     let below = entity.get(audience.len()..).unwrap_or_default();
     below.is_empty() || below.starts_with("/$") || below.starts_with("/subscriptions/")
 }
 
-/// One right.
+/// A right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// To send to an entity.
+    /// The right to send to an entity.
     Send,
-    /// To receive from an entity.
+    /// The right to receive from an entity.
     Listen,
-    /// To create, change and delete entities.
+    /// The right to create, change and delete entities.
     Manage,
 }
 
-/// A set of rights. Managing does not imply the others: the service only grants it together with them.
+/// A set of rights. Manage does not imply the others: the service only grants it together with them.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Claims(u8);
 
 impl Claim {
-    /// Every right, in the order in which Service Bus lists them.
+    /// All rights, in the order of Service Bus.
     pub const ALL: [Self; 3] = [Self::Send, Self::Listen, Self::Manage];
 
-    /// The right as the service writes it.
+    /// Returns the name in the service.
     pub fn name(self) -> &'static str {
         match self {
             Self::Send => "Send",
@@ -148,21 +143,21 @@ impl Claim {
 }
 
 impl Claims {
-    /// Every right.
+    /// All rights.
     pub const ALL: Self = Self(0b111);
-    /// To send and nothing else.
+    /// Only the right to send.
     pub const SEND: Self = Self(0b001);
-    /// To receive and nothing else.
+    /// Only the right to receive.
     pub const LISTEN: Self = Self(0b010);
     /// No right.
     pub const NONE: Self = Self(0);
 
-    /// Whether the set has the right.
+    /// Returns whether the set contains the right.
     pub fn contains(self, claim: Claim) -> bool {
         self.0 & claim.bit() != 0
     }
 
-    /// The names of the rights in the set.
+    /// Returns the names of the rights in the set.
     pub fn names(self) -> Vec<&'static str> {
         let held = Claim::ALL.into_iter().filter(|claim| self.contains(*claim));
         held.map(Claim::name).collect()
@@ -184,7 +179,7 @@ impl FromIterator<Claim> for Claims {
 }
 
 impl fmt::Display for Claims {
-    /// The rights with commas between, or `none`.
+    /// Joins the rights with commas, or writes `none`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.names();
         match names.is_empty() {
@@ -200,13 +195,13 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// Service Bus host names end in it; a text without scheme that begins with one has an authority.
+/// The suffix of Service Bus hosts; a text without scheme that starts with such a host has an authority.
 const SERVICE_SUFFIX: &str = ".servicebus.windows.net";
 
-/// The path of an audience: lower-case, decoded, no slash at either end; empty for a whole namespace.
+/// Returns the path of an audience: lower-case, decoded, without slashes at its ends; empty for a whole namespace.
 pub fn audience_path(audience: &str) -> String {
     let once = decode(audience);
-    // Some SDKs encode twice: a plain URI has no encoded scheme separator.
+    // Some SDKs encode twice: then the scheme separator is still encoded.
     let text = match once.contains("://") {
         true => once,
         false => Cow::Owned(decode(&once).into_owned()),
@@ -219,8 +214,8 @@ pub fn audience_path(audience: &str) -> String {
     decode(path).trim_matches('/').to_lowercase()
 }
 
-/// Whether a token for `audience_path` (as [`audience_path`] gives it) holds at the address `entity_path`:
-/// for the entity itself and everything below it, be that `$management`, a sub-queue or a subscription.
+/// Returns whether a token for `audience_path` (as [`audience_path`] returns it) applies to the address `entity_path`: to
+/// the entity itself and everything below it, such as `$management`, a sub-queue or a subscription.
 pub fn covers(audience_path: &str, entity_path: &str) -> bool {
     let entity = entity_path.trim_matches('/').to_lowercase();
     match entity.strip_prefix(audience_path) {
@@ -233,7 +228,7 @@ fn decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// A text without scheme begins with an authority only when it looks like one: entity names may have dots.
+/// A text without scheme has an authority only if its start looks like one, because entity names may contain dots.
 fn without_authority(text: &str) -> &str {
     let (first, rest) = text.split_once('/').unwrap_or((text, ""));
     if is_authority(first) { rest } else { text }

@@ -1,7 +1,7 @@
-//! JSON web tokens that the emulator signs itself, for clients that ask a directory or a managed identity for theirs.
+//! JSON web tokens that the emulator issues, for clients that request theirs from a directory or a managed identity.
 //!
-//! They are signed with a key that this process makes when it needs one and shows to none, so that no other emulator accepts
-//! them. What says that it was issued here and was not signed with that key is refused wherever it is shown.
+//! They are signed with a key that this process generates on first use and never exports, so no other emulator accepts them.
+//! A token that claims this issuer without that signature is always rejected.
 
 use std::sync::OnceLock;
 
@@ -12,17 +12,17 @@ use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 use ring::rand::SystemRandom;
 use serde_json::json;
 
-/// Who signs: the claim `iss`.
+/// The issuer: the claim `iss`.
 pub(crate) const ISSUER: &str = "https://servicebus-emulator.localhost/";
-/// How long a token lasts, in seconds: a day, as those of a managed identity do.
+/// The lifetime of a token in seconds: a day, as for a managed identity.
 pub const LIFETIME: i64 = 24 * 60 * 60;
-/// The tenant, the application and the object of the one identity that there is.
+/// The tenant, the application and the object of the only identity.
 const IDENTITY: &str = "5b5e0e5b-0000-4000-8000-000000000001";
 
 static KEY: OnceLock<Key> = OnceLock::new();
 
-/// A token for an audience, which is accepted from `now` on; seconds since the Unix epoch. An error where the system has no
-/// random numbers for the key.
+/// Issues a token for an audience, valid from `now` on, in seconds since the Unix epoch. Returns an error if the system has
+/// no random numbers for the key.
 pub fn issue(audience: &str, now: i64) -> Result<String, Unspecified> {
     let key = match KEY.get() {
         Some(key) => key,
@@ -49,7 +49,7 @@ pub fn issue(audience: &str, now: i64) -> Result<String, Unspecified> {
     Ok(format!("{signed}.{signature}"))
 }
 
-/// Whether this process has signed that.
+/// Returns whether this process has signed the text.
 pub(crate) fn is_signed(signed: &str, signature: &[u8]) -> bool {
     let key = KEY.get();
     key.is_some_and(|key| verify(key, signed.as_bytes(), signature).is_ok())

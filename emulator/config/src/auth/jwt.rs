@@ -1,7 +1,6 @@
-//! JSON web tokens: by their shape and expiry only, or by their signature where a key set is given.
+//! JSON web tokens, checked by form and expiry only, or by signature if a key set is given.
 //!
-//! An emulator has no directory to ask. A token must be one, though, and must not have expired, so that a client
-//! that never renews is found out.
+//! An emulator has no directory to ask. Form and expiry are still checked, to detect clients that never renew their tokens.
 
 use std::sync::Once;
 
@@ -13,26 +12,27 @@ use serde_json::{Map, Value};
 use super::quote;
 use super::{KeySet, TokenError, issued_token};
 
-/// How far ahead of ours the clock of a token's issuer may be, in seconds.
+/// By how much the issuer's clock may be ahead, in seconds.
 const AHEAD: i64 = 300;
 
-/// What a token says how it is signed.
+/// The header of a token.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
     kid: Option<String>,
 }
 
-/// A token taken apart.
+/// A parsed token.
 struct Parts<'a> {
     header: Vec<u8>,
     claims: Map<String, Value>,
-    /// Header and claims as they were signed.
+    /// Header and claims in their signed form.
     signed: &'a str,
     signature: Vec<u8>,
 }
 
-/// When a token expires that the emulator has issued; none where it was not. One that only says so is an error.
+/// Returns when a token of this emulator expires; `None` for a token of another issuer. A token with a false claim of this
+/// issuer is an error.
 pub fn verify_issued(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
     let parts = Parts::read(token)?;
     if parts.claims.get("iss").and_then(Value::as_str) != Some(issued_token::ISSUER) {
@@ -44,8 +44,8 @@ pub fn verify_issued(token: &str, now: i64) -> Result<Option<i64>, TokenError> {
     parts.expiry(now).map(Some)
 }
 
-/// When the token expires, in seconds since the Unix epoch; an error when it has, or is no such token. Whose it is
-/// does not matter, and the log has that once.
+/// Returns when the token expires, in seconds since the Unix epoch; an error if it has expired or is malformed. Does not
+/// check who issued it, which a warning logs once.
 pub(crate) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
     let expires_at = Parts::read(token)?.expiry(now)?;
     static WARNED: Once = Once::new();
@@ -58,7 +58,7 @@ pub(crate) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
     Ok(expires_at)
 }
 
-/// The same for a token that one of the keys must have signed, for the audience of the set.
+/// As [`check`], for a token that one of the keys must have signed, for the audience of the set.
 pub(crate) fn verify(token: &str, keys: &KeySet, now: i64) -> Result<i64, TokenError> {
     let parts = Parts::read(token)?;
     let header: Header = serde_json::from_slice(&parts.header).map_err(|_| {
@@ -102,7 +102,7 @@ impl<'a> Parts<'a> {
     }
 
     fn expiry(&self, now: i64) -> Result<i64, TokenError> {
-        // A saturating cast: what is beyond the range expires never, or did long ago.
+        // A saturating cast: values beyond the range never expire, or did long ago.
         let instant = |name| {
             self.claims
                 .get(name)?

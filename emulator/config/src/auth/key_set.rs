@@ -1,7 +1,7 @@
-//! A key set against which the signatures of JSON web tokens are checked (RFC 7517).
+//! A key set for checking the signatures of JSON web tokens (RFC 7517).
 //!
-//! What a key is decides which algorithms it may check, never what a token says of itself: a token that names another
-//! algorithm than its key has, or none, is refused.
+//! The type of a key determines the algorithms that it may check, not the header of a token: a token with another algorithm
+//! than its key's, or with none, is rejected.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,25 +15,25 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::{Value, json};
 
-/// Largest key set that is read, in bytes.
+/// The maximum size of a key set in bytes.
 pub(crate) const MAX_KEY_SET_SIZE: u64 = 1024 * 1024;
 
-/// Most keys of a set: a token that names none of them is checked with each.
+/// The maximum number of keys: a token without a key id is checked with each.
 const MAX_KEYS: usize = 100;
 
-/// The keys that may sign JSON web tokens, and for whom tokens must be.
+/// The keys that may sign JSON web tokens, and the required audience.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySet {
-    /// The audience that a token must have; any unless set.
+    /// The required audience; any if `None`.
     pub audience: Option<String>,
     keys: Vec<PublicKey>,
 }
 
-/// One key.
+/// A public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PublicKey {
     id: Option<String>,
-    /// The only algorithm that it is for, where it says so.
+    /// The only algorithm of the key, if it specifies one.
     algorithm: Option<String>,
     material: Material,
 }
@@ -44,12 +44,12 @@ enum Material {
         modulus: Vec<u8>,
         exponent: Vec<u8>,
     },
-    /// Points uncompressed.
+    /// An uncompressed point.
     P256(Vec<u8>),
     P384(Vec<u8>),
 }
 
-/// A key as it is written. What is not needed is not read, the private parts of a key above all.
+/// A key in JSON. Members that are not needed are not read, above all the private parts of a key.
 #[derive(Deserialize)]
 struct Written {
     kty: String,
@@ -70,13 +70,13 @@ struct WrittenSet {
 }
 
 impl KeySet {
-    /// Reads a key set (RFC 7517 §5); the error says what is wrong with it, and repeats nothing of it. Keys of other
-    /// kinds are left out, as RFC 7517 has it, but one must be left.
+    /// Parses a key set (RFC 7517 §5). The error describes the problem without quoting the set. Keys of other types are
+    /// ignored, as RFC 7517 requires, but at least one must remain.
     pub fn parse(text: &str, audience: Option<String>) -> Result<Self, String> {
         Self::of(serde_json::from_str(text), audience)
     }
 
-    /// The same of a set that stands within other JSON.
+    /// As [`Self::parse`], for a set within other JSON.
     pub(crate) fn from_json(set: Value, audience: Option<String>) -> Result<Self, String> {
         Self::of(serde_json::from_value(set), audience)
     }
@@ -96,23 +96,23 @@ impl KeySet {
         Ok(Self { audience, keys })
     }
 
-    /// How many keys may have signed.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Never: a set has a key.
+    /// Returns `false`: a set has at least one key.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The set as RFC 7517 writes it: what is read again is the same.
+    /// Returns the set in the form of RFC 7517, which parses to the same set.
     pub(crate) fn to_json(&self) -> Value {
         json!({"keys": self.keys.iter().map(PublicKey::to_json).collect::<Vec<_>>()})
     }
 
-    /// Whether one of the keys has signed `signed` with the algorithm that the token names. A token that names a key
-    /// means that one.
+    /// Returns whether a key has signed `signed` with the algorithm of the token. If the token has a key id, only that key
+    /// counts.
     pub(crate) fn verifies(
         &self,
         algorithm: &str,
@@ -129,7 +129,7 @@ impl KeySet {
     }
 }
 
-/// Where the text goes wrong. Words of the parser that repeat a value would repeat a key.
+/// Describes the error's position. The parser's message could quote a value, and so a key.
 fn not_a_set(error: &serde_json::Error) -> String {
     let reason = match error.classify() {
         Category::Data => "a member is missing or of another type",
@@ -175,7 +175,7 @@ impl PublicKey {
     fn to_json(&self) -> Value {
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         let curve = |name: &str, point: &[u8]| {
-            // The two coordinates are of the same length, behind a byte that says that there are two.
+            // The two coordinates have equal lengths, after one byte that marks an uncompressed point.
             let (x, y) = point[1..].split_at(point.len() / 2);
             json!({"kty": "EC", "crv": name, "x": encode(x), "y": encode(y)})
         };
@@ -237,7 +237,7 @@ fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
     })
 }
 
-/// A point of coordinates that have `length` bytes each (RFC 7518 §6.2.1.2); none where they have not.
+/// Returns a point from coordinates of `length` bytes each (RFC 7518 §6.2.1.2); `None` for other lengths.
 fn point(x: &[u8], y: &[u8], length: usize) -> Option<Vec<u8>> {
     (x.len() == length && y.len() == length).then(|| [&[4], x, y].concat())
 }
@@ -263,7 +263,7 @@ mod tests {
             Self(EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).unwrap())
         }
 
-        /// Its public key as it stands in a set.
+        /// Returns its public key as a member of a set.
         fn public(&self, more: &str) -> String {
             let point = self.0.public_key().as_ref();
             let [x, y] =
@@ -344,7 +344,7 @@ mod tests {
         }
         let expired = jwt::verify(&good, &keys, 1_900_000_000);
         assert!(matches!(expired, Err(TokenError::Expired { .. })));
-        // A key that is for another algorithm checks nothing here.
+        // A key for another algorithm checks nothing here.
         let keys = set(&[signer.public(r#","alg":"ES384""#)], None);
         assert!(jwt::verify(&good, &keys, NOW).is_err());
     }

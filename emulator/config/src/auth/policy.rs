@@ -1,6 +1,4 @@
-//! How one namespace judges tokens.
-//!
-//! SASL PLAIN: the name of a key and the key itself (RFC 4616).
+//! How a namespace validates tokens and SASL PLAIN, the name of a key with the key itself (RFC 4616).
 
 use std::sync::Arc;
 
@@ -8,38 +6,39 @@ use ring::hmac;
 
 use super::{Claims, Key, KeySet, TokenError, audience_path, covers, jwt, quote, sas};
 
-/// Longest token that is read, in bytes.
+/// The maximum length of a token in bytes.
 const MAX_TOKEN_LENGTH: usize = 64 * 1024;
 
 /// Whether shared access signatures are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TokenCheck {
-    /// Key name, signature, expiry and audience must be right.
+    /// Key name, signature, expiry and audience must be valid.
     #[default]
     Signature,
     /// Every client has every right.
     None,
 }
 
-/// Whether JSON web tokens are accepted, each with every right.
+/// Which JSON web tokens are accepted, each with every right.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Jwt {
-    /// As [`Self::Accept`] where every key of the namespace has all rights and the emulator is reached over loopback
-    /// addresses alone; else as [`Self::Issued`], because a token without a signature has every right.
+    /// As [`Self::Accept`] if every key of the namespace has all rights and the emulator only listens on loopback addresses;
+    /// else as [`Self::Issued`], because a token without a signature has every right.
     #[default]
     Unset,
-    /// Those alone that the emulator has issued itself.
+    /// Only tokens that the emulator has issued.
     Issued,
-    /// By their shape and expiry only.
+    /// Tokens with a valid form and expiry.
     Accept,
-    /// Never.
+    /// No tokens.
     Refuse,
-    /// When a key of the set has signed them.
+    /// Tokens that a key of the set has signed.
     Check(Arc<KeySet>),
 }
 
 impl Jwt {
-    /// What holds for a namespace with these keys, of an emulator that `is_local`: reached from this machine alone.
+    /// Resolves [`Self::Unset`] for a namespace with these keys, of an emulator that `is_local`: reachable from this machine
+    /// only.
     pub fn decided(self, keys: &[Key], is_local: bool) -> Self {
         let have_all_rights = || keys.iter().all(|key| key.claims == Claims::ALL);
         match self {
@@ -49,7 +48,7 @@ impl Jwt {
         }
     }
 
-    /// The word for it: `accept`, `refuse` or `check`; none where nothing was set.
+    /// Returns the word in a configuration: `accept`, `refuse` or `check`; `None` if unset.
     pub fn word(&self) -> Option<&'static str> {
         match self {
             Self::Unset => None,
@@ -60,36 +59,36 @@ impl Jwt {
     }
 }
 
-/// The rules of a namespace.
+/// The policy of a namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy<'a> {
-    /// The keys that can sign for the whole namespace.
+    /// The keys of the whole namespace.
     pub keys: &'a [Key],
-    /// The keys of the entity that a token is shown for: what they sign holds there and below, and nowhere else.
+    /// The keys of the token's entity, whose tokens apply only to it and below.
     pub entity_keys: &'a [Key],
     /// Whether signatures are checked.
     pub token_check: TokenCheck,
-    /// Whether JSON web tokens are accepted.
+    /// Which JSON web tokens are accepted.
     pub jwt: &'a Jwt,
 }
 
-/// What an accepted token gives: what [`super::Grants::put`] wants to know.
+/// The result of an accepted token, for [`super::Grants::put`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acceptance {
-    /// The key that signed; none for a JSON web token, or where nothing is checked.
+    /// The name of the key that signed; `None` for a JSON web token, or without a check.
     pub key_name: Option<String>,
-    /// The path that was asked for.
+    /// The requested path.
     pub audience_path: String,
-    /// Whether it was signed with a key of the entity that is asked for.
+    /// Whether a key of the requested entity signed it.
     pub of_entity: bool,
     /// The rights at that path and below.
     pub claims: Claims,
-    /// Their end, in seconds since the Unix epoch.
+    /// When they expire, in seconds since the Unix epoch.
     pub expires_at: i64,
 }
 
 impl Acceptance {
-    /// All rights, by no key.
+    /// Returns all rights, without a key.
     fn of_all(audience_path: String, expires_at: i64) -> Self {
         Self {
             key_name: None,
@@ -102,8 +101,8 @@ impl Acceptance {
 }
 
 impl Policy<'_> {
-    /// Judges a token that a client shows for an audience (the `name` of put-token) at `now`, in seconds
-    /// since the Unix epoch. Its text shows what kind of token it is, not the type that the client names.
+    /// Validates a token for an audience (the `name` of put-token) at `now`, in seconds since the Unix epoch. The text of
+    /// the token determines its kind, not the type that the client sends.
     pub fn accept_token(
         &self,
         token: &str,
@@ -113,7 +112,7 @@ impl Policy<'_> {
         self.accept_token_at(token, audience_path(audience), now)
     }
 
-    /// The same for the entity at a path, which has no scheme and no host, even where it looks like a URI.
+    /// As [`Self::accept_token`], for the entity at a path, which has no scheme and no host even if it looks like a URI.
     pub fn accept_token_for(
         &self,
         token: &str,
@@ -143,7 +142,7 @@ impl Policy<'_> {
         }
     }
 
-    /// Judges a SASL PLAIN response: the name of the key and its rights in the whole namespace.
+    /// Validates a SASL PLAIN response; returns the name of the key and its rights in the whole namespace.
     pub fn accept_plain(&self, response: &[u8]) -> Result<(String, Claims), TokenError> {
         match self.token_check {
             TokenCheck::Signature => verify_plain(response, self.keys),
@@ -154,8 +153,8 @@ impl Policy<'_> {
         }
     }
 
-    /// The same with what it gives: rights in the whole namespace, by a key for ever, by the token of the user `$jwt` as
-    /// long as that lives at `now`, in seconds since the Unix epoch (spec/jms.md).
+    /// As [`Self::accept_plain`], with all that it gives: rights in the whole namespace, unlimited for a key, and until the
+    /// expiry of its token for the user `$jwt`. `now` is in seconds since the Unix epoch (spec/jms.md).
     pub fn accept_plain_at(&self, response: &[u8], now: i64) -> Result<Acceptance, TokenError> {
         if self.token_check == TokenCheck::Signature
             && let Ok((TOKEN_USER, token)) = read(response)
@@ -180,7 +179,7 @@ impl Policy<'_> {
     ) -> Result<Acceptance, TokenError> {
         let (verified, of_entity) = match sas::verify(token, self.keys, now) {
             Ok(verified) => (verified, false),
-            // A name is one of the namespace or of the entity: the error is that of the one that knows it.
+            // A name belongs to the namespace or to the entity; the error comes from the one that has the name.
             Err(error) => match (sas::verify(token, self.entity_keys, now), &error) {
                 (Ok(verified), _) => (verified, true),
                 (Err(own), TokenError::UnknownKey(_)) => return Err(own),
@@ -208,13 +207,13 @@ impl Policy<'_> {
         audience_path: String,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        // A text that is no token at all has an error of its own.
+        // A text that is not a token has an error of its own.
         let issued = jwt::verify_issued(token, now)?;
         let expires_at = match (self.jwt, issued) {
             (Jwt::Issued | Jwt::Accept | Jwt::Check(_), Some(expires_at)) => expires_at,
             (Jwt::Accept, None) => jwt::check(token, now)?,
             (Jwt::Check(keys), None) => jwt::verify(token, keys, now)?,
-            // Without a setting no kind of token is accepted.
+            // An undecided `Unset` accepts no token.
             (Jwt::Unset | Jwt::Refuse, _) | (Jwt::Issued, None) => {
                 return Err(TokenError::JwtRefused);
             }
@@ -223,18 +222,19 @@ impl Policy<'_> {
     }
 }
 
-/// Longest response that is read, in bytes.
+/// The maximum length of a response in bytes.
 const MAX_LENGTH: usize = 16 * 1024;
-/// The user whose password is a JSON web token.
+/// The user name for a JSON web token as password.
 const TOKEN_USER: &str = "$jwt";
-/// What Microsoft's library for JMS leaves behind the key of an emulator's connection string, whose rest it takes for it.
+/// Suffixes that Microsoft's library for JMS appends to the key, because it takes the rest of an emulator's connection
+/// string for a part of it.
 const BEHIND_KEY: [&[u8]; 3] = [
     b";UseDevelopmentEmulator=true;",
     b";UseDevelopmentEmulator=true",
     b";",
 ];
 
-/// Judges an initial response, `authzid NUL authcid NUL passwd`: the name of the key and its rights.
+/// Validates an initial response, `authzid NUL authcid NUL passwd`; returns the name of the key and its rights.
 pub fn verify_plain(response: &[u8], keys: &[Key]) -> Result<(String, Claims), TokenError> {
     let (name, password) = read(response)?;
     let mut endings = BEHIND_KEY.into_iter();
@@ -251,7 +251,7 @@ pub fn verify_plain(response: &[u8], keys: &[Key]) -> Result<(String, Claims), T
         .ok_or_else(|| TokenError::WrongPassword(quote(name)))
 }
 
-/// The name of the key that a response claims to know, before anything is proved.
+/// Returns the key name of a response, which is not validated.
 pub(crate) fn claimed_name(response: &[u8]) -> Option<&str> {
     read(response).ok().map(|(name, _)| name)
 }
@@ -273,7 +273,7 @@ fn read(response: &[u8]) -> Result<(&str, &[u8]), TokenError> {
     }
 }
 
-/// Compares digests, whose comparison takes the same time wherever they differ.
+/// Compares digests, which takes the same time wherever they differ.
 fn is_same(expected: &[u8], given: &[u8]) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, b"SASL PLAIN");
     let digest = hmac::sign(&key, given);

@@ -1,8 +1,8 @@
 //! Shared access signatures: `SharedAccessSignature sr=<uri>&sig=<hmac>&se=<unix>&skn=<key name>`.
 //!
-//! The signature is HMAC-SHA256 over the encoded `sr` and `se`, keyed with the text of the key. SDKs differ
-//! in how they encode (wire.md §2.2), so what was received is checked first and other spellings of the
-//! same resource after it. Nothing in an error comes from a key but its name.
+//! The signature is HMAC-SHA256 over the encoded `sr` and `se`, keyed with the text of the key. SDKs encode differently
+//! (wire.md §2.2), so the received spelling is checked first, then other spellings of the same resource. Errors contain only
+//! the name of a key.
 
 use std::borrow::Cow;
 
@@ -15,34 +15,34 @@ use super::quote;
 use super::{Claims, Key, TokenError, audience_path};
 
 const PREFIX: &str = "SharedAccessSignature ";
-/// What a URI component keeps as it is (RFC 3986, unreserved).
+/// The characters that a URI component does not encode (RFC 3986, unreserved).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// What a valid token proves.
+/// A validated token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedToken {
-    /// The key that signed it.
+    /// The name of the key that signed it.
     pub key_name: String,
     /// The rights of that key.
     pub claims: Claims,
-    /// The path that was signed, normalised by [`audience_path`].
+    /// The signed path, normalized by [`audience_path`].
     pub audience_path: String,
-    /// End of its validity, in seconds since the Unix epoch.
+    /// When it expires, in seconds since the Unix epoch.
     pub expires_at: i64,
 }
 
-/// Whether the text is meant as a shared access signature.
+/// Returns whether the text looks like a shared access signature.
 pub fn is_sas(token: &str) -> bool {
     token
         .get(..PREFIX.len())
         .is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
 }
 
-/// The name of the key that a token claims to be signed with, before anything is proved.
+/// Returns the key name of a token, which is not validated.
 pub fn claimed_key_name(token: &str) -> Option<String> {
     Parts::read(token).ok().map(|parts| parts.key_name)
 }
@@ -59,7 +59,7 @@ pub fn sign(resource: &str, key: &Key, expires_at: i64) -> String {
     )
 }
 
-/// Judges a token against the keys of a namespace at `now_unix_seconds` of the real clock.
+/// Validates a token with the keys of a namespace at `now_unix_seconds` of the real clock.
 pub fn verify(
     token: &str,
     keys: &[Key],
@@ -90,7 +90,7 @@ pub fn verify(
     })
 }
 
-/// A token taken apart; the pieces that were signed are as received.
+/// A parsed token; the signed parts are as received.
 struct Parts<'a> {
     resource: &'a str,
     expiry: &'a str,
@@ -156,12 +156,12 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A key as it signs: with its text.
+/// Returns the signing key, which is the text of the key.
 fn signing(key: &Key) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, key.key.as_bytes())
 }
 
-/// What a token signs.
+/// Returns the text that a token signs.
 fn signed_text(resource: &str, expiry: &str) -> String {
     format!("{resource}\n{expiry}")
 }
@@ -172,7 +172,7 @@ fn decode(text: &str) -> Result<Cow<'_, str>, TokenError> {
         .map_err(|_| TokenError::Malformed("a parameter is not UTF-8"))
 }
 
-/// The hexadecimal digits of percent signs in lower case, as .NET writes them.
+/// Converts the hexadecimal digits of percent encodings to lower case, as .NET writes them.
 fn lower_hex(encoded: &str) -> String {
     let mut left = 0;
     encoded
@@ -193,18 +193,18 @@ fn lower_hex(encoded: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Signatures here were computed by another implementation (Python's hmac), not by the code under test.
+    //! These signatures were computed by another implementation (Python's hmac).
 
     use super::*;
 
     const EXPIRY: i64 = 1_900_000_000;
     const NOW: i64 = EXPIRY - 1;
 
-    /// What `sb%3A%2F%2Flocalhost%2Forders`, a newline and the expiry give with the well-known key.
+    /// The signature of `sb%3A%2F%2Flocalhost%2Forders`, a newline and the expiry with the default key.
     const UPPER: &str = "0wfUzNKMIgNwcGA8%2FuuZcg34aAxbW6w9HO2hCp1i594%3D";
-    /// The same over `sb%3a%2f%2flocalhost%2forders`.
+    /// The same for `sb%3a%2f%2flocalhost%2forders`.
     const LOWER: &str = "cVaTzARgsAUJDA%2FOxxbA0bEQxghvHNTz1uZd%2BGqTED8%3D";
-    /// The same over `sb://localhost/orders`.
+    /// The same for `sb://localhost/orders`.
     const RAW: &str = "frdUZf8mJb62OrAV5mM34Uf8NCsarBIs9gPiD36%2B6dQ%3D";
 
     fn token(resource: &str, signature: &str) -> String {
@@ -228,7 +228,7 @@ mod tests {
             ("sb://localhost/orders", UPPER, "orders"),
             ("sb://localhost/orders", RAW, "orders"),
             ("sb%3A%2F%2Flocalhost%2Forders", RAW, "orders"),
-            // Signed encoded, then encoded once more.
+            // Signed encoded, then encoded again.
             ("sb%253A%252F%252Flocalhost%252Forders", UPPER, "orders"),
             // A namespace-level resource, as .NET signs it.
             (
@@ -241,7 +241,7 @@ mod tests {
                 "Uifch4v8N8O1df6L8bjHJZc2kHuj8hv5YkJJKe3Xrcg%3D",
                 "orders/$management",
             ),
-            // A signature that was not encoded.
+            // An unencoded signature.
             (
                 "sb%3A%2F%2Flocalhost%2Forders",
                 "0wfUzNKMIgNwcGA8/uuZcg34aAxbW6w9HO2hCp1i594=",

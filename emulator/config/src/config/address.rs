@@ -1,23 +1,23 @@
-//! The address of a namespace of its own: by it alone clients reach that namespace and no other.
+//! The address of a namespace, at which clients reach only that namespace.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An address or host name that belongs to one namespace.
+/// An address or host name of one namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// A loopback address, at which the emulator listens for this namespace.
+    /// A loopback address at which the emulator listens for this namespace.
     Ip(IpAddr),
-    /// A host name in lower case, which clients find by means of their own.
+    /// A host name in lower case, which clients resolve by themselves.
     Host(String),
 }
 
 impl Address {
-    /// What an address may be, in words.
+    /// The description of valid addresses.
     pub(crate) const ALLOWED: &'static str =
         "a loopback address (127.0.0.1 to 127.255.255.254, ::1) or a host name";
-    /// Longest host name (RFC 1035 §2.3.4).
+    /// The maximum length of a host name (RFC 1035 §2.3.4).
     const MAX_HOST: usize = 253;
 }
 
@@ -36,7 +36,7 @@ impl FromStr for Address {
             let legal = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
             !label.is_empty() && legal
         };
-        // A last label of digits would be an address that is none.
+        // A last label of digits would be an invalid IP address.
         let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
         let last = text.rsplit('.').next().unwrap_or_default();
         let legal = text.split('.').all(is_label) && !is_number(last);

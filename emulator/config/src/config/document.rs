@@ -1,9 +1,7 @@
-//! The shape of a configuration file: which keys stand where and what type each has.
+//! The structure of a configuration file: its keys and the types of their values.
 //!
-//! Only shape is judged here; whether a value is legal is for [`super::resolve`]. Keys are those of the
-//! official schema, and `Emulator` is ours.
-//!
-//! The shape of our own block in a namespace: `Emulator`.
+//! This module only checks structure; [`super::resolve`] validates values. Keys are those of the official schema, and
+//! `Emulator` with the additional settings of this emulator.
 
 mod entity;
 
@@ -20,13 +18,13 @@ pub(crate) use entity::{AMQP, SELECTOR};
 pub(crate) use entity::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
 pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
 
-/// A file.
+/// A configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     pub(crate) namespaces: Option<Located<Vec<NamespaceBlock>>>,
 }
 
-/// One element of `UserConfig.Namespaces`.
+/// An element of `UserConfig.Namespaces`.
 #[derive(Debug)]
 pub(crate) struct NamespaceBlock {
     pub(crate) name: Option<Located<String>>,
@@ -35,20 +33,20 @@ pub(crate) struct NamespaceBlock {
     pub(crate) emulator: EmulatorBlock,
 }
 
-/// Reads the tree of a file; what has not the right shape is reported and left out.
+/// Reads the tree of a file; parts of another structure are reported and left out.
 pub(crate) fn read<'a>(
     report: &Report<'a>,
     tree: &Value<'a>,
     default_tier: Tier,
 ) -> Option<Document> {
     let mut root = Object::of(report, tree, String::new())?;
-    // Editors write it to find the schema.
+    // Editors use it to find the schema.
     root.string("$schema");
     let user = root.required_object("UserConfig");
     root.finish();
     let mut user = user?;
     if let Some(mut logging) = user.object("Logging") {
-        // Where the official emulator logs to; this one logs to standard error.
+        // The official emulator's log target; this emulator logs to standard error.
         logging.string("Type");
         logging.finish();
     }
@@ -95,13 +93,13 @@ pub(crate) struct EmulatorBlock {
     pub(crate) address: Option<Located<String>>,
 }
 
-/// `Emulator.Jwt`: a word, or an object with a key set.
+/// `Emulator.Jwt`: a string, or an object with a key set.
 #[derive(Debug)]
 pub(crate) enum JwtBlock {
     Accept,
     Refuse,
     Check {
-        /// None when it was reported as missing.
+        /// `None` if it was reported as missing.
         keys: Option<Located<KeysBlock>>,
         audience: Option<String>,
     },
@@ -109,13 +107,13 @@ pub(crate) enum JwtBlock {
 
 /// `Emulator.Jwt.Keys`.
 pub(crate) enum KeysBlock {
-    /// The name of a file with the set.
+    /// The name of a file with the key set.
     File(String),
-    /// The set itself.
+    /// The key set itself.
     Inline(serde_json::Value),
 }
 
-/// One element of `Emulator.Keys`.
+/// An element of `Emulator.Keys`.
 pub(crate) struct KeyBlock {
     pub(crate) name: Option<Located<String>>,
     pub(crate) key: Option<Located<String>>,
@@ -123,7 +121,7 @@ pub(crate) struct KeyBlock {
 }
 
 impl fmt::Debug for KeysBlock {
-    /// Without the set: its author may have written a private key instead.
+    /// Omits the set, because it may contain a private key by mistake.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => formatter.debug_tuple("File").field(name).finish(),
@@ -133,7 +131,7 @@ impl fmt::Debug for KeysBlock {
 }
 
 impl fmt::Debug for KeyBlock {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("KeyBlock")
@@ -144,7 +142,7 @@ impl fmt::Debug for KeyBlock {
 }
 
 impl EmulatorBlock {
-    /// What holds where nothing is written.
+    /// Returns the defaults of a tier.
     pub(crate) fn of_tier(tier: Tier) -> Self {
         let settings = NamespaceSettings {
             tier,
@@ -208,7 +206,7 @@ fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
     })
 }
 
-/// The name of a file, or a key set, of which no problem repeats anything.
+/// Reads the name of a file, or a key set, which no problem quotes.
 fn read_keys(check: &mut Object<'_, '_>) -> Option<Located<KeysBlock>> {
     let Located { place, value } = check.required_any("Keys")?;
     Some(match value {

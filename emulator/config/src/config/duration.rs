@@ -1,34 +1,34 @@
-//! Durations as configuration files and the admin API write them: ISO 8601, `P1DT2H3M4.5S`.
+//! Durations in ISO 8601, as in configuration files and the admin API: `P1DT2H3M4.5S`.
 //!
-//! Years count 365 days and months 30, as .NET's `XmlConvert` reads them. The longest span that .NET
-//! knows, `P10675199DT2H48M5.4775807S`, is how Service Bus writes "for ever"; longer ones are cut to it.
+//! A year is 365 days and a month 30, as in .NET's `XmlConvert`. Service Bus writes the maximum of .NET,
+//! `P10675199DT2H48M5.4775807S`, for an unlimited duration; longer ones are cut to it.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// .NET's `TimeSpan.MaxValue`, the service's spelling of "for ever".
+/// .NET's `TimeSpan.MaxValue`, by which the service means unlimited.
 pub const FOREVER: Duration = Duration::new(922_337_203_685, 477_580_700);
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-/// Seconds of each unit before the `T`, in the order in which they may stand.
+/// The units before the `T` in seconds, in order.
 const DATE_UNITS: [(char, u64); 4] = [
     ('Y', 365 * DAY),
     ('M', 30 * DAY),
     ('W', 7 * DAY),
     ('D', DAY),
 ];
-/// Seconds of each unit behind the `T`, in the order in which they may stand.
+/// The units after the `T` in seconds, in order.
 const TIME_UNITS: [(char, u64); 3] = [('H', HOUR), ('M', MINUTE), ('S', 1)];
 
-/// A text that is not an ISO 8601 duration.
+/// The text is not an ISO 8601 duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("not an ISO 8601 duration")]
 pub struct DurationError;
 
-/// Reads a duration; at most [`FOREVER`].
+/// Parses a duration; at most [`FOREVER`].
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let body = text.strip_prefix('P').ok_or(DurationError)?;
     let (date, time) = match body.split_once('T') {
@@ -44,7 +44,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(whole.saturating_add(rest).min(FOREVER))
 }
 
-/// Writes a duration as the service does, in days, hours, minutes and seconds.
+/// Formats a duration as the service does, in days, hours, minutes and seconds.
 pub fn format(duration: Duration) -> String {
     if duration.is_zero() {
         return "PT0S".to_owned();
@@ -92,7 +92,7 @@ fn parse_part(mut text: &str, mut units: &[(char, u64)]) -> Result<Duration, Dur
     }
 }
 
-/// Digits; seconds may have a fraction.
+/// Parses digits; seconds may have a fraction.
 fn parse_number(text: &str, unit: char, seconds: u64) -> Result<Duration, DurationError> {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) if unit == 'S' && is_digits(fraction) => (whole, fraction),
@@ -102,7 +102,7 @@ fn parse_number(text: &str, unit: char, seconds: u64) -> Result<Duration, Durati
     if !is_digits(whole) {
         return Err(DurationError);
     }
-    // All digits, so what cannot be read is too large.
+    // Digits that cannot be parsed are too large.
     let whole: u64 = whole.parse().unwrap_or(u64::MAX);
     let nanoseconds = fraction
         .bytes()

@@ -1,4 +1,4 @@
-//! A namespace written as a configuration file: what is read again declares the same.
+//! Exports a namespace as a configuration file that declares the same.
 
 use serde_json::{Map, Value, json};
 use servicebus_broker::filter::{Filter, Rule};
@@ -11,18 +11,18 @@ use super::{
 use crate::auth::{Jwt, Key};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
-/// The name of the rule that every subscription begins with.
+/// The default rule of a subscription.
 const DEFAULT_RULE: &str = "$Default";
 
-/// A whole file with this one namespace, every effective value written out. What forwards to an entity that is gone is
-/// written as it is, and refused where it is read.
+/// Returns a file with this namespace and every effective value. A forward to an entity that no longer exists is written as
+/// it is, and rejected when the file is parsed.
 pub fn export(namespace: &NamespaceConfig) -> Value {
     json!({
         "UserConfig": {"Namespaces": [declaration(namespace)], "Logging": {"Type": "Console"}},
     })
 }
 
-/// The namespace as its file lists it.
+/// Returns the element of `Namespaces`.
 pub(crate) fn declaration(namespace: &NamespaceConfig) -> Value {
     let queues = namespace.queues.iter();
     let queues = queues
@@ -46,7 +46,7 @@ fn topic(topic: &TopicConfig) -> Value {
 fn subscription(subscription: &SubscriptionConfig) -> Value {
     let mut rules = declared_rules(&subscription.rules);
     if rules.is_empty() {
-        // A file that declares none means the one that selects everything.
+        // A subscription without rules in a file has the rule that selects everything.
         rules.push(json!({"Name": DEFAULT_RULE, "Properties": {"FilterType": "False"}}));
     }
     let mut properties = properties_json(EntityKind::Subscription, &subscription.description);
@@ -61,7 +61,7 @@ fn subscription(subscription: &SubscriptionConfig) -> Value {
     })
 }
 
-/// Whose a subscription is.
+/// Returns the client of a subscription.
 pub(crate) fn client_json(client: &ClientAffinity) -> Value {
     json!({
         "ClientId": client.client_id,
@@ -70,7 +70,7 @@ pub(crate) fn client_json(client: &ClientAffinity) -> Value {
     })
 }
 
-/// Rules as a file declares them.
+/// Returns rules as a file declares them.
 pub fn declared_rules<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<Value> {
     rules.into_iter().map(rule).collect()
 }
@@ -81,14 +81,14 @@ fn rule(rule: &Rule) -> Value {
         && let Some(members) = properties.as_object_mut()
         && members["CorrelationFilter"] == json!({})
     {
-        // Over AMQP a filter may ask for nothing; in a file that would be a mistake.
+        // Over AMQP a filter may have no conditions; in a file that is an error.
         members.remove("CorrelationFilter");
         members.insert("FilterType".to_owned(), "True".into());
     }
     json!({"Name": rule.name, "Properties": properties})
 }
 
-/// Our own block.
+/// Returns the `Emulator` block.
 fn emulator(namespace: &NamespaceConfig) -> Value {
     let mut block = json!({
         "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
@@ -113,7 +113,7 @@ fn key(key: &Key) -> Value {
     json!({"Name": key.name, "Key": key.key, "Claims": key.claims.names()})
 }
 
-/// None where nothing was set: what holds is decided where it is served.
+/// `None` if unset: where it is served decides.
 fn jwt(jwt: &Jwt) -> Option<Value> {
     match jwt {
         Jwt::Unset | Jwt::Issued => None,

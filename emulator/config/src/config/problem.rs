@@ -1,8 +1,7 @@
-//! What is wrong with a configuration, in words for its author.
+//! Problems of a configuration, for its author.
 //!
-//! A problem stands alone: where it is, what was found, what would have been legal.
-//!
-//! Which known name was probably meant by one that is not known.
+//! A problem is self-contained: its position, the value, and what is allowed. An unknown name includes the known name that
+//! was probably meant.
 
 use std::error::Error;
 use std::fmt;
@@ -10,33 +9,33 @@ use std::path::{Path, PathBuf};
 
 use servicebus_broker::Problem;
 
-/// A place in a text, both numbers from 1; columns count characters.
+/// A position in a text, from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The line.
     pub line: usize,
-    /// The character within the line.
+    /// The column.
     pub column: usize,
 }
 
-/// One thing that keeps a configuration from being served.
+/// A problem that prevents a configuration from being served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// The JSON path, for example `UserConfig.Namespaces[0].Queues[2].Properties.LockDuration`; empty when
-    /// the text as a whole is meant.
+    /// The JSON path, such as `UserConfig.Namespaces[0].Queues[2].Properties.LockDuration`; empty for a problem of the whole
+    /// text.
     pub path: String,
-    /// Where in the text, when there is one place.
+    /// The position in the text, if there is a single one.
     pub position: Option<Position>,
-    /// What stands there, as it is written and shortened if long.
+    /// The value as written, shortened if long.
     pub value: Option<String>,
-    /// What is wrong, a fragment that names the value.
+    /// The description, a fragment that includes the value.
     pub message: String,
-    /// What would have been legal.
+    /// What is allowed.
     pub allowed: Option<String>,
 }
 
 impl From<Problem> for ConfigProblem {
-    /// The problem of a setting that was not read from a text.
+    /// Converts a problem of a setting that has no text.
     fn from(problem: Problem) -> Self {
         Self {
             path: problem.property.to_owned(),
@@ -61,19 +60,19 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// The problems of a configuration, in the order of the text; never empty.
+/// The problems of a configuration, in the order of the text; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The file, when it was one.
+    /// The file, if it was one.
     pub file: Option<PathBuf>,
-    /// What is wrong: the first 100 problems.
+    /// The first 100 problems.
     pub problems: Vec<ConfigProblem>,
-    /// How many more there are.
+    /// The number of further problems.
     pub more: usize,
 }
 
 impl ConfigError {
-    /// A problem of the text as a whole.
+    /// Creates a problem of the whole text.
     pub(crate) fn general(message: impl Into<String>) -> Self {
         let problem = ConfigProblem {
             path: String::new(),
@@ -98,7 +97,7 @@ impl ConfigError {
 }
 
 impl fmt::Display for ConfigError {
-    /// One line for each problem, in the `file:line:column: ` form that editors can follow.
+    /// Writes one line per problem, in the `file:line:column: ` form that editors can follow.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
             if index > 0 {
@@ -122,28 +121,28 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// Longest name that is worth a guess: comparing takes the product of both lengths.
+/// The maximum length of a compared name: the time of a comparison is the product of both lengths.
 const MAX_GUESSED: usize = 64;
-/// Most names that are compared with one: a file with more targets, and all of them missing, would take minutes.
+/// The maximum number of names to compare with: a file with more targets, all of them missing, would take minutes.
 pub(crate) const MAX_COMPARED: usize = 1000;
-/// Least likeness of a name that was probably meant, of 1.
+/// The minimum similarity of a suggested name, up to 1.
 const LIKENESS: f64 = 0.5;
-/// Shortest beginning, in bytes, by which a longer name is recognised.
+/// The minimum length in bytes of a common prefix.
 const LEAST_BEGINNING: usize = 3;
 
-/// The known name that was probably meant, if one is like enough.
+/// Returns the most similar known name, if it is similar enough.
 pub(crate) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     most_like(name, known)
         .filter(|(likeness, _)| *likeness >= LIKENESS)
         .map(|(_, known)| known)
 }
 
-/// The known name that is most like, however little that is.
+/// Returns the most similar known name.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     most_like(name, known).map(|(_, known)| known)
 }
 
-/// The `count` known names that are most like, the likeliest first; the first ones where there are too many to compare.
+/// Returns the `count` most similar known names, in order; the first ones if there are too many to compare.
 pub fn most_alike<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
@@ -173,7 +172,7 @@ fn most_like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(f6
         .max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// One name that begins with the other is meant by it, however much longer it is.
+/// A name that is a prefix of the other counts as similar, whatever their lengths.
 fn likeness(name: &str, known: &str) -> f64 {
     let likeness = strsim::normalized_damerau_levenshtein(name, known);
     let begins = name.starts_with(known) || known.starts_with(name);

@@ -1,8 +1,8 @@
-//! The properties of an entity in JSON: `Properties` of a configuration file, and what the control API takes and shows.
+//! The properties of an entity in JSON: `Properties` of a configuration file, and the settings of the control API.
 //!
-//! Both are read by the same code, so that the same mistake has the same words. Which properties there are, and their
-//! bounds, is in the broker's table; its problems are led back to the places in the text. Only a target that is not
-//! declared is not found here: that takes the names of the namespace, see [`super::missing_targets`].
+//! The same code parses both, so that the same error has the same text. The broker's table defines the properties and their
+//! bounds; its problems are mapped to positions in the text. Only missing targets are not detected here, because that needs
+//! the entities of the namespace, see [`super::missing_targets`].
 
 use serde_json::{Map, Value as Json};
 use servicebus_broker::{
@@ -14,16 +14,16 @@ use super::duration::FOREVER;
 use super::reader::{Located, Object, Places, Report};
 use super::{ConfigError, duration, reader};
 
-/// What is written of an entity's properties.
+/// The properties in a text.
 #[derive(Debug, Default)]
 pub(crate) struct Properties {
-    /// Where they stand.
+    /// Their positions.
     pub(crate) places: Places,
     values: Vec<(&'static Property, PropertyValue)>,
 }
 
 impl Properties {
-    /// Reads those that entities of a kind have; what is not of its type is reported and left out.
+    /// Reads the properties of a kind of entity; values of other types are reported and left out.
     pub(crate) fn read(mut object: Object<'_, '_>, kind: EntityKind) -> Self {
         let places = object.places();
         let properties = Property::of(kind);
@@ -33,7 +33,7 @@ impl Properties {
         Self { places, values }
     }
 
-    /// A description with what is written instead of what it says; what is not legal is reported.
+    /// Returns a description with these properties; invalid ones are reported.
     pub(crate) fn apply(
         &self,
         report: &Report<'_>,
@@ -51,8 +51,8 @@ impl Properties {
     }
 }
 
-/// The properties of the entity that is there, with those in `text` instead; of a new one, what the tier gives it. What is
-/// fixed at creation must stay.
+/// Returns the properties of an existing entity with changes from `text`, or of a new one with the defaults of the tier.
+/// Properties that are fixed at creation must not change.
 pub fn read_properties(
     text: &str,
     kind: EntityKind,
@@ -79,7 +79,7 @@ pub fn read_properties(
     report.finish().map(|()| description)
 }
 
-/// The effective properties as the official format has them. A largest message that the tier decides is left out.
+/// Returns the effective properties in the official format. The maximum message size is left out if the tier determines it.
 pub fn properties_json(kind: EntityKind, description: &EntityDescription) -> Json {
     let properties = Property::of(kind);
     let shown = properties.filter_map(|property| {
@@ -89,7 +89,7 @@ pub fn properties_json(kind: EntityKind, description: &EntityDescription) -> Jso
     shown.collect::<Map<_, _>>().into()
 }
 
-/// A name in the text as the name of an entity.
+/// Parses the name of an entity.
 pub(crate) fn path(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
     let Located { place, value } = written;
     let path = value.parse();
@@ -109,7 +109,7 @@ fn value(
         PropertyType::Flag => PropertyValue::Flag(object.boolean(name)?.value),
         PropertyType::Number => {
             let number = object.integer(name)?.value;
-            // A negative one becomes 0, which is out of bounds as well.
+            // Negative numbers become 0, which is out of bounds as well.
             PropertyValue::Number(u64::try_from(number).unwrap_or(0))
         }
         PropertyType::Duration => PropertyValue::Duration(object.duration(name)?.value),
@@ -124,7 +124,7 @@ fn value(
         }
         PropertyType::Target => {
             let written = object.string(name)?;
-            // An empty name says that there is no target.
+            // An empty name removes the target.
             let target = (!written.value.is_empty()).then(|| path(object.report(), &written));
             PropertyValue::Target(target.flatten())
         }
@@ -132,7 +132,7 @@ fn value(
     })
 }
 
-/// A value as it is written; an empty name says that there is no target.
+/// Returns a value in JSON; an empty name means no target.
 pub fn json(value: PropertyValue) -> Json {
     match value {
         PropertyValue::Flag(flag) => flag.into(),

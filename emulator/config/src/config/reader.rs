@@ -1,7 +1,7 @@
-//! Typed access to the tree of a configuration that remembers paths and collects problems.
+//! Typed access to the tree of a configuration, which records paths and collects problems.
 //!
-//! An [`Object`] knows the keys it was asked for, so unknown keys need no list of their own: what was not
-//! asked for is unknown, and the nearest key that was asked for is what was probably meant.
+//! An [`Object`] records the keys that were read, so unknown keys need no list: a key that was not read is unknown, and the
+//! most similar key that was read is the suggestion.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use super::problem::{ConfigError, ConfigProblem, Position};
 
 mod object;
 
-/// Most problems that are reported of a text.
+/// The maximum number of reported problems of a text.
 const MAX_PROBLEMS: usize = 100;
-/// Longest excerpt of a value in a problem, in characters.
+/// The maximum length of a value's excerpt in a problem, in characters.
 const MAX_EXCERPT: usize = 60;
 
-/// The text being read and what was found wrong with it so far.
+/// The text, with the problems so far.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     text: &'a str,
@@ -31,31 +31,30 @@ pub(crate) struct Report<'a> {
     problems: RefCell<Problems>,
 }
 
-/// The first problems in the order of the text, by where they begin and when they were found; and how many more there
-/// are.
+/// The first problems in the order of the text, by their start and order of detection, and the number of further ones.
 #[derive(Debug, Default)]
 struct Problems {
     first: BTreeMap<(usize, usize), ConfigProblem>,
     more: usize,
 }
 
-/// Where a value stands: its JSON path and its range in the text.
+/// The position of a value: its JSON path and its range in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) path: String,
     range: Range,
-    /// Whether what stands there is no part of a problem: a key may be.
+    /// Whether problems must not quote the value, which may be a key.
     is_secret: bool,
 }
 
-/// Where the values of one object stand, by their keys.
+/// The positions of an object's values, by key.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     object: Place,
     members: BTreeMap<String, Place>,
 }
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Located<T> {
     pub(crate) place: Place,
@@ -63,7 +62,7 @@ pub(crate) struct Located<T> {
 }
 
 impl<'a> Report<'a> {
-    /// A report without problems; a byte-order mark is no part of the text.
+    /// Creates a report without problems; ignores a byte-order mark.
     pub(crate) fn new(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let breaks = text.match_indices('\n').map(|(offset, _)| offset + 1);
@@ -78,7 +77,7 @@ impl<'a> Report<'a> {
         self.text
     }
 
-    /// Notes that what stands at `place` is wrong.
+    /// Reports a problem at `place`.
     pub(crate) fn problem(
         &self,
         place: &Place,
@@ -94,29 +93,29 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// Notes that the value at `place` is wrong; `what` follows the excerpt of the value.
+    /// Reports the value at `place`; `what` follows the excerpt of the value.
     pub(crate) fn wrong_value(&self, place: &Place, what: impl Display, allowed: Option<String>) {
         self.problem(place, format!("{} {what}", self.excerpt(place)), allowed);
     }
 
-    /// Whether as many problems were found as are reported.
+    /// Returns whether the maximum number of problems was found.
     pub(crate) fn is_full(&self) -> bool {
         self.problems.borrow().first.len() >= MAX_PROBLEMS
     }
 
-    /// Whether a problem that begins at `start` would be among those that are reported, as far as is known.
+    /// Returns whether a problem that starts at `start` would be reported, as far as is known.
     fn reports(&self, start: usize) -> bool {
         let first = &self.problems.borrow().first;
         let last = first.last_key_value().map(|((last, _), _)| *last);
         first.len() < MAX_PROBLEMS || last.is_some_and(|last| start < last)
     }
 
-    /// Counts a problem that is not reported.
+    /// Counts a problem without reporting it.
     fn count(&self) {
         self.problems.borrow_mut().more += 1;
     }
 
-    /// Keeps a problem that begins at `start`, if it is among the first; its position is found in the end.
+    /// Adds a problem that starts at `start`, if it is among the first; `finish` computes its position.
     fn add(&self, start: usize, problem: impl FnOnce() -> ConfigProblem) {
         let Problems { first, more } = &mut *self.problems.borrow_mut();
         let found = first.len() + *more;
@@ -133,8 +132,8 @@ impl<'a> Report<'a> {
         first.insert((start, found), problem());
     }
 
-    /// Notes that something within the string at `place` is wrong, `offset` bytes into its value. The position is
-    /// the beginning of the string when escapes stand before.
+    /// Reports a problem within the string at `place`, `offset` bytes into its value. The position is the start of the
+    /// string if escapes precede it.
     pub(crate) fn problem_within(
         &self,
         place: &Place,
@@ -159,7 +158,7 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// Notes that a setting of an object is wrong, be it written there or not.
+    /// Reports a setting of an object, which may be missing in the text.
     pub(crate) fn setting(&self, places: &Places, problem: Problem) {
         if let Some(place) = places.members.get(problem.property) {
             self.wrong_value(place, "is not allowed", Some(problem.allowed));
@@ -172,7 +171,7 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// What stands at `place`, shortened to one readable piece; "the value" where that is a secret.
+    /// Returns a one-line excerpt of the value at `place`; "the value" for a secret.
     pub(crate) fn excerpt(&self, place: &Place) -> String {
         self.value(place).unwrap_or_else(|| "the value".to_owned())
     }
@@ -185,7 +184,7 @@ impl<'a> Report<'a> {
         Some(shorten(written.unwrap_or_default()))
     }
 
-    /// Nothing, or the first problems in the order of the text, and how many more there are.
+    /// Returns the first problems in the order of the text, and the number of further ones.
     pub(crate) fn finish(self) -> Result<(), ConfigError> {
         let Problems { first, more } = self.problems.take();
         if first.is_empty() {
@@ -216,7 +215,7 @@ impl<'a> Report<'a> {
 }
 
 impl Place {
-    /// A range of the text that is no value.
+    /// Returns a range of the text that is not a value.
     pub(crate) fn at(start: usize, end: usize) -> Self {
         Self {
             path: String::new(),
@@ -233,7 +232,7 @@ impl Place {
         }
     }
 
-    /// The same place, of which no problem repeats what stands there.
+    /// Marks the value as a secret, which no problem quotes.
     pub(crate) fn secret(self) -> Self {
         Self {
             is_secret: true,
@@ -255,7 +254,7 @@ impl Place {
 }
 
 impl Default for Places {
-    /// Those of an object that was not written.
+    /// The positions of an object that is missing.
     fn default() -> Self {
         Self {
             object: Place::at(0, 0),
@@ -264,7 +263,7 @@ impl Default for Places {
     }
 }
 
-/// Whether a key can stand in a path without quotes.
+/// Returns whether a key needs no quotes in a path.
 fn is_plain(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
     !key.is_empty() && key.len() <= MAX_EXCERPT && key.chars().all(plain)
@@ -296,7 +295,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The tree of the report's text; none, and a problem reported, when the text is not JSON.
+/// Parses the text; `None`, with a reported problem, if it is not JSON.
 pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
     let text = report.text();
     match parse_to_ast(text, &CollectOptions::default(), &OPTIONS) {
@@ -311,7 +310,7 @@ pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
         }
         Err(error) => {
             let range = error.range();
-            // What is no JSON may be half a key.
+            // Invalid JSON may be part of a key.
             let place = Place::at(range.start, range.end).secret();
             report.problem(&place, sentence(error.kind()), None);
             None
@@ -319,7 +318,7 @@ pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
     }
 }
 
-/// The parser's words, as a fragment like all other problems.
+/// Returns the parser's message as a fragment, like all other problems.
 fn sentence(kind: &ParseErrorKind) -> String {
     let text = kind.to_string();
     let mut recorded_messages = text.chars();

@@ -1,12 +1,10 @@
-//! What a configuration means: from blocks of the right shape to namespaces that can be served.
+//! Validates a configuration: converts its blocks to namespaces that can be served.
 //!
-//! Everything that is not legal is reported at its place and resolving goes on, so that one run finds
-//! every problem. What comes out is only used when nothing was reported.
+//! Every invalid value is reported at its position and validation continues, so that one run finds every problem. The result
+//! is only used if nothing was reported.
 //!
-//! The rules of a subscription.
-//!
-//! A rule that cannot be understood is reported, never dropped and never one that lets everything through: the
-//! official emulator's silence about such rules is what its users complain of most.
+//! An invalid rule is reported; it is never left out, nor replaced by one that selects everything. That the official
+//! emulator ignores such rules silently is the most frequent complaint of its users.
 
 pub(crate) mod entities;
 mod keys;
@@ -29,33 +27,33 @@ use super::{Address, MAX_NAMESPACES, NamespaceConfig};
 
 pub(crate) use keys::made_up_key;
 
-/// Longest name of a namespace: it may be a label of a host name.
+/// The maximum length of a namespace name, which may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
 
-/// What a namespace may be called, in words.
+/// The description of valid namespace names.
 pub const NAMESPACE_NAMES: &str =
     "1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last";
 
-/// What a document is read for.
+/// The purpose of a document.
 pub(crate) struct Purpose<'a> {
-    /// Which files the document may name.
+    /// Which files the document may refer to.
     pub(crate) files: Files<'a>,
-    /// The name of the one namespace that is made of it, not that of the document.
+    /// The name of its only namespace, which replaces the one in the document.
     pub(crate) only: Option<&'a str>,
-    /// Whether a key of this name belongs to a namespace that is served already.
+    /// Returns whether a key name belongs to a namespace that is already served.
     pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-/// Which files a document may name.
+/// Which files a document may refer to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Files<'a> {
-    /// Any, with names relative to this directory.
+    /// Any file; relative names refer to this directory.
     Beside(&'a Path),
-    /// None: a request opens no files here.
+    /// None, because a request opens no files here.
     Refused,
 }
 
-/// The namespaces of a document.
+/// Returns the namespaces of a document.
 pub(crate) fn resolve(
     report: &Report<'_>,
     document: Document,
@@ -121,7 +119,7 @@ fn namespace(
     }
 }
 
-/// Whether a namespace may be called that.
+/// Returns whether a namespace name is valid.
 pub fn is_namespace_name(name: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -140,7 +138,7 @@ fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
     }
 }
 
-/// Reports the names that stand before already, without regard to case.
+/// Reports repeated names, without regard to case.
 fn report_repeated<'a>(
     report: &Report<'_>,
     thing: &str,
@@ -160,7 +158,7 @@ fn report_repeated<'a>(
     }
 }
 
-/// Reports a name that a subscription or rule cannot have.
+/// Reports an invalid name of a subscription or rule.
 fn check_small_name(report: &Report<'_>, written: &Located<String>) {
     let Located { place, value } = written;
     if let Err(error) = check_name(value) {
@@ -168,7 +166,7 @@ fn check_small_name(report: &Report<'_>, written: &Located<String>) {
     }
 }
 
-/// The address; what is none is reported.
+/// Parses the address; an invalid one is reported.
 fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Address> {
     let Located { place, value } = written?;
     let address = value.parse();
@@ -179,7 +177,7 @@ fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Addr
     address.ok()
 }
 
-/// Reports the addresses that another namespace has already.
+/// Reports addresses that occur twice.
 fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
     let mut seen = HashMap::new();
     let written = blocks
@@ -198,10 +196,10 @@ fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
     }
 }
 
-/// When a rule of a file was created, until it is served.
+/// The creation time of a rule until it is served.
 const NOT_YET: Timestamp = Timestamp::from_millis(0);
 
-/// The rules in the order of their declaration; `$Default` when there are none.
+/// Returns the rules in the order of declaration; `$Default` if there are none.
 pub(crate) fn rules(report: &Report<'_>, blocks: Vec<RuleBlock>) -> Vec<Rule> {
     if blocks.is_empty() {
         return vec![Rule::default_rule(NOT_YET)];
@@ -247,7 +245,7 @@ fn rule(report: &Report<'_>, block: RuleBlock) -> Option<Rule> {
     })
 }
 
-/// A filter of another type than the rule says would select nothing of what it describes.
+/// Reports a filter of another type than the rule's, which would have no effect.
 fn report_ignored(report: &Report<'_>, properties: &RuleProperties) {
     let Some(filter_type) = &properties.filter_type else {
         return;

@@ -1,4 +1,4 @@
-//! A rule's `Properties` as the official format has them, with what the wire can say beyond it.
+//! The `Properties` of a rule in the official format, extended by what only AMQP can express.
 
 use serde_json::{Map, Value as Json, json};
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, Value};
@@ -6,7 +6,7 @@ use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, 
 use super::document::{AMQP, FilterType, SELECTOR};
 use crate::descriptions::correlation_properties;
 
-/// The `Properties` of a rule. Values that JSON has no type for are `{"Amqp": "…"}`, in hexadecimal digits.
+/// Returns the `Properties` of a rule. Values without a JSON type are `{"Amqp": "…"}`, in hexadecimal digits.
 pub fn rule_json(rule: &Rule) -> Json {
     let mut properties = match &rule.filter {
         Filter::True => json!({"FilterType": FilterType::True.name()}),

@@ -1,4 +1,4 @@
-//! The committed fixtures, and texts that must not do harm.
+//! Tests with the committed fixtures, and with malicious texts.
 
 mod properties;
 mod secrets;
@@ -38,13 +38,13 @@ fn valid(name: impl AsRef<Path>) -> Config {
     Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A file with these namespaces.
+/// Returns a file with these namespaces.
 fn with_namespaces(namespaces: &[String]) -> String {
     let namespaces = namespaces.join(",");
     format!(r#"{{"UserConfig":{{"Namespaces":[{namespaces}]}}}}"#)
 }
 
-/// A namespace with queues, each of a name and properties.
+/// Returns a namespace with queues, given by name and properties.
 fn with_queues(queues: impl IntoIterator<Item = (String, String)>) -> String {
     let queue = |(name, properties)| format!(r#"{{"Name":"{name}","Properties":{properties}}}"#);
     let queues: Vec<_> = queues.into_iter().map(queue).collect();
@@ -52,7 +52,7 @@ fn with_queues(queues: impl IntoIterator<Item = (String, String)>) -> String {
     with_namespaces(&[format!(r#"{{"Name":"a","Queues":[{queues}]}}"#)])
 }
 
-/// A namespace with one queue that has the given properties.
+/// Returns a namespace with one queue that has the given properties.
 fn with_properties(properties: &str) -> String {
     with_queues([("q".to_owned(), properties.to_owned())])
 }
@@ -62,7 +62,7 @@ fn problems(text: &str) -> Vec<String> {
     error.to_string().lines().map(str::to_owned).collect()
 }
 
-/// Run with `UPDATE_EXPECTED=1` to write what is found instead of comparing it.
+/// With `UPDATE_EXPECTED=1` it writes the results instead of comparing them.
 #[test]
 fn every_invalid_file_has_its_problems() {
     for path in fixtures("invalid") {
@@ -79,7 +79,7 @@ fn every_invalid_file_has_its_problems() {
     }
 }
 
-/// It is right in code, too, and read as the same when it is exported.
+/// Each is also valid in code, and its export parses to the same.
 #[test]
 fn every_valid_file_is_read() {
     for path in fixtures("") {
@@ -92,7 +92,7 @@ fn every_valid_file_is_read() {
                 panic!("one namespace is exported: {exported}");
             };
             assert_eq!(export(read), exported, "{}", path.display());
-            // An object of JSON does not keep the order of what a filter asks for, which means nothing.
+            // JSON objects do not preserve the order of a filter's conditions, which has no meaning.
             let without_rules = |namespace: &NamespaceConfig| NamespaceConfig {
                 topics: Vec::new(),
                 ..namespace.clone()
@@ -407,7 +407,7 @@ fn the_first_problems_are_told_and_the_others_counted() {
     }
     let told = error.to_string();
     assert!(told.ends_with("\nand 179900 more problems"));
-    // In whichever order they are found, what stands first is told first.
+    // Problems are reported in the order of the text, not of detection.
     let text = text.replace("\"Name\":\"q\"", "\"Name\":\"\"");
     let error = Config::parse(&text).unwrap_err();
     assert_eq!((error.problems.len(), error.more), (100, 179_901));
@@ -434,7 +434,7 @@ fn only_problems_that_are_told_have_the_nearest_name() {
     assert!(error.problems.iter().all(nearest), "{error}");
 }
 
-/// A namespace with a queue, a topic and a subscription.
+/// Returns a namespace with a queue, a topic and a subscription.
 fn made() -> NamespaceConfig {
     let mut namespace = NamespaceConfig::new("a");
     namespace.queues = vec![("q".parse().unwrap(), EntityDescription::default())];
@@ -450,7 +450,7 @@ fn made() -> NamespaceConfig {
     namespace
 }
 
-/// What a file could not say is refused in code as well, wherever it stands.
+/// Values that a file cannot express are also rejected in code, wherever they occur.
 #[test]
 fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
     type Change = fn(&mut NamespaceConfig);

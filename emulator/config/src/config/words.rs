@@ -1,4 +1,4 @@
-//! The words of our own settings, for reading and for writing.
+//! The words for the values of this emulator's own settings.
 
 use servicebus_broker::{
     BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
@@ -9,14 +9,14 @@ use super::Arm;
 use super::reader::Object;
 use crate::auth::{Claim, TokenCheck};
 
-/// A setting of a namespace, each value of which has a word.
+/// A setting of a namespace, with a word for each value.
 #[derive(Debug)]
 pub struct Setting {
     /// Its key in a configuration.
     pub name: &'static str,
-    /// Takes what is written, if anything is.
+    /// Reads the setting, if it is present.
     pub(crate) read: fn(&mut Object<'_, '_>, &mut NamespaceSettings),
-    /// The word for what is set.
+    /// Returns the word for the current value.
     pub word: fn(&NamespaceSettings) -> &'static str,
 }
 
@@ -34,7 +34,7 @@ macro_rules! setting {
     };
 }
 
-/// Every setting that changes how entities behave.
+/// All settings that change the behaviour of entities.
 pub static SETTINGS: [Setting; 7] = [
     setting!("Tier", tier, TIERS),
     setting!(
@@ -84,7 +84,7 @@ pub static SETTINGS: [Setting; 7] = [
     ),
 ];
 
-/// The settings of a namespace by their names, with the words for their values.
+/// Returns the settings of a namespace by name, with the words for their values.
 pub fn setting_names(
     settings: &NamespaceSettings,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -97,13 +97,13 @@ const TIERS: [(&str, Tier); 3] = [
     ("premium", Tier::Premium),
 ];
 
-/// How tokens are checked, by the words for it.
+/// The words for token checks.
 pub const TOKEN_CHECK: [(&str, TokenCheck); 2] = [
     ("signature", TokenCheck::Signature),
     ("none", TokenCheck::None),
 ];
 
-/// Whether namespaces are resources of Azure Resource Manager, by the words for it.
+/// The words for [`Arm`].
 pub const ARM: [(&str, Arm); 2] = [("on", Arm::On), ("off", Arm::Off)];
 
 pub(crate) const CLAIMS: [(&str, Claim); 3] = [
@@ -112,7 +112,7 @@ pub(crate) const CLAIMS: [(&str, Claim); 3] = [
     ("Manage", Claim::Manage),
 ];
 
-/// What a value is called.
+/// Returns the word for a value.
 pub fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     let mut words = words.iter();
     let found = words.find(|(_, known)| known == value);

@@ -1,4 +1,4 @@
-//! Instants as values are written: with a zone, or without one (admin-http.md §6.2).
+//! Instants in values: with or without a time zone (admin-http.md §6.2).
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use jiff::civil::{DateTime, datetime};
 const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 const NANOSECONDS_PER_TICK: i128 = 100;
 
-/// An instant as it was written.
+/// An instant as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instant {
     /// Ticks of 100 ns since the Unix epoch.
     pub ticks: i64,
-    /// Whether it had no zone: then it is one of UTC.
+    /// Whether it has no time zone and is therefore in UTC.
     pub is_zoneless: bool,
 }
 
 impl Instant {
-    /// Reads one, with its zone or without; none where it is no instant.
+    /// Parses an instant with or without a time zone; `None` if it is not one.
     pub fn read(text: &str) -> Option<Self> {
         let other_zone = || Some(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond());
-        // By the calendar: a timestamp of jiff ends two days before the year 9999 does, which is where .NET ends.
+        // By the calendar, because jiff's timestamps end two days before the year 9999 does, where .NET ends.
         let utc = |text: &str| {
             Some(
                 text.parse::<DateTime>()

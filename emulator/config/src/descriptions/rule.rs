@@ -1,5 +1,4 @@
-//! A rule as it is written: its filter and action in all their forms, and the values in them, each as the type that was given
-//! (admin-http.md §6.1, §6.2).
+//! Writes rules: their filters and actions in all forms, and values with their given types (admin-http.md §6.1, §6.2).
 
 use std::time::Duration;
 
@@ -9,14 +8,14 @@ use super::{Instant, RULE, correlation_properties};
 use crate::config::duration;
 use crate::xml::{CONNECT, INSTANCE, SCHEMA, SERIALIZATION, Writer};
 
-/// What the service says of every expression.
+/// The compatibility level that the service returns for every expression.
 const COMPATIBILITY_LEVEL: &str = "20";
-/// AMQP codes of a `long`.
+/// The AMQP format codes of a `long`.
 const LONGS: [u8; 2] = [0x55, 0x81];
 /// An entry of a list of values.
 pub const ENTRY: &str = "KeyValueOfstringanyType";
 
-/// Writes a rule; the prefix of types shows its depth, from which JavaScript expects four characters.
+/// Writes a rule; the prefix of types reflects its depth, and JavaScript expects it to have four characters.
 pub fn write_rule(rule: &Rule, created_at: &str, in_feed: bool, out: &mut Writer) {
     let prefix = if in_feed { "d5p1" } else { "d6p1" };
     out.open(RULE, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
@@ -24,7 +23,7 @@ pub fn write_rule(rule: &Rule, created_at: &str, in_feed: bool, out: &mut Writer
     out.close(RULE);
 }
 
-/// Writes what stands in the description of a rule that a client makes.
+/// Writes the description of a rule that a client creates.
 pub fn write_new_rule(rule: &Rule, out: &mut Writer) {
     write_parts(rule, None, "d6p1", out);
 }
@@ -51,7 +50,7 @@ fn write_filter(filter: &Filter, prefix: &str, out: &mut Writer) {
     }
 }
 
-/// Some clients fail without an action, so that none is written too.
+/// Some clients fail without an action, so an empty one is written.
 fn write_action(action: Option<&Action>, prefix: &str, out: &mut Writer) {
     let Some(action) = action else {
         out.empty("Action", &[("i:type", "EmptyRuleAction")]);
@@ -86,7 +85,7 @@ fn write_correlation(filter: &Correlation, prefix: &str, out: &mut Writer) {
     out.close("Filter");
 }
 
-/// Writes a list of values by name, each as the type that was given; the prefix of types shows its depth.
+/// Writes values by name with their given types; the prefix of types reflects the depth.
 pub fn write_values<'a>(
     name: &str,
     values: impl Iterator<Item = (&'a str, &'a Encoded)>,
@@ -134,7 +133,7 @@ fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
         }
         Value::Span(ticks) => ("duration", span_text(ticks)),
         Value::Guid(guid) => ("string", guid.to_string()),
-        // Only AMQP has these; what is shown is as good as a name.
+        // Only AMQP has these types; their digits are shown as a string.
         Value::Binary(bytes) | Value::Other(bytes) => {
             let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
             ("string", digits.collect())

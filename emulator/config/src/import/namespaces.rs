@@ -1,4 +1,4 @@
-//! Namespaces of a configuration from the resources of a template.
+//! Converts the resources of a template to namespaces of a configuration.
 
 use serde_json::{Map, Value};
 use servicebus_broker::filter::{Parameters, SqlFilter};
@@ -14,7 +14,7 @@ use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
 use crate::config::{NAMESPACE_NAMES, client_json, is_namespace_name, property_json, rule_json};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
-/// A namespace on its way into a configuration.
+/// A namespace under construction.
 #[derive(Debug, Default)]
 struct Namespace {
     name: String,
@@ -38,10 +38,10 @@ struct Subscription {
     rules: Vec<Value>,
 }
 
-/// What `Namespaces` of a configuration has.
+/// Returns the `Namespaces` of a configuration.
 pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<Value> {
     let mut namespaces: Vec<Namespace> = Vec::new();
-    // In the order of their depth, because a template may name them in any: `dependsOn` has no say here.
+    // By depth, because a template may list them in any order: `dependsOn` does not matter here.
     for kind in [
         "namespaces",
         "namespaces/queues",
@@ -61,7 +61,7 @@ pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<V
     namespaces.into_iter().map(Namespace::document).collect()
 }
 
-/// Says of what a configuration cannot have that it is left out.
+/// Adds a note about a resource that a configuration cannot have.
 fn note_left_out(resource: &Resource, report: &mut Report) {
     let (kind, name) = (&resource.kind, resource.names.join("/"));
     let why = match kind.as_str() {
@@ -202,7 +202,7 @@ impl Namespace {
             let message = format!("the subscription {name:?} is not in the template");
             return report.problem(&resource.path, message);
         };
-        // What clients of JMS select by is judged as a selector, in whichever of the two languages it is written.
+        // The filter of a JMS client's subscription is a selector, in whichever of the two languages it is written.
         let is_client_affine = subscription.document["Properties"][IS_CLIENT_AFFINE] == true;
         let sql = |text: &str| SqlFilter::parse(text, Parameters::new());
         let parse = |text: &str| match is_client_affine {
@@ -291,7 +291,7 @@ impl Namespace {
     }
 }
 
-/// A queue, topic or subscription as a configuration has it: what has its default is not written.
+/// Returns a queue, topic or subscription for a configuration, without default values.
 fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report) -> Option<Value> {
     let name = resource.names.last()?;
     report_illegal_name(kind, name, resource, report);
@@ -352,7 +352,7 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
     })
 }
 
-/// Names are checked as the administration checks them.
+/// Validates names as the administration API does.
 fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report: &mut Report) {
     let legal = match kind {
         EntityKind::Subscription => check_name(name).map_err(|error| error.to_string()),
@@ -369,7 +369,7 @@ fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report
     }
 }
 
-/// What forwards to what is not there could not be served.
+/// An entity that forwards to a missing one could not be served.
 fn report_missing_targets(namespaces: &[Namespace], report: &mut Report) {
     for namespace in namespaces {
         let queues = namespace

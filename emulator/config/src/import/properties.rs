@@ -1,5 +1,5 @@
-//! The properties of an entity as Azure Resource Manager names them: those of the broker's table, beginning with a small
-//! letter. Templates write numbers and booleans as strings too, and durations as .NET does.
+//! The properties of an entity in Azure Resource Manager: those of the broker's table, beginning with a lower-case letter.
+//! Templates also write numbers and booleans as strings, and durations in .NET's format.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use servicebus_broker::{
 use crate::config::duration::{self, FOREVER};
 use crate::sizes;
 
-/// What clients are shown and send back, and what only names the entity once more; in lower case.
+/// Read-only properties that clients send back, and names of the entity; in lower case.
 const READ_ONLY: [&str; 8] = [
     "accessedat",
     "countdetails",
@@ -25,29 +25,29 @@ const READ_ONLY: [&str; 8] = [
     "updatedat",
 ];
 
-/// What was written of the properties of an entity.
+/// The properties in a resource.
 #[derive(Debug)]
 pub struct Written {
-    /// What is described.
+    /// The resulting description.
     pub description: EntityDescription,
-    /// Keys of which nothing is known.
+    /// Unknown keys.
     pub(crate) unknown: Vec<String>,
-    /// Keys whose values are wrong, with what is allowed.
+    /// Keys with invalid values, and what is allowed.
     pub wrong: Vec<(String, String)>,
 }
 
 const MAX_SIZE: &str = "maxSizeInMegabytes";
 const WINDOW: &str = "duplicateDetectionHistoryTimeWindow";
-/// Shortest history of duplicate detection that the service takes.
+/// The minimum window of duplicate detection in the service.
 const MIN_WINDOW: Duration = Duration::from_secs(20);
 
-/// Whose a subscription is that a client of JMS 2.0 has; beside the table, as an object of its own.
+/// The JMS 2.0 client of a subscription, an object of its own beside the table.
 const CLIENT: &str = "clientAffineProperties";
 const CLIENT_ID: &str = "clientId";
 const IS_DURABLE: &str = "isDurable";
 const IS_SHARED: &str = "isShared";
 
-/// The name that a property has here.
+/// Returns the name of a property in Azure Resource Manager.
 pub fn name(property: &Property) -> String {
     camel_case(property.name)
 }
@@ -58,7 +58,7 @@ pub(crate) fn camel_case(name: &str) -> String {
     name
 }
 
-/// Reads what is written, on top of what holds where nothing is.
+/// Reads properties over the defaults.
 pub fn read(
     kind: EntityKind,
     written: &Map<String, Value>,
@@ -80,7 +80,7 @@ pub fn read(
         let known = Property::named(kind, problem.property);
         let key = known.map_or_else(|| problem.property.to_owned(), name);
         let is_number = known.is_some_and(|own| own.value_type == PropertyType::Number);
-        // A number that does not fit its field is kept as another one.
+        // A number that does not fit its field has been stored as another one.
         let own = written
             .iter()
             .find(|(own, _)| own.eq_ignore_ascii_case(&key));
@@ -94,7 +94,7 @@ pub fn read(
     read
 }
 
-/// Whose a subscription is.
+/// Returns the client of a subscription.
 pub fn show_client(client: &ClientAffinity) -> (String, Value) {
     let members = [
         (CLIENT_ID, (*client.client_id).into()),
@@ -105,7 +105,7 @@ pub fn show_client(client: &ClientAffinity) -> (String, Value) {
 }
 
 impl Written {
-    /// Takes the size that is meant, or refuses what the tier does not know (observed 30, 48).
+    /// Converts the requested size, or rejects one that the tier does not have (observed 30, 48).
     fn check_size(&mut self, kind: EntityKind, before: &EntityDescription, tier: Tier) {
         let size = self.description.max_size_in_megabytes;
         if kind == EntityKind::Subscription || size == before.max_size_in_megabytes {
@@ -122,7 +122,7 @@ impl Written {
         }
     }
 
-    /// Refuses a window that only a configuration may have (decision D15), unless the entity has it.
+    /// Rejects a window that only a configuration may have (decision D15), unless the entity already has it.
     fn check_window(&mut self, kind: EntityKind, before: &EntityDescription) {
         let window = self.description.duplicate_detection_history_time_window;
         let is_kept = window == before.duplicate_detection_history_time_window;
@@ -150,7 +150,7 @@ impl Written {
             }
             return;
         };
-        // What the service shows of every entity, `az` sends back.
+        // The service returns it for every entity, and `az` sends it back.
         let is_that_of_tier = || tier != Tier::Premium && value.as_u64() == Some(256);
         if value.is_null() || property.name == "MaxMessageSizeInKilobytes" && is_that_of_tier() {
             return;
@@ -166,7 +166,7 @@ impl Written {
 }
 
 impl Written {
-    /// Only premium namespaces know such clients, and whose a subscription is never changes.
+    /// Only premium namespaces support JMS clients, and the client of a subscription never changes.
     fn client(&mut self, kind: EntityKind, value: &Value, tier: Tier) {
         let knows = kind == EntityKind::Subscription && tier == Tier::Premium;
         if !knows || value.is_null() || self.description.client.is_some() {
@@ -192,7 +192,7 @@ impl Written {
     }
 }
 
-/// A value of a type; else what is allowed.
+/// Reads a value of a type; the error is what is allowed.
 fn read_value(
     value_type: PropertyType,
     kind: EntityKind,
@@ -249,7 +249,7 @@ fn read_status(kind: EntityKind, text: Option<&str>) -> Result<PropertyValue, St
         })
 }
 
-/// An ISO 8601 duration, or one as .NET writes it: `[days.]hours:minutes:seconds[.fraction]`.
+/// Parses an ISO 8601 duration, or one in .NET's format: `[days.]hours:minutes:seconds[.fraction]`.
 fn read_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     if let Ok(duration) = duration::parse(text) {

@@ -1,4 +1,4 @@
-//! A rule as Azure Resource Manager has it. The type of its filter may be left out.
+//! A rule in Azure Resource Manager, whose filter type may be missing.
 
 use serde_json::{Map, Value};
 use servicebus_arm_template::{member, object};
@@ -11,10 +11,10 @@ use servicebus_broker::{Timestamp, check_name};
 use super::properties::camel_case;
 use crate::descriptions::{correlation_properties, read_correlation};
 
-/// What the service says of every expression.
+/// The compatibility level that the service returns for every expression.
 const COMPATIBILITY_LEVEL: u64 = 20;
 
-/// The properties of a rule.
+/// Returns the properties of a rule.
 pub fn write(rule: &Rule) -> Value {
     let expression = |text: &str| {
         object([
@@ -53,7 +53,7 @@ fn written(filter: &Correlation) -> Value {
     members.into()
 }
 
-/// A value as a text: this API has no others.
+/// Returns a value as a string, the only type of this API.
 fn text_of(encoded: &Encoded) -> String {
     match encoded.value() {
         Sent::Text(text) => text.into_owned(),
@@ -70,7 +70,7 @@ fn text_of(encoded: &Encoded) -> String {
     }
 }
 
-/// Reads the properties of a rule, whose SQL filter `parse` reads; else what is wrong, with its key.
+/// Reads the properties of a rule; `parse` parses its SQL filter. The error is the key and the problem.
 pub fn read(
     name: &str,
     written: &Value,
@@ -127,7 +127,7 @@ fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
     let properties = written.and_then(|written| member(written, "properties"));
     let mut named = Vec::new();
     for (name, value) in properties.and_then(Value::as_object).into_iter().flatten() {
-        // The service takes texts alone here, and templates have numbers in them.
+        // The service accepts only strings here, and templates contain numbers.
         let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -144,7 +144,7 @@ fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
     Ok(Filter::Correlation(CorrelationFilter::new(correlation)))
 }
 
-/// The expression of a filter or action; none where it is empty.
+/// Returns the expression of a filter or action; `None` if it is empty.
 fn expression(written: &Value) -> Option<&str> {
     let text = member(written, "sqlExpression")?.as_str()?;
     (!text.trim().is_empty()).then_some(text)

@@ -1,4 +1,4 @@
-//! Templates as the portal exports them, as Bicep compiles them, nested, and wrong ones.
+//! Tests of templates as the portal exports them, as Bicep compiles them, nested, and invalid.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn given(parameters: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What is imported and what is said of it, as a person read it.
+/// Compares the imported configuration and its notes with a fixture.
 fn assert_imported(name: &str, parameters: &[(&str, &str)]) {
     let imported = import(&fixture(name), &given(parameters)).unwrap();
     Config::parse(&imported.document.to_string()).unwrap();
@@ -116,7 +116,7 @@ fn values_are_of_the_types_that_are_declared() {
     assert_eq!(namespace["Queues"], json!([queue]));
 }
 
-/// Every problem of a template, one a line.
+/// Returns the problems of a template, one per line.
 fn problems(template: &Value, parameters: &[(&str, &str)]) -> String {
     let imported = import(&template.to_string(), &given(parameters));
     imported.unwrap_err().to_string()
@@ -224,7 +224,7 @@ fn what_grows_without_end_is_refused() {
 const NUMBER: &str = "a whole number of 64 bits";
 const FLAG: &str = "true or false";
 
-/// Expressions that Resource Manager refuses, what is said of them as the name of a queue, and what is allowed.
+/// Expressions that Resource Manager rejects as the name of a queue, with the error and what is allowed.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "string(div(1,0))",

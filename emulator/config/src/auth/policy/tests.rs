@@ -1,4 +1,4 @@
-//! Which tokens and keys are taken, and what is said of the others.
+//! Tests of which tokens and keys are accepted, and of the errors for others.
 
 use super::*;
 use crate::auth::issued_token;
@@ -75,7 +75,7 @@ fn a_key_of_an_entity_counts_after_those_of_the_namespace() {
     assert_eq!(of_entity(&entity[1]), Ok(true));
     let bad = TokenError::BadSignature("RootManageSharedAccessKey".into());
     assert_eq!(judge(&own("wrong")), Err(bad));
-    // Not for the whole namespace: that is no path of an entity.
+    // Not the whole namespace, which is not the path of an entity.
     assert!(
         policy
             .accept_plain(b"\0RootManageSharedAccessKey\0primary")
@@ -140,7 +140,7 @@ fn what_the_emulator_issued_is_accepted_by_its_signature() {
         judge(&Jwt::Refuse, &token, NOW),
         Err(TokenError::JwtRefused)
     );
-    // Another emulator's, whose key is not this one's.
+    // A token of another emulator, with another key.
     let (signed, _) = token.rsplit_once('.').unwrap();
     let foreign = judge(&Jwt::Accept, &format!("{signed}.c2ln"), NOW);
     assert!(

@@ -1,4 +1,4 @@
-//! The shape of what a namespace holds: queues, and topics with their subscriptions.
+//! The structure of a namespace's entities: queues, and topics with their subscriptions.
 
 use jsonc_parser::ast::Value as Json;
 use servicebus_broker::filter::{Correlation, Encoded, Parameters, Value};
@@ -8,14 +8,14 @@ use crate::config::properties::Properties;
 use crate::config::reader::{Located, Object, Place, Report, wrong_type};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, read_correlation};
 
-/// One element of `Queues`.
+/// An element of `Queues`.
 #[derive(Debug)]
 pub(crate) struct QueueBlock {
     pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
 }
 
-/// One element of `Topics`.
+/// An element of `Topics`.
 #[derive(Debug)]
 pub(crate) struct TopicBlock {
     pub(crate) place: Place,
@@ -24,12 +24,12 @@ pub(crate) struct TopicBlock {
     pub(crate) subscriptions: Vec<SubscriptionBlock>,
 }
 
-/// One element of a topic's `Subscriptions`.
+/// An element of a topic's `Subscriptions`.
 #[derive(Debug)]
 pub(crate) struct SubscriptionBlock {
     pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
-    /// Whose it is, if it belongs to a client of JMS 2.0.
+    /// The JMS 2.0 client that it belongs to, if there is one.
     pub(crate) client: Option<Located<ClientAffinity>>,
     pub(crate) rules: Vec<RuleBlock>,
 }
@@ -85,7 +85,7 @@ fn properties_of(written: Option<Object<'_, '_>>, kind: EntityKind) -> Propertie
     written.map_or_else(Properties::default, |own| Properties::read(own, kind))
 }
 
-/// Whose a subscription is, among its properties. Its selector is not written here: its rule has it.
+/// Reads the client of a subscription from its properties. Its selector is in its rule instead.
 fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
     let is_affine = properties.boolean(IS_CLIENT_AFFINE);
     let is_affine = is_affine.is_some_and(|flag| flag.value);
@@ -102,10 +102,10 @@ fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
     is_affine.then_some(Located { place, value })
 }
 
-/// The key of a value that JSON has no type for, in hexadecimal digits as AMQP encodes it.
+/// The key of a value without a JSON type: its AMQP encoding in hexadecimal digits.
 pub(crate) const AMQP: &str = "Amqp";
 
-/// The values of an object by their names; what is none is reported and left out.
+/// Reads the values of an object by name; invalid ones are reported and left out.
 pub(crate) fn named(object: Object<'_, '_>) -> Vec<(Box<str>, Encoded)> {
     let report = object.report();
     let entries = object.entries().into_iter();
@@ -174,7 +174,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// One element of `Rules`.
+/// An element of `Rules`.
 #[derive(Debug)]
 pub(crate) struct RuleBlock {
     pub(crate) name: Option<Located<String>>,
@@ -190,10 +190,10 @@ pub(crate) struct RuleProperties {
     pub(crate) action: Option<ExpressionBlock>,
 }
 
-/// The key of a filter that is a selector of JMS.
+/// The key of a JMS selector in a filter.
 pub(crate) const SELECTOR: &str = "Selector";
 
-/// What kind of filter a rule has.
+/// The type of a rule's filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterType {
     Correlation,
@@ -207,7 +207,7 @@ pub(crate) enum FilterType {
 pub(crate) struct CorrelationBlock {
     pub(crate) place: Place,
     pub(crate) correlation: Correlation,
-    /// Whether nothing is written in it, not even something wrong.
+    /// Whether it is empty, without even an invalid member.
     pub(crate) is_empty: bool,
 }
 
@@ -216,7 +216,7 @@ pub(crate) struct CorrelationBlock {
 pub(crate) struct ExpressionBlock {
     pub(crate) place: Place,
     pub(crate) expression: Option<Located<String>>,
-    /// Whether the expression is a selector of JMS.
+    /// Whether the expression is a JMS selector.
     pub(crate) is_selector: bool,
     pub(crate) parameters: Parameters,
 }
@@ -254,10 +254,10 @@ impl RuleProperties {
 }
 
 impl FilterType {
-    /// All of them.
+    /// All filter types.
     const ALL: [Self; 4] = [Self::Correlation, Self::Sql, Self::True, Self::False];
 
-    /// The word for it.
+    /// Returns the name in a configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Correlation => "Correlation",
@@ -285,7 +285,7 @@ impl CorrelationBlock {
 }
 
 impl ExpressionBlock {
-    /// That of a filter, which has a selector in the place of an expression if a client of JMS has written it.
+    /// Reads a filter, which has a selector instead of an expression if a JMS client has created it.
     fn read_filter(mut object: Object<'_, '_>) -> Self {
         if object.any(SELECTOR).is_none() {
             return Self::read(object);

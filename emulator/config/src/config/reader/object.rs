@@ -1,4 +1,4 @@
-//! One JSON object, read key by key.
+//! A JSON object that is read key by key.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{Located, Place, Places, Report};
 use crate::config::{duration, problem};
 
-/// An object and the keys it was asked for.
+/// An object, with the keys that were read.
 #[derive(Debug)]
 pub(crate) struct Object<'r, 'a> {
     pub(crate) place: Place,
@@ -19,7 +19,7 @@ pub(crate) struct Object<'r, 'a> {
 }
 
 impl<'r, 'a> Object<'r, 'a> {
-    /// The value as an object; none, and a problem reported, when it is something else.
+    /// Returns the value as an object; `None`, with a reported problem, if it is not one.
     pub(crate) fn of(report: &'r Report<'a>, value: &'r Value<'a>, path: String) -> Option<Self> {
         Self::at(report, value, Place::of(value, path))
     }
@@ -54,7 +54,7 @@ impl<'r, 'a> Object<'r, 'a> {
         self.string(key)
     }
 
-    /// A text that no problem repeats.
+    /// Reads a string that no problem quotes.
     pub(crate) fn required_secret(&mut self, key: &'static str) -> Option<Located<String>> {
         let Located { place, value } = self.required_any(key)?;
         let place = place.secret();
@@ -72,7 +72,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// A whole number; one beyond 64 bits comes as the nearest that fits, which no bound here allows.
+    /// Reads an integer; one beyond 64 bits becomes the nearest that fits, which no bound allows.
     pub(crate) fn integer(&mut self, key: &'static str) -> Option<Located<i64>> {
         self.typed(key, "a whole number", |value| {
             let digits = value.as_number_lit()?.value;
@@ -88,7 +88,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// A duration in ISO 8601.
+    /// Reads an ISO 8601 duration.
     pub(crate) fn duration(&mut self, key: &'static str) -> Option<Located<Duration>> {
         let Located { place, value } = self.string(key)?;
         let read = duration::parse(&value);
@@ -100,7 +100,7 @@ impl<'r, 'a> Object<'r, 'a> {
         read.ok().map(|value| Located { place, value })
     }
 
-    /// One of a few words.
+    /// Reads one of several strings.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -132,7 +132,7 @@ impl<'r, 'a> Object<'r, 'a> {
         self.object_if(true, key)
     }
 
-    /// An object whose key must be written if it `is_required`.
+    /// Reads an object, whose key is required if `is_required`.
     pub(crate) fn object_if(&mut self, is_required: bool, key: &'static str) -> Option<Self> {
         if is_required {
             self.require(key);
@@ -146,7 +146,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// The objects of an array; what is no object is reported and left out.
+    /// Reads an array of objects; other elements are reported and left out.
     pub(crate) fn objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let array = self.array(key)?;
         let items = array.value.iter().enumerate();
@@ -158,7 +158,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// The same where no problem repeats what stands there, because secrets do.
+    /// As [`Self::objects`], without quoting values, because they contain secrets.
     pub(crate) fn secret_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let found = self.any(key)?;
         let place = found.place.secret();
@@ -180,7 +180,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// The objects of an array as `read` reads them; none where the key is not written.
+    /// Reads an array of objects with `read`; empty if the key is missing.
     pub(crate) fn list<T>(&mut self, key: &'static str, read: impl FnMut(Self) -> T) -> Vec<T> {
         let objects = self.objects(key).map(|found| found.value);
         objects.unwrap_or_default().into_iter().map(read).collect()
@@ -191,7 +191,7 @@ impl<'r, 'a> Object<'r, 'a> {
         self.objects(key)
     }
 
-    /// The words of an array, each one of a few; what is none of them is reported and left out.
+    /// Reads an array of strings from a fixed set; others are reported and left out.
     pub(crate) fn choices<T: Copy>(
         &mut self,
         key: &'static str,
@@ -214,7 +214,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    /// The value at the key, with its place.
+    /// Reads any value, with its position.
     pub(crate) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
         let value = self.value(key)?;
         Some(Located {
@@ -228,7 +228,7 @@ impl<'r, 'a> Object<'r, 'a> {
         self.any(key)
     }
 
-    /// Every key with its value, in the order of the text: for an object whose keys are free.
+    /// Returns every key with its value in the order of the text, for an object with arbitrary keys.
     pub(crate) fn entries(self) -> Vec<(&'r str, Located<&'r Value<'a>>)> {
         let mut members = self.members;
         members.sort_by_key(|member| member.range.start);
@@ -241,19 +241,19 @@ impl<'r, 'a> Object<'r, 'a> {
         entries.collect()
     }
 
-    /// How many keys are written.
+    /// Returns the number of keys.
     pub(crate) fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Where its problems go.
+    /// Returns the report for its problems.
     pub(crate) fn report(&self) -> &'r Report<'a> {
         self.report
     }
 
-    /// Where the object and its values stand.
+    /// Returns the positions of the object and its values.
     pub(crate) fn places(&self) -> Places {
-        // Of a key that is repeated the first counts, so it has to come last here.
+        // The first of repeated keys counts, so it is inserted last.
         let members = self.members.iter().rev().map(|member| {
             let key = member.name.as_str();
             let place = Place::of(&member.value, self.place.key(key));
@@ -265,11 +265,11 @@ impl<'r, 'a> Object<'r, 'a> {
         }
     }
 
-    /// Reports the keys that were not asked for and gives back where the object stands.
+    /// Reports the keys that were not read, and returns the position of the object.
     pub(crate) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
-        // In the order of the text: the text is made only for those that are reported.
+        // In the order of the text, because texts are only created for reported problems.
         unknown.sort_by_key(|member| member.range.start);
         for member in unknown {
             let key = member.name.as_str();
@@ -347,7 +347,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 }
 
-/// A value without its comments. The parser has bounded how deep it goes.
+/// Converts a value without its comments. The parser limits its depth.
 pub(crate) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(text) => Json::String(text.value.to_string()),

@@ -1,6 +1,7 @@
-//! What a namespace holds: names that are legal and different, and targets that are there.
+//! Validates the entities of a namespace: valid and unique names, and existing targets.
 //!
-//! Chains and cycles of forwarding are legal, the hop limit ends them (decision D3); a subscription cannot be a target.
+//! Chains and cycles of forwarding are valid, because the hop limit ends them (decision D3). A subscription cannot be a
+//! target.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +17,17 @@ use crate::config::reader::{Located, Place, Places, Report};
 use crate::config::resolve;
 use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
-/// Queues with their names.
+/// Queues by name.
 type Queues = Vec<(EntityPath, EntityDescription)>;
 
-/// Something that may forward; only a queue with a legal name has a path that could be its own target.
+/// An entity that may forward; only a queue with a valid name has a path, which could be its own target.
 struct Forwarder {
     path: Option<EntityPath>,
     description: EntityDescription,
     places: Places,
 }
 
-/// The queues and topics in the order of their declaration.
+/// Returns the queues and topics in the order of declaration.
 pub(crate) fn entities(
     report: &Report<'_>,
     queues: Vec<QueueBlock>,
@@ -139,7 +140,7 @@ fn subscription(
     })
 }
 
-/// The client that a subscription belongs to, where the tier knows such clients.
+/// Returns the JMS client of a subscription, if the tier supports JMS clients.
 fn client_in(
     report: &Report<'_>,
     client: Located<ClientAffinity>,
@@ -154,7 +155,7 @@ fn client_in(
     Some(Box::new(client.value))
 }
 
-/// Reports a topic with more subscriptions or filters than it may have (semantics §1).
+/// Reports a topic with too many subscriptions or filters (semantics §1).
 fn report_too_many(report: &Report<'_>, topic: &Place, subscriptions: &[SubscriptionConfig]) {
     let filters = || subscriptions.iter().flat_map(|s| &s.rules);
     let sql = filters().filter(|rule| matches!(rule.filter, Filter::Sql(_)));
@@ -179,7 +180,7 @@ fn report_too_many(report: &Report<'_>, topic: &Place, subscriptions: &[Subscrip
     }
 }
 
-/// Queues and topics share their names; those that are not legal are reported as such.
+/// Reports names that occur twice among queues and topics. Invalid names are reported elsewhere.
 fn report_repeated_paths(report: &Report<'_>, queues: &[QueueBlock], topics: &[TopicBlock]) {
     let queues = queues.iter().filter_map(|block| block.name.as_ref());
     let topics = topics.iter().filter_map(|block| block.name.as_ref());
@@ -195,7 +196,7 @@ fn report_missing_targets(
 ) {
     for forwarder in forwarders {
         let path = forwarder.path.as_ref();
-        // Problems that are only counted need no names.
+        // Problems that are only counted need no suggestions.
         let compares = !report.is_full();
         for problem in missing(path, forwarder.description.targets(), declared, compares) {
             report.setting(&forwarder.places, problem);
@@ -203,8 +204,8 @@ fn report_missing_targets(
     }
 }
 
-/// Those of the targets of a queue or subscription that are not among the `declared` queues and topics of its namespace. A
-/// subscription, and a queue without a legal name, has no `path`.
+/// Returns the targets of a queue or subscription that are not among the `declared` queues and topics of its namespace. A
+/// subscription, or a queue without a valid name, has no `path`.
 pub fn missing_targets(
     path: Option<&EntityPath>,
     targets: impl Iterator<Item = (&'static str, EntityPath)>,
@@ -213,7 +214,7 @@ pub fn missing_targets(
     missing(path, targets, declared, true)
 }
 
-/// The same, with the nearest names only where it `compares`: that takes time for every name there is.
+/// As [`missing_targets`]; `compares` adds suggestions, which takes time for every declared name.
 fn missing(
     path: Option<&EntityPath>,
     targets: impl Iterator<Item = (&'static str, EntityPath)>,

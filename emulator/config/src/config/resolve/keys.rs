@@ -1,7 +1,7 @@
-//! The keys of a namespace.
+//! Validates the keys of a namespace.
 //!
-//! A key name can be what chooses the namespace of a connection, so no name stands twice in a process. A
-//! namespace that declares no keys gets the well-known one, and when that is taken, one named after it.
+//! The key name may select the namespace of a connection, so key names are unique within a process. A namespace without keys
+//! gets the default key, under another name if that is taken.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -16,17 +16,17 @@ use crate::auth::{
 use crate::config::document::{JwtBlock, KeyBlock, KeysBlock};
 use crate::config::reader::{Located, Report};
 
-/// Longest name and longest key, in characters, as in the service.
+/// The maximum length of a name and of a key in characters, as in the service.
 const MAX_LENGTH: usize = 256;
 
-/// The names that are taken, and the paths where they are declared.
+/// The key names in use, with the paths of their declarations.
 pub(crate) struct KeyNames<'a> {
     taken: HashMap<String, String>,
-    /// Whether a namespace has a name that is served already.
+    /// Returns whether a namespace that is already served has the name.
     is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-/// The key of a namespace that declares none: the well-known one, under a name that no other has.
+/// Returns the key of a namespace without keys: the default one, under an unused name.
 pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
     let first = [
         WELL_KNOWN_KEY_NAME.to_owned(),
@@ -45,8 +45,8 @@ pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> K
 }
 
 impl<'a> KeyNames<'a> {
-    /// Takes every declared name, so that none that is made up can collide; reports repeated ones. Those that are
-    /// declared here and served already are refused by what serves them.
+    /// Collects all declared names, so that no generated name collides with them, and reports repeated ones. The emulator
+    /// rejects declared names that it already serves.
     pub(crate) fn declared(
         report: &Report<'_>,
         blocks: &[NamespaceBlock],
@@ -72,7 +72,7 @@ impl<'a> KeyNames<'a> {
         Self { taken, is_taken }
     }
 
-    /// The keys of one namespace.
+    /// Returns the keys of a namespace.
     pub(crate) fn keys(
         &mut self,
         report: &Report<'_>,
@@ -135,7 +135,7 @@ fn claims(report: &Report<'_>, written: Option<Located<Vec<Claim>>>) -> Claims {
     claims
 }
 
-/// What a connection string can carry.
+/// Reports a text that a connection string cannot contain.
 fn check_text(report: &Report<'_>, text: &Located<String>) {
     let Located { place, value } = text;
     let length = value.chars().count();
@@ -146,7 +146,7 @@ fn check_text(report: &Report<'_>, text: &Located<String>) {
     }
 }
 
-/// The setting; what is not legal is reported and then does not matter.
+/// Returns the setting; an invalid one is reported, and its value does not matter.
 pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>) -> Jwt {
     let (keys, audience) = match block {
         None => return Jwt::default(),
@@ -179,7 +179,7 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
     }
 }
 
-/// The text of a regular file; of anything else opening may block, or reading never end.
+/// Reads a regular file. Opening others may block, and reading them may never end.
 fn read(file: &Path) -> Result<String, String> {
     let reason = |error: io::Error| error.to_string();
     let kind = fs::metadata(file).map_err(reason)?.file_type();

@@ -1,4 +1,4 @@
-//! One queue's properties at a time: the same words as in a file, and what is written is read again.
+//! Tests each property of a queue: the errors are those of a file, and written values can be parsed again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -177,7 +177,7 @@ fn legal() -> impl Strategy<Value = EntityDescription> {
     )
 }
 
-/// A legal value that no entity has unless it is set.
+/// Returns a valid value that is no default.
 fn unusual(property: &Property) -> PropertyValue {
     let (least, most) = property.bounds.unwrap_or_default();
     let middle = least + most.min(100_000) / 2;
@@ -194,7 +194,7 @@ fn unusual(property: &Property) -> PropertyValue {
     }
 }
 
-/// A namespace with one entity of each kind; those that have the property have it with this value.
+/// Returns a namespace with one entity of each kind; those with the property have this value.
 fn with(property: &Property, value: &PropertyValue) -> NamespaceConfig {
     let described = |kind| {
         let mut description = EntityDescription::default();
@@ -222,7 +222,7 @@ fn with(property: &Property, value: &PropertyValue) -> NamespaceConfig {
     namespace
 }
 
-/// The properties that configurations have.
+/// Returns the properties of configurations.
 fn configured() -> impl Iterator<Item = &'static Property> {
     let properties = PROPERTIES.iter();
     properties.filter(|property| property.audience == Audience::Everyone)

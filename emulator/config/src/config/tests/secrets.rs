@@ -1,4 +1,4 @@
-//! Keys: those that sign tokens come inline or, for a file, from beside it; and no problem repeats one.
+//! Tests of keys: a key set is inline or in a file beside the configuration, and no problem quotes a key.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Topics, subscriptions and rules: what a file says arrives, and what is written is read again.
+//! Tests of topics, subscriptions and rules: a file is parsed completely, and an export parses to the same.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn path(text: &str) -> EntityPath {
     text.parse().expect("a legal name")
 }
 
-/// The properties of a topic `t`, or a subscription.
+/// Parses the properties of a topic `t`, or of a subscription.
 fn read(
     text: &str,
     kind: EntityKind,
@@ -56,7 +56,7 @@ fn with<'a>(values: impl Iterator<Item = (&'a str, Value<'a>)>) -> Parameters {
     parameters
 }
 
-/// A file with one subscription that has these rules.
+/// Returns a file with one subscription that has these rules.
 fn with_rules(rules: &str) -> String {
     format!(
         r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Topics":[{{"Name":"t","Subscriptions":[
@@ -76,7 +76,7 @@ fn read_rules(rules: &str) -> Result<Vec<Rule>, ConfigError> {
     Ok(subscription.rules)
 }
 
-/// What a rule becomes when it is written and read.
+/// Exports a rule and parses it again.
 fn read_again(rule: &Rule) -> Result<Vec<Rule>, ConfigError> {
     let written = serde_json::json!([{"Name": &*rule.name, "Properties": rule_json(rule)}]);
     read_rules(&written.to_string())
