@@ -1,4 +1,4 @@
-//! The arguments of a function, read as the types that it takes; what is of another type is refused as Resource Manager does.
+//! The arguments of a template function, read as the types that it takes. Other types are errors, as in Resource Manager.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::functions::MAX_LENGTH;
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'a> {
-    /// The function as it is written.
+    /// The name of the function as written.
     pub(crate) function: &'a str,
     pub(crate) values: &'a [Value],
 }
 
 impl<'a> Arguments<'a> {
-    /// An argument; null where there is none.
+    /// Returns an argument; null if it is missing.
     pub(crate) fn at(self, index: usize) -> &'a Value {
         self.values.get(index).unwrap_or(&Value::Null)
     }
@@ -32,7 +32,7 @@ impl<'a> Arguments<'a> {
             .ok_or_else(|| self.refused(value, "a whole number of 64 bits"))
     }
 
-    /// A number from 0 to the greatest that is allowed.
+    /// Returns a number from 0 to `most`.
     pub(crate) fn size(self, index: usize, most: usize) -> Result<usize, String> {
         let size = self.number(index)?;
         let allowed = usize::try_from(size).ok().filter(|size| *size <= most);
@@ -50,12 +50,12 @@ impl<'a> Arguments<'a> {
         flag.ok_or_else(|| self.refused(value, "true or false"))
     }
 
-    /// All arguments as conditions.
+    /// Returns all arguments as conditions.
     pub(crate) fn flags(self) -> Result<Vec<bool>, String> {
         self.values.iter().map(|value| self.flag(value)).collect()
     }
 
-    /// All arguments, or the elements of the only one, as numbers.
+    /// Returns all arguments, or the elements of the only one, as numbers.
     pub(crate) fn numbers(self) -> Result<Vec<i64>, String> {
         let values = match self.values {
             [Value::Array(elements)] => elements,
@@ -66,7 +66,7 @@ impl<'a> Arguments<'a> {
         values.iter().map(number).collect()
     }
 
-    /// What becomes part of a text as it is.
+    /// Returns the text of a value that becomes part of another text.
     pub(crate) fn part(self, value: &Value) -> Result<String, String> {
         match value {
             Value::String(_) | Value::Bool(_) | Value::Number(_) => Ok(crate::text(value)),
@@ -76,7 +76,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A result that has no number of 64 bits.
+    /// The error of a result that does not fit 64 bits.
     pub(crate) fn overflow(self) -> String {
         let values: Vec<_> = self.values.iter().map(Value::to_string).collect();
         format!(
@@ -86,7 +86,7 @@ impl<'a> Arguments<'a> {
         )
     }
 
-    /// Refuses a text of so many bytes before it is made.
+    /// Rejects a text of this size before it is built.
     pub(crate) fn check_length(self, bytes: usize) -> Result<(), String> {
         match bytes > MAX_LENGTH * 4 {
             true => Err(self.too_long()),
@@ -101,7 +101,7 @@ impl<'a> Arguments<'a> {
         )
     }
 
-    /// Why an argument is none that the function takes.
+    /// The error of an argument that the function does not take.
     pub(crate) fn refused(self, value: &Value, allowed: &str) -> String {
         let written: String = value.to_string().chars().take(60).collect();
         format!(

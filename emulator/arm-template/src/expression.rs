@@ -1,9 +1,9 @@
-//! Expressions of templates, `[concat(parameters('a'), '/b')]`, as trees.
+//! Parses template expressions such as `[concat(parameters('a'), '/b')]`.
 
-/// How deep calls and brackets may nest.
+/// The maximum nesting depth of calls and brackets.
 const MAX_DEPTH: usize = 64;
 
-/// A part of an expression.
+/// A node of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
     Text(String),
@@ -11,11 +11,11 @@ pub(crate) enum Expression {
     Call(String, Vec<Self>),
     /// A member of an object.
     Member(Box<Self>, String),
-    /// An element of an array, or a member of an object by a name that is evaluated.
+    /// An element of an array, or a member of an object with a computed name.
     Index(Box<Self>, Box<Self>),
 }
 
-/// Whether a text is an expression; else it is the text without a bracket that is doubled at its beginning.
+/// Returns the expression in a text; else, as `Err`, the text, in which a doubled bracket at the start becomes one.
 pub(crate) fn body(text: &str) -> Result<&str, &str> {
     let inner = text
         .strip_prefix('[')
@@ -27,7 +27,7 @@ pub(crate) fn body(text: &str) -> Result<&str, &str> {
     }
 }
 
-/// Reads what stands between the outer brackets; else what is wrong with it.
+/// Parses an expression without its outer brackets, or describes the error.
 pub(crate) fn parse(body: &str) -> Result<Expression, String> {
     let mut parser = Parser { body, at: 0 };
     let expression = parser.expression(0)?;
@@ -91,7 +91,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A quote in a text is doubled.
+    /// A quote within a text is doubled.
     fn text(&mut self) -> Result<Expression, String> {
         let mut text = String::new();
         let mut rest = self.body[self.at + 1..].char_indices().peekable();
@@ -124,7 +124,7 @@ impl Parser<'_> {
         rest[..end].to_owned()
     }
 
-    /// The next character that is no white space.
+    /// Returns the next character that is not white space.
     fn peek(&mut self) -> Option<char> {
         let rest = &self.body[self.at..];
         let trimmed = rest.trim_start();
@@ -147,7 +147,7 @@ impl Parser<'_> {
     }
 }
 
-/// Functions of users have a namespace before them, `contoso.name`, which is no part of a name here: they are not known.
+/// User-defined functions have a namespace, `contoso.name`, which no name here has: they are unknown.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '$'
 }

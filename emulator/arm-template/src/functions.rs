@@ -1,5 +1,5 @@
-//! The functions of templates that need nothing but their arguments. What Resource Manager refuses to evaluate is an error here
-//! too: a value that stands in for it would become part of a configuration.
+//! The template functions that need only their arguments. What Resource Manager does not evaluate is an error here too,
+//! because a substitute would become part of a configuration.
 
 use std::ops::RangeInclusive;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 
-/// Longest text and most elements that a function makes.
+/// The maximum length of a text, and number of elements, that a function returns.
 pub(crate) const MAX_LENGTH: usize = 64 * 1024;
-/// Most elements of a range.
+/// The maximum number of elements of a range.
 const MAX_RANGE: usize = 10_000;
 
-/// What a function gives; none where it is not known.
+/// Evaluates a function; `None` if it is unknown.
 pub(crate) fn call(function: &str, values: &[Value]) -> Option<Result<Value, String>> {
     let name = function.to_ascii_lowercase();
     let counts = counts(&name)?;
@@ -27,7 +27,7 @@ pub(crate) fn call(function: &str, values: &[Value]) -> Option<Result<Value, Str
     }))
 }
 
-/// How many arguments a function takes; none where it is not known.
+/// Returns the allowed numbers of arguments; `None` if the function is unknown.
 fn counts(name: &str) -> Option<RangeInclusive<usize>> {
     Some(match name {
         "true" | "false" | "null" => 0..=0,
@@ -197,7 +197,7 @@ fn of_numbers(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
     result.map(Value::from).ok_or_else(|| arguments.overflow())
 }
 
-/// A value as a text: a text as it is, all else as JSON.
+/// Returns a value as text: a string unchanged, other values as JSON.
 #[inline(never)]
 pub fn text(value: &Value) -> String {
     match value {
@@ -208,7 +208,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// A condition, which templates write as a text too; none where it is neither true nor false.
+/// Returns a condition, which templates may write as a string; `None` if it is neither true nor false.
 pub(crate) fn flag(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
@@ -220,7 +220,8 @@ pub(crate) fn flag(value: &Value) -> Option<bool> {
     }
 }
 
-/// What stands in for something of these texts that only a deployment knows: 13 letters and digits, always the same ones.
+/// Returns a substitute for a value of these texts that only a deployment knows: 13 letters and digits, always the same
+/// ones.
 pub(crate) fn unique(texts: &[Value]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     // FNV-1a.
@@ -236,7 +237,7 @@ pub(crate) fn unique(texts: &[Value]) -> String {
     letters
 }
 
-/// Texts, or arrays.
+/// Joins texts, or arrays.
 fn concat(arguments: Arguments<'_>) -> Result<Value, String> {
     if arguments.at(0).is_array() {
         let arrays = 0..arguments.values.len();
@@ -252,7 +253,7 @@ fn concat(arguments: Arguments<'_>) -> Result<Value, String> {
     Ok(made.into())
 }
 
-/// By a delimiter, or by each of several.
+/// Splits by a delimiter, or by each of several.
 fn split(arguments: Arguments<'_>) -> Result<Value, String> {
     let given = arguments.at(1);
     let several = given
@@ -293,7 +294,7 @@ fn create_object(arguments: Arguments<'_>) -> Result<Value, String> {
     Ok(members.into())
 }
 
-/// A text with the arguments in the places of their numbers in braces; their formats are ignored.
+/// Formats a text with numbered placeholders in braces; their formats are ignored.
 fn format(arguments: Arguments<'_>) -> Result<Value, String> {
     let given = arguments.values.get(1..).unwrap_or_default();
     let mut made = String::new();

@@ -1,11 +1,11 @@
-//! Templates of Azure Resource Manager: as the portal exports them, as Bicep compiles them, and nested.
+//! Evaluates Azure Resource Manager templates: as the portal exports them, as Bicep compiles them, and nested ones.
 //!
-//! Only resources of Service Bus are evaluated, so that functions that other resources use do no harm. What has no value
-//! before it is deployed has a note with its path in the template; what cannot be understood is a problem. The text is read as
-//! JSON with comments, `expression` reads what stands in brackets, `scope` evaluates it, and `resources` finds what is
-//! deployed.
+//! Only resources of Service Bus are evaluated, so functions that other resources use cause no errors. A value that only a
+//! deployment knows results in a note with its path in the template; what cannot be evaluated is a problem. The text is
+//! parsed as JSON with comments, `expression` parses what stands in brackets, `scope` evaluates it, and `resources` collects
+//! the deployed resources.
 //!
-//! A crate of its own, so that it is built for size: nothing of it is on the way of messages.
+//! A separate crate, so that it is optimized for size: no message passes through it.
 
 mod arguments;
 mod expression;
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 pub use functions::text;
 pub use resources::Resource;
 
-/// Most notes and most problems that are reported of a template.
+/// The maximum number of notes, and of problems, that are reported for a template.
 const MAX_TOLD: usize = 100;
 
 /// A note or problem at a place in a template.
@@ -31,7 +31,7 @@ const MAX_TOLD: usize = 100;
 pub struct Note {
     /// The path in the template.
     pub path: String,
-    /// What there is to say.
+    /// The note or problem.
     pub message: String,
 }
 
@@ -44,22 +44,22 @@ impl fmt::Display for Note {
     }
 }
 
-/// What is found on the way through a template: at most a hundred of each, none twice.
+/// The notes and problems of a template: at most a hundred of each, without duplicates.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What was left out, or stands in for what a template does not know.
+    /// What was left out or substituted.
     pub notes: Vec<Note>,
     /// Why the template cannot be used.
     pub problems: Vec<Note>,
 }
 
 impl Report {
-    /// Takes down what there is to say of a place.
+    /// Adds a note about a path.
     pub fn note(&mut self, path: impl Into<String>, message: impl Into<String>) {
         add(&mut self.notes, path.into(), message.into());
     }
 
-    /// Takes down what is wrong with a place.
+    /// Adds a problem at a path.
     pub fn problem(&mut self, path: impl Into<String>, message: impl Into<String>) {
         add(&mut self.problems, path.into(), message.into());
     }
@@ -72,8 +72,8 @@ fn add(list: &mut Vec<Note>, path: String, message: String) {
     }
 }
 
-/// The resources of Service Bus that the text of a template deploys, with these values for its parameters; a text of more than
-/// `max_bytes` is a problem, like one that is no JSON object.
+/// Returns the Service Bus resources that a template deploys with these parameter values. A text of more than `max_bytes`,
+/// or one that is not a JSON object, is a problem.
 pub fn evaluate(
     text: &str,
     max_bytes: u64,
@@ -89,7 +89,7 @@ pub fn evaluate(
     }
 }
 
-/// A member of an object, whose name is found whatever its case, as Resource Manager does.
+/// Returns a member of an object by its name in any case, as Resource Manager does.
 pub fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     let members = object.as_object()?;
     members.get(name).or_else(|| {
@@ -98,8 +98,8 @@ pub fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     })
 }
 
-/// An object of these members. Beside `json!`, which inserts each where it stands, it is little code where many are made; and
-/// where members are collected, they are sorted first, with 4 KB of code for each place that does so.
+/// Creates an object with these members. `json!` would insert each member separately, which is more code where there are
+/// many; collecting them into a map would sort them, with 4 KB of code at each call.
 pub fn object<const N: usize>(mut members: [(&str, Value); N]) -> Value {
     of_members(&mut members)
 }
@@ -113,7 +113,7 @@ fn of_members(members: &mut [(&str, Value)]) -> Value {
     Value::Object(object)
 }
 
-/// Reads JSON with comments.
+/// Parses JSON with comments.
 fn read(text: &str, max_bytes: u64) -> Result<Value, String> {
     if text.len() as u64 > max_bytes {
         let limit = max_bytes / 1024 / 1024;

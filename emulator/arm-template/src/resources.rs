@@ -1,4 +1,4 @@
-//! The resources of Service Bus that a template deploys: those of its list, nested ones and those of nested deployments,
+//! Collects the Service Bus resources that a template deploys: listed ones, nested ones and those of nested deployments,
 //! each as often as it is copied.
 
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use crate::{Report, member};
 /// The provider whose resources are evaluated, in lower case.
 const PROVIDER: &str = "microsoft.servicebus/";
 const DEPLOYMENT: &str = "microsoft.resources/deployments";
-/// Most resources of Service Bus.
+/// The maximum number of Service Bus resources.
 const MAX_RESOURCES: usize = 10_000;
-/// How deep deployments and resources may nest.
+/// The maximum nesting depth of deployments and resources.
 const MAX_NESTING: usize = 16;
 
-/// A resource with its expressions evaluated.
+/// A resource whose expressions have been evaluated.
 #[derive(Debug)]
 pub struct Resource {
-    /// Where it stands in the template.
+    /// Its path in the template.
     pub path: String,
     /// Its type in lower case, without the provider: `namespaces/queues`.
     pub kind: String,
@@ -32,7 +32,7 @@ pub struct Resource {
     pub sku: Value,
 }
 
-/// What stands above a nested resource.
+/// The parent of a nested resource.
 #[derive(Debug, Clone, Default)]
 struct Parent {
     kind: String,
@@ -40,7 +40,7 @@ struct Parent {
     nesting: usize,
 }
 
-/// All of a template, with these values for its parameters.
+/// Collects the resources of a template with these parameter values.
 pub(crate) fn of_template(
     template: &Value,
     parameters: &BTreeMap<String, String>,
@@ -57,7 +57,7 @@ pub(crate) fn of_template(
     found
 }
 
-/// Values of the types that the template declares.
+/// Converts values to the types that the template declares.
 fn typed(
     template: &Value,
     parameters: &BTreeMap<String, String>,
@@ -97,7 +97,7 @@ struct Walk<'r> {
 }
 
 impl Walk<'_> {
-    /// The resources of a template or of another resource.
+    /// Collects the resources of a template or of a parent resource.
     fn all(&mut self, scope: &Scope<'_>, container: &Value, at: &str, parent: &Parent) {
         let at = match at {
             "" => "resources".to_owned(),
@@ -165,7 +165,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `own` has the resource's type, and what it has from above.
+    /// `own` has the resource's type, and what it inherits.
     fn conditional(&mut self, scope: &Scope<'_>, resource: &Value, at: &str, own: &Parent) {
         let condition = match member(resource, "condition") {
             None => Ok(true),
@@ -243,7 +243,7 @@ impl Walk<'_> {
         self.all(scope, resource, at, &below);
     }
 
-    /// A nested deployment has parameters of its own only where its scope is inner.
+    /// A nested deployment has its own parameters only with inner scope.
     fn deployment(&mut self, scope: &Scope<'_>, resource: &Value, at: &str, own: &Parent) {
         let properties = member(resource, "properties").unwrap_or(&Value::Null);
         let Some(template) = member(properties, "template") else {
@@ -266,7 +266,7 @@ impl Walk<'_> {
         let mut values = BTreeMap::new();
         for (name, given) in given.into_iter().flatten() {
             let value = member(given, "value").unwrap_or(&Value::Null);
-            // One that nothing of Service Bus asks for may be what only a deployment knows.
+            // A parameter that no Service Bus resource uses may be a value that only a deployment knows.
             if let Ok(value) = scope.evaluate(value) {
                 values.insert(name.clone(), value);
             }

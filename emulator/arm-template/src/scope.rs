@@ -1,4 +1,4 @@
-//! What expressions are evaluated in: the parameters and variables of a template, and the index of a copy.
+//! The scope of expressions: the parameters and variables of a template, and the index of a copy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,25 +10,25 @@ use crate::expression::{self, Expression};
 use crate::functions::{self, text, unique};
 use crate::{member, object};
 
-/// How deep parameters, variables and expressions may refer to one another; what goes round has no end.
+/// The maximum depth of references between parameters, variables and expressions, which ends cycles.
 const MAX_DEPTH: usize = 100;
-/// Most expressions that are evaluated for a template.
+/// The maximum number of evaluated expressions per template.
 const MAX_STEPS: usize = 1_000_000;
 
-/// The resource group of everything that is imported.
+/// The resource group of all imported resources.
 pub(crate) const GROUP: &str = "imported";
 /// Its subscription.
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Where a template's expressions are evaluated.
+/// The scope in which a template's expressions are evaluated.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     template: &'a Value,
-    /// Values that were given for its parameters.
+    /// The given values of its parameters.
     given: BTreeMap<String, Value>,
-    /// The copies that the resource stands in, by name, the innermost one last.
+    /// The copy loops around the resource, by name, the innermost last.
     pub(crate) copies: RefCell<Vec<(String, i64)>>,
-    /// Functions that only a deployment could evaluate, for which something else stood in.
+    /// Functions that only a deployment can evaluate, and whose values were substituted.
     pub(crate) stood_in: RefCell<BTreeSet<String>>,
     steps: Cell<usize>,
 }
@@ -44,7 +44,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A value with all its expressions evaluated; else what is wrong.
+    /// Returns a value with all expressions evaluated, or describes the error.
     pub(crate) fn evaluate(&self, value: &Value) -> Result<Value, String> {
         self.value(value, 0)
     }
@@ -216,7 +216,7 @@ impl<'a> Scope<'a> {
         elements.collect()
     }
 
-    /// How often something is copied.
+    /// Returns the number of copies.
     pub(crate) fn count(&self, copy: &Value, depth: usize) -> Result<i64, String> {
         const MOST: i64 = 800;
         let count = member(copy, "count").unwrap_or(&Value::Null);
@@ -225,7 +225,7 @@ impl<'a> Scope<'a> {
         number.ok_or_else(|| format!("the count {count} is not allowed; allowed: 0 to {MOST}"))
     }
 
-    /// The index of a copy, named or the innermost one, and what is added to it.
+    /// Returns the index of a copy loop, the named or the innermost one, plus an offset.
     fn copy_index(&self, arguments: Arguments<'_>) -> Result<Value, String> {
         let name = arguments.at(0).as_str();
         let copies = self.copies.borrow();
@@ -245,7 +245,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The id of a resource of these types and names, what stands before the type left out.
+/// Returns the id of a resource of these types and names, ignoring arguments before the type.
 fn resource_id(arguments: Arguments<'_>) -> Result<Value, String> {
     let parts = arguments.values.iter().map(|value| arguments.part(value));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
