@@ -1,13 +1,13 @@
-//! Runs the conformance suite against two targets and prints them side by side, case by case and observation by
-//! observation; what differs and is not in the ledger fails.
+//! Runs the conformance suite against two targets and prints their results side by side, by case and observation. A
+//! difference that is not in the ledger fails.
 //!
 //! ```text
 //! cargo run --example compare -- emulator "$SERVICEBUS_CONNECTION_STRING" [path of cases]...
 //! ```
 //!
 //! A target is `emulator`, `process`, the path of an emulator's binary, or the connection string of a namespace with the
-//! right to manage it. The certificate authority of an emulator's namespace is named in `SSL_CERT_FILE`, and `SERVICEBUS_HARNESS_MAX_REAL_WAIT`
-//! says how many seconds a case may really wait there: 90 lets locks of a minute run out.
+//! right to manage it. `SSL_CERT_FILE` names the CA certificate of an emulator's namespace; a case may wait there for
+//! `SERVICEBUS_HARNESS_MAX_REAL_WAIT` seconds of real time: 90 lets locks of a minute expire.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
 
@@ -26,7 +26,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if only.is_empty() {
         only.push("conformance::".to_owned());
     }
-    // Cases that run cases are none.
+    // Cases that run the suite themselves are left out.
     let suite = Suite::of_cargo("suites")?
         .except(["conformance::comparison::", "conformance::transports::"])
         .only(only);

@@ -1,4 +1,4 @@
-//! A message that cannot be processed: received and abandoned until the queue gives up on it.
+//! A message that cannot be processed: received and abandoned until the queue dead-letters it.
 //!
 //! The loop of the Service Bus documentation. `cargo run --example dead_letter`
 
@@ -14,7 +14,7 @@ use azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-/// How often a queue delivers a message, unless it is told otherwise.
+/// The default maximum delivery count of a queue.
 const MAX_DELIVERY_COUNT: u32 = 10;
 
 #[tokio::main]

@@ -1,5 +1,5 @@
-//! A deadline with a reply queue: a job that no worker takes within a minute expires, and goes to a slow queue.
-//! Wherever it is done, its answer goes where it says. `cargo run --example deadline`
+//! A deadline with a reply queue: a job that no worker receives within a minute expires and moves to a slow queue. In either
+//! queue, its worker sends the answer to the job's reply address. `cargo run --example deadline`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const MINUTE: Duration = Duration::from_secs(60);
 type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// Brings a job that expired from the dead-letter queue to the slow queue, where it has all the time it needs.
+/// Moves an expired job from the dead-letter queue to the slow queue, which has no deadline.
 pub(crate) async fn rescue(mut client: Client) -> Result<(), Box<dyn Error>> {
     let receiving = client.create_receiver_for_queue("jobs/$DeadLetterQueue", Default::default());
     let mut expired = timeout(MINUTE, receiving).await??;
@@ -28,7 +28,7 @@ pub(crate) async fn rescue(mut client: Client) -> Result<(), Box<dyn Error>> {
     Ok(client.dispose().await?)
 }
 
-/// Does a job of a queue, as some worker would.
+/// Processes a job of a queue, like a worker.
 async fn work(servicebus: &ServiceBus, queue: &str) {
     let job = servicebus.queue(queue).receive().await;
     let answer = Message::from("done").correlation_id(job.message_id.as_deref().unwrap());

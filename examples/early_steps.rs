@@ -1,6 +1,6 @@
-//! Steps of a session that come too early: each is deferred, and received by its sequence number when it is due.
+//! Steps of a session that arrive too early: each is deferred, and received by its sequence number when it is due.
 //!
-//! The sequence numbers are kept in the session state, for the next receiver. `cargo run --example early_steps`
+//! The session state stores the sequence numbers for the next receiver. `cargo run --example early_steps`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -12,7 +12,7 @@ use servicebus_harness::prelude::*;
 
 type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// Does one step of an order, when its message has come.
+/// Processes the message of one step of an order.
 async fn carry_out(step: &str, mut client: Client) -> Result<(), Box<dyn Error>> {
     let accepting = client.accept_session_for_queue("orders", "o-17", Default::default());
     let mut order = accepting.await?;
@@ -22,7 +22,7 @@ async fn carry_out(step: &str, mut client: Client) -> Result<(), Box<dyn Error>>
         let message = order.receive_message().await?;
         let body = str::from_utf8(message.body()?)?;
         noted.insert(body.to_owned(), message.sequence_number());
-        // Before the message is deferred: one whose number is lost is never found again.
+        // Before the message is deferred, because a deferred message whose number is lost cannot be received again.
         order.set_session_state(serde_json::to_vec(&noted)?).await?;
         order.defer_message(&message, None).await?;
     }
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_session(true));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
-    // The receiver of an order opens its session: this SDK cannot read the state of one that has none.
+    // The receiver of an order creates the session state, because this SDK cannot read a missing one.
     let opened = orders.accept_session("o-17").await;
     opened.set_state("{}").await;
     opened.close().await;

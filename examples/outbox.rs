@@ -1,7 +1,7 @@
-//! An outbox: messages wait beside the data that they tell of, and are sent until the namespace has said that it has them.
+//! An outbox: messages are stored with their data, and sent until the namespace has acknowledged them.
 //!
-//! One whose acknowledgement was lost is sent twice. Its id is that of its row, by which the queue knows it and drops the
-//! second. `cargo run --example outbox`
+//! A message whose acknowledgement was lost is sent twice. Its id is that of its row, so the queue detects and drops the
+//! duplicate. `cargo run --example outbox`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -12,13 +12,13 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage}
 use servicebus_harness::{EventKind, prelude::*};
 use tokio::time::timeout;
 
-/// The SDK does not notice that an acknowledgement cannot come any more; after this it gives up.
+/// The SDK does not detect a lost acknowledgement; it gives up after this time.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is to be sent and has not been, by the id of its row; oldest first. In production a table.
+/// Messages to send by the id of their row, oldest first. In production a table.
 pub(crate) type Outbox = VecDeque<(&'static str, &'static str)>;
 
-/// Sends what is in the outbox. A row goes when the namespace has its message, never before.
+/// Sends the messages in the outbox. A row is removed only after the namespace has acknowledged its message.
 pub(crate) async fn relay(outbox: &mut Outbox, bus: &str) -> Result<(), Box<dyn Error>> {
     let mut options = ServiceBusClientOptions::default();
     options.retry_options.max_retries = 0; // the caller tries again

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = Topology::new().queue(Queue::new("greetings"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
 
-    // From here on: any SDK, any language; this string is all it needs.
+    // From here on any SDK in any language works; it needs only this string.
     let connection_string = servicebus.connection_string();
     let mut client = ServiceBusClient::unsecured()
         .new_from_connection_string(connection_string, ServiceBusClientOptions::default())

@@ -1,4 +1,4 @@
-//! Repair and resubmit: dead letters are mended and sent again; what cannot be mended is deferred for a person.
+//! Repair and resubmit: dead letters are corrected and sent again; those that cannot be corrected are deferred for a person.
 //!
 //! `cargo run --example repair`
 
@@ -11,7 +11,7 @@ use azservicebus::{ServiceBusClient, ServiceBusMessage, ServiceBusReceiverOption
 use azservicebus::{core::BasicRetryPolicy, primitives::sub_queue::SubQueue};
 use servicebus_harness::prelude::*;
 
-/// Sends the next dead order again. A decimal comma is all that is wrong with most of them.
+/// Sends the next dead-lettered order again. Most of them only have a decimal comma.
 async fn repair(client: &mut ServiceBusClient<BasicRetryPolicy>) -> Result<(), Box<dyn Error>> {
     let options = ServiceBusReceiverOptions {
         sub_queue: SubQueue::DeadLetter,
@@ -24,8 +24,8 @@ async fn repair(client: &mut ServiceBusClient<BasicRetryPolicy>) -> Result<(), B
         dead.defer_message(&order, None).await?;
         return Ok(dead.dispose().await?);
     }
-    // The old id would be dropped as a duplicate. The new one is the same each time, so that an order which is sent but
-    // not completed, because this program died between the two, is sent again without harm.
+    // The old id would be dropped as a duplicate. The new one is the same each time, so an order that was sent but not
+    // completed, because this program crashed between the two, can be sent again without harm.
     let id = order.message_id().ok_or("an order has an id")?;
     let mut mended = ServiceBusMessage::new(total);
     mended.set_message_id(format!("{id}-mended"))?;

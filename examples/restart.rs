@@ -1,6 +1,6 @@
-//! A worker that outlives its broker: the emulator is killed and comes back with what it had accepted.
+//! A worker that survives a crash of its broker: the emulator is killed and restarts with the messages that it had accepted.
 //!
-//! The worker connects again until it can, and knows by their ids the orders that come twice. `cargo run --example restart`
+//! The worker reconnects until it succeeds, and detects redelivered orders by their ids. `cargo run --example restart`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -11,10 +11,10 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
 use servicebus_harness::prelude::*;
 use tokio::time::{sleep, timeout};
 
-/// The SDK may wait without end for an answer that was lost with its connection.
+/// The SDK may wait forever for an answer that was lost with its connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is charged. In production a table, where an id is written in one transaction with its charge.
+/// The charged orders. In production a table, which stores an id in one transaction with its charge.
 static CHARGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Charges orders until the connection is lost.

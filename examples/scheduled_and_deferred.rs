@@ -1,4 +1,4 @@
-//! Later, and out of turn: a reminder waits for its time, an order waits for its payment.
+//! Scheduled and deferred messages: a reminder becomes active later, an order waits for its payment.
 //!
 //! `cargo run --example scheduled_and_deferred`
 
@@ -19,7 +19,7 @@ async fn main() {
     queue.schedule("good morning", 12 * HOUR).await;
     println!("at first: {}", queue.counts().await);
 
-    // The order came before its payment, so it is deferred.
+    // The order arrived before its payment, so it is deferred.
     queue
         .send(Message::from("an order").message_id("o-17"))
         .await;

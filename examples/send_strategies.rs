@@ -1,6 +1,6 @@
-//! A hundred messages to a namespace that is far away: one after the other, ten at a time, and all at once.
+//! Sends a hundred messages to a distant namespace: one after the other, ten at a time, and all at once.
 //!
-//! What takes time is the way there and back, so that it matters how many are on it. `cargo run --example send_strategies`
+//! The round trip takes most of the time, so the number of messages in flight matters. `cargo run --example send_strategies`
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
@@ -13,7 +13,7 @@ const MESSAGES: usize = 100;
 const ROUND_TRIP: Duration = Duration::from_millis(70);
 const STORING: Duration = Duration::from_millis(10);
 
-/// Sends the messages with so many unacknowledged at most, and returns how long it took until all were stored.
+/// Sends the messages with at most `at_once` unacknowledged, and returns how long it took until all were stored.
 async fn send(sender: &mut Sender, at_once: usize) -> Result<Duration, Box<dyn Error>> {
     let started = Instant::now();
     let mut unacknowledged = VecDeque::new();

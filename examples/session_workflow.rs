@@ -1,6 +1,5 @@
-//! A session workflow: one worker at a time has an order, and what was done is kept in its session state.
-//! So another worker can continue where one stopped, and a step that comes twice is done once.
-//! `cargo run --example session_workflow`
+//! A session workflow: one worker at a time has an order, and its session state stores the completed steps. So another
+//! worker can continue after a failure, and a redelivered step is processed once. `cargo run --example session_workflow`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -15,7 +14,7 @@ use tokio::time::timeout;
 const MINUTE: Duration = Duration::from_secs(60);
 type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// Accepts the next order that no worker has, and does its steps until none comes for a second.
+/// Accepts the next available order, and processes its steps until none arrives for a second.
 pub(crate) async fn carry_on(mut client: Client) -> Result<(), Box<dyn Error>> {
     let accepting = client.accept_next_session_for_queue("orders", Default::default());
     let mut order = timeout(MINUTE, accepting).await??;
@@ -42,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_session(true));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
-    // This SDK cannot read the state of a session that has none.
+    // This SDK cannot read a missing session state.
     let opened = orders.accept_session("o-17").await;
     opened.set_state("[]").await;
     opened.close().await;

@@ -1,4 +1,4 @@
-//! An hour in an instant: a message expires in virtual time.
+//! A message with a time to live of an hour expires at once in virtual time.
 //!
 //! `cargo run --example time_to_live`
 

@@ -1,6 +1,6 @@
-//! A worker that charges every order once, though it may see one twice.
-//! A completion that fails before its effect brings the order again, and the worker knows it by its message id. One that
-//! fails after its effect does not. `cargo run --example worker`
+//! A worker that charges every order once, though an order may be delivered twice. If a completion fails before its effect,
+//! the order is redelivered and the worker detects it by its message id. If it fails after its effect, the order is not
+//! redelivered. `cargo run --example worker`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -13,11 +13,11 @@ use tokio::time::timeout;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What is charged. In production a table, where an id is written in one transaction with its charge.
+/// The charged orders. In production a table, which stores an id in one transaction with its charge.
 pub(crate) type Charged = Mutex<Vec<String>>;
 type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// Charges orders. The SDK connects again when its connection is lost, and waits without end for an answer lost with it.
+/// Charges orders. The SDK reconnects after a lost connection, but waits forever for an answer that was lost with it.
 pub(crate) async fn work(mut client: Client, charged: &Charged) -> Result<(), Box<dyn Error>> {
     let receiving = client.create_receiver_for_queue("orders", Default::default());
     let mut orders = timeout(MINUTE, receiving).await??;

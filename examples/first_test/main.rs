@@ -1,4 +1,4 @@
-//! Tests of a worker in a file of its own. A test that names `servicebus` has a namespace of its own.
+//! Tests of a worker in a separate file. A test with an argument `servicebus` has a namespace of its own.
 //!
 //! `cargo test --example first_test`
 

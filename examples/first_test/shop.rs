@@ -1,4 +1,4 @@
-//! The code under test: a worker that knows nothing of tests.
+//! The code under test: a worker that does not depend on tests.
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
 
@@ -9,7 +9,7 @@ impl Worker {
         Self(connection_string.to_owned())
     }
 
-    /// Handles so many deliveries of orders; one that is not JSON is tried again.
+    /// Processes this number of deliveries of orders; an order that is not JSON is abandoned and delivered again.
     pub(crate) async fn handle(self, deliveries: u32) {
         let options = ServiceBusClientOptions::default();
         let connecting = ServiceBusClient::unsecured().new_from_connection_string(self.0, options);

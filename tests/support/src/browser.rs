@@ -1,7 +1,7 @@
-//! Chromium without a window, for tests of what people see: a page is opened, and expressions are asked of it.
+//! Headless Chromium, for tests of the inspector page: opens a page and evaluates expressions.
 //!
-//! It is driven by the DevTools protocol over two pipes, so that neither a driver nor a port is needed. `CHROMIUM` names
-//! another program; `SERVICEBUS_SKIP_BROWSER=1` leaves such tests out.
+//! It uses the DevTools protocol over two pipes, which needs neither a driver nor a port. `CHROMIUM` selects another
+//! program; `SERVICEBUS_SKIP_BROWSER=1` skips such tests.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-/// How long a page may take to show what is waited for.
+/// How long a page may take to show an expected text.
 const WITHIN_MS: u32 = 30_000;
 const NAMES: [&str; 4] = [
     "chromium",
@@ -18,7 +18,7 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// Whether tests with a browser are left out.
+/// Returns whether tests with a browser are skipped.
 pub fn is_left_out() -> bool {
     env::var_os("SERVICEBUS_SKIP_BROWSER").is_some_and(|value| value == "1")
 }
@@ -39,7 +39,7 @@ impl Browser {
     ///
     /// # Panics
     ///
-    /// When there is none; the text says what to install.
+    /// Panics if there is none; the panic says what to install.
     pub fn start(profile: PathBuf) -> Self {
         let program = program().unwrap_or_else(|| {
             panic!(
@@ -47,7 +47,7 @@ impl Browser {
                  tests with a browser out by SERVICEBUS_SKIP_BROWSER=1"
             )
         });
-        // The protocol is at the descriptors 3 and 4; what the browser prints is not.
+        // The protocol uses the descriptors 3 and 4; the browser's output goes elsewhere.
         let mut child = Command::new("sh")
             .args([
                 "-c",
@@ -82,13 +82,13 @@ impl Browser {
         browser
     }
 
-    /// Goes to an address.
+    /// Opens an address.
     pub fn open(&mut self, url: &str) {
         let answer = self.call("Page.navigate", json!({ "url": url }));
         assert!(answer["errorText"].is_null(), "{url}: {answer}");
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -104,7 +104,7 @@ impl Browser {
     ///
     /// # Panics
     ///
-    /// When it does not; the text of the panic is what it shows.
+    /// Panics if it does not; the panic shows the page's text.
     pub fn wait_for_text(&mut self, text: &str) {
         let wanted = json!(text);
         let shows = format!(
@@ -152,7 +152,7 @@ impl Drop for Browser {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Its helpers may write a moment longer.
+        // Its helper processes may write a moment longer.
         let _ = fs::remove_dir_all(&self.profile);
     }
 }

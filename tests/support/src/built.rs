@@ -1,9 +1,9 @@
 //! Programs of this workspace that tests run.
 //!
-//! A plain `cargo test` has built them before any test runs; a run of one test target has not. So cargo is
-//! asked once after each build of the tests, and a test never meets a program older than itself.
+//! A plain `cargo test` has built them before any test runs; a run of one test target has not. So each build of the tests
+//! runs cargo once, and a test never uses a program older than itself.
 //!
-//! A test that needs a process of its own starts itself again, in another role.
+//! A test that needs a process of its own starts its own executable in another role.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,14 +16,14 @@ pub fn emulator() -> PathBuf {
     program("servicebus-emulator")
 }
 
-/// Returns a program by where it lies beside the emulator's: `examples/hello`.
+/// Returns the path of a program relative to the emulator's: `examples/hello`.
 pub fn program(name: &str) -> PathBuf {
     let path = directory().join(format!("{name}{}", env::consts::EXE_SUFFIX));
     build_once(&path);
     path
 }
 
-/// Where cargo puts what it builds in the profile of this test.
+/// Returns the output directory of cargo for the profile of this test.
 fn directory() -> PathBuf {
     let executable = env::current_exe().unwrap();
     let deps = executable.parent().unwrap();
@@ -47,7 +47,7 @@ fn build() {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let is_release = directory().ends_with("release");
     let mut build = Command::new(cargo);
-    // With the profile and the packages of `cargo test`, so that nothing is built that it has built.
+    // With the profile and the packages of `cargo test`, so that cargo rebuilds nothing.
     build.args([
         "build",
         "--quiet",
@@ -58,10 +58,10 @@ fn build() {
         "--profile",
         if is_release { "release" } else { "test" },
     ]);
-    // Where these tests were built, also by `--target-dir`.
+    // The target directory of these tests, also if set by `--target-dir`.
     build.arg("--target-dir").arg(directory().parent().unwrap());
-    // Build scripts watch what cargo tells of the package whose tests run; left there, it had their crates and all that
-    // depends on them built once for the tests and once for us, each time.
+    // Build scripts depend on cargo's variables about the package under test. With them cargo would rebuild those crates and
+    // all their dependents, once for the tests and once here, each time.
     for (name, _) in env::vars_os() {
         let rendered = name.to_string_lossy();
         if rendered.starts_with("CARGO_PKG_") || rendered.starts_with("CARGO_MANIFEST_") {
@@ -77,12 +77,12 @@ fn changed(path: &Path) -> Option<SystemTime> {
 
 const ROLE: &str = "SERVICEBUS_HARNESS_TEST_CHILD";
 
-/// Whether this process was started by [`again`].
+/// Returns whether [`again`] started this process.
 pub fn is_child() -> bool {
     env::var_os(ROLE).is_some()
 }
 
-/// The test of this name in a process of its own, where [`is_child`].
+/// Returns the command that runs the test of this name in a process of its own, where [`is_child`] is true.
 pub fn again(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -91,7 +91,7 @@ pub fn again(test: &str) -> Command {
     command
 }
 
-/// Runs what the child has to do.
+/// Runs the part of the child.
 pub fn play(part: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().unwrap().block_on(part);
 }

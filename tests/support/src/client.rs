@@ -1,7 +1,6 @@
-//! A raw AMQP client: `fe2o3-amqp` over TCP, logged in with the key of a connection string.
+//! A raw AMQP client: `fe2o3-amqp` over TCP, which logs in with the key of a connection string.
 //!
-//! All links are on one AMQP session, unless a test begins another, so that what a client does arrives in the order in
-//! which it is done.
+//! All links are on one AMQP session, unless a test begins another, so that operations arrive in order.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,15 +17,15 @@ use fe2o3_amqp::types::primitives::{Binary, Value};
 use fe2o3_amqp::{Receiver, Sender, Session};
 use tokio::net::{TcpStream, ToSocketAddrs};
 
-/// Long enough for a slow machine, short enough to be told from a hang.
+/// Long enough for a slow machine, short enough to detect a hang.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// What makes a receiver one of sessions.
+/// The filter that makes a receiver one of sessions.
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
 
-/// A connection with its AMQP sessions; links are made on the last of them.
+/// A connection with its AMQP sessions; new links use the last session.
 #[derive(Debug)]
 pub struct Client {
-    // Dropped in this order: sessions are ended before their connection.
+    // Dropped in this order: sessions end before their connection.
     sessions: Vec<SessionHandle<()>>,
     /// The connection of the sessions.
     pub connection: ConnectionHandle<()>,
@@ -34,7 +33,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `address` with the key of the connection string, and this container id.
+    /// Connects to `address` with the key of the connection string and this container id.
     pub async fn connect(
         address: impl ToSocketAddrs,
         connection_string: &str,
@@ -62,7 +61,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Begins another AMQP session, on which the links are made that follow.
+    /// Begins another AMQP session, which later links use.
     pub async fn begin(&mut self) -> Result<(), String> {
         let session = within("the session", Session::begin(&mut self.connection)).await;
         self.sessions
@@ -70,18 +69,18 @@ impl Client {
         Ok(())
     }
 
-    /// A link that sends.
+    /// Attaches a sender.
     pub async fn sender(&mut self, address: &str) -> Sender {
         self.sender_with(address, Fields::new()).await
     }
 
-    /// A sender whose link has properties.
+    /// Attaches a sender with link properties.
     pub async fn sender_with(&mut self, address: &str, properties: Fields) -> Sender {
         let sender = self.try_sender(address, properties).await;
         sender.expect("the sender attaches")
     }
 
-    /// The same, which may be refused.
+    /// Attaches a sender, which may be refused.
     pub async fn try_sender(
         &mut self,
         address: &str,
@@ -95,19 +94,19 @@ impl Client {
         within("the sender", attaching).await
     }
 
-    /// A link that receives under lock, without credit.
+    /// Attaches a receiver in peek-lock mode, without credit.
     pub async fn receiver(&mut self, address: &str) -> Receiver {
         let receiver = self.try_receiver(address).await;
         receiver.expect("the receiver attaches")
     }
 
-    /// The same, which may be refused.
+    /// Attaches a receiver, which may be refused.
     pub async fn try_receiver(&mut self, address: &str) -> Result<Receiver, ReceiverAttachError> {
         let source = Source::builder().address(address).build();
         self.receiver_between(source, Target::default()).await
     }
 
-    /// A link that receives from this session.
+    /// Attaches a receiver of this session.
     pub async fn session_receiver(&mut self, address: &str, session: &str) -> Receiver {
         let source = Source::builder()
             .address(address)
@@ -117,7 +116,7 @@ impl Client {
         receiver.expect("the receiver attaches")
     }
 
-    /// A receiver that names where it is itself, as those of replies do.
+    /// Attaches a receiver with a target address, as receivers of replies have.
     pub async fn receiver_between(
         &mut self,
         source: Source,
@@ -133,7 +132,7 @@ impl Client {
         within("the receiver", attaching).await
     }
 
-    /// Declares a transaction, on a coordinator link of its own.
+    /// Declares a transaction on a coordinator link of its own.
     pub async fn declare(&mut self) -> OwnedTransaction {
         let name = self.link_name();
         let declaring = OwnedTransaction::declare(self.session(), name, None);
@@ -141,7 +140,7 @@ impl Client {
         transaction.expect("the transaction is declared")
     }
 
-    /// Ends the sessions and closes the connection, so that the last byte has passed.
+    /// Ends the sessions and closes the connection, so that the last byte has been sent.
     pub async fn close(mut self) {
         for mut session in self.sessions {
             let ended = within("the session's end", session.end()).await;
@@ -160,14 +159,14 @@ impl Client {
     }
 }
 
-/// A message with this body.
+/// Returns a message with this body.
 pub fn message(body: &str) -> Message<Data> {
     Message::builder()
         .data(Binary::from(body.as_bytes()))
         .build()
 }
 
-/// The same with this message id.
+/// Returns a message with this message id and body.
 pub fn message_with_id(id: &str, body: &str) -> Message<Data> {
     let id = MessageId::from(id.to_owned());
     Message {
@@ -176,16 +175,16 @@ pub fn message_with_id(id: &str, body: &str) -> Message<Data> {
     }
 }
 
-/// A part of a connection string.
+/// Returns a part of a connection string.
 pub fn part<'a>(connection_string: &'a str, name: &str) -> &'a str {
     let mut parts = connection_string.split(';');
     let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
     part.unwrap_or_else(|| panic!("the connection string has no {name}"))
 }
 
-/// What a future gives, or a failure that names what did not come.
+/// Awaits a future up to a deadline; the failure names `what` did not come.
 pub fn within<F: Future>(what: &str, future: F) -> impl Future<Output = F::Output> {
-    // The futures of the SDKs are too large for the stack of a test, without optimisations.
+    // The futures of the SDKs are too large for the stack of a test in unoptimized builds.
     let future = Box::pin(future);
     async move {
         tokio::time::timeout(DEADLINE, future)

@@ -1,7 +1,7 @@
-//! What a receiver got against what was sent, bit for bit but for what the broker owns.
+//! Compares a received message with the sent one bit by bit, except for what the broker owns.
 //!
-//! The broker owns the time to live and the delivery count in the header, its annotations, and the message id of one that
-//! was sent without. Keys of annotations and footers that were strings are symbols.
+//! The broker owns the time to live and the delivery count in the header, its annotations, and the message id of a message
+//! that was sent without one. String keys of annotations and footers become symbols.
 
 use servicebus_codec::{Descriptor, Reader, Value};
 
@@ -10,7 +10,7 @@ use crate::message::{DELIVERY_ANNOTATIONS, HEADER, MESSAGE_ANNOTATIONS, PROPERTI
 const MESSAGE_ID: usize = 0;
 const PROPERTY_COUNT: usize = 13;
 
-/// Annotations of a message received under lock, with a value of the type that clients expect.
+/// Annotations of a message received with a lock, with the format codes that clients expect.
 const STAMPED: [(&str, u8); 3] = [
     ("x-opt-enqueued-time", 0x83),
     ("x-opt-sequence-number", 0x81),
@@ -21,7 +21,7 @@ const NULL: &[u8] = &[0x40];
 
 type Entries<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// A message taken apart.
+/// The sections of a message.
 struct Sections<'a> {
     header: &'a [u8],
     delivery_annotations: &'a [u8],
@@ -31,7 +31,7 @@ struct Sections<'a> {
     rest: &'a [u8],
 }
 
-/// In what a message received under lock differs from what was sent, where it may not.
+/// Returns the differences of a message received with a lock from the sent one, as far as these are not allowed.
 pub fn differences(sent: &[u8], received: &[u8]) -> Vec<String> {
     let (Some(sent), Some(received)) = (Sections::of(sent), Sections::of(received)) else {
         return vec!["it cannot be taken apart".to_owned()];
@@ -67,8 +67,8 @@ fn header(sent: &Sections<'_>, received: &Sections<'_>) -> bool {
     (0..4).all(|at| value(received[at]) == value(sent[at])) && received[4] == [0x43]
 }
 
-/// Names and types of what follows the sender's annotations; none unless all of those are there, in order. A null of Service
-/// Bus is left out, which means the same.
+/// Returns names and types of the annotations after the sender's; `None` unless all of the sender's are there, in order.
+/// Service Bus leaves out nulls, which is equivalent.
 fn annotations(sent: &[u8], received: &[u8]) -> Option<Vec<(String, u8)>> {
     let mut sent = entries(sent)?;
     let is_of_service_bus = |key: &[u8]| key.windows(6).any(|part| part == b"x-opt-");
@@ -141,7 +141,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The encoded fields of a list section, padded with nulls.
+/// Returns the encoded fields of a list section, padded with nulls.
 fn fields(section: &[u8], count: usize) -> Option<Vec<&[u8]>> {
     let mut fields = Vec::new();
     if !section.is_empty() {

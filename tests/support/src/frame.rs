@@ -1,4 +1,4 @@
-//! Frames: made of values or written field by field, and taken apart into values. Nothing here knows what is right.
+//! Frames: built from values or field by field, and parsed into values, without validation.
 
 use serde_amqp::Value;
 use servicebus_codec::{Reader, Writer};
@@ -33,37 +33,37 @@ pub const SASL_INIT: u8 = 0x41;
 /// The code of `sasl-outcome`.
 pub const SASL_OUTCOME: u8 = 0x44;
 
-/// One frame of the emulator.
+/// A frame of the emulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// The channel it came on.
+    /// Its channel.
     pub channel: u16,
-    /// Of the performative; 0 for a heartbeat.
+    /// The code of the performative; 0 for a heartbeat.
     pub code: u8,
-    /// Of the performative.
+    /// The fields of the performative.
     pub fields: Vec<Value>,
-    /// What follows the performative.
+    /// The bytes after the performative.
     pub payload: Vec<u8>,
-    /// The performative and what follows it.
+    /// The performative and the bytes after it.
     pub body: Vec<u8>,
 }
 
-/// An AMQP error as a client reads it.
+/// An AMQP error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceError {
-    /// What programs read.
+    /// The condition, for programs.
     pub condition: String,
-    /// What people read.
+    /// The description, for people.
     pub text: String,
 }
 
 impl Frame {
-    /// A field; null when it was left out.
+    /// Returns a field; null if it is missing.
     pub fn field(&self, index: usize) -> &Value {
         self.fields.get(index).unwrap_or(&Value::Null)
     }
 
-    /// A field that is a `uint`.
+    /// Returns a `uint` field.
     pub fn number(&self, index: usize) -> u32 {
         match self.field(index) {
             Value::Uint(number) => *number,
@@ -71,7 +71,7 @@ impl Frame {
         }
     }
 
-    /// A field that is a boolean; false when it was left out.
+    /// Returns a boolean field; false if it is missing.
     pub fn flag(&self, index: usize) -> bool {
         match self.field(index) {
             Value::Bool(flag) => *flag,
@@ -80,7 +80,7 @@ impl Frame {
         }
     }
 
-    /// Whether it is a disposition about this delivery.
+    /// Returns whether it is a disposition of this delivery.
     pub fn is_about(&self, id: u32) -> bool {
         if self.code != DISPOSITION {
             return false;
@@ -93,17 +93,17 @@ impl Frame {
         (first..=last).contains(&id)
     }
 
-    /// The error in a field, which there must be.
+    /// Returns the error in a field, which must be present.
     pub fn refusal(&self, index: usize) -> ServiceError {
         refusal_of(self.field(index))
     }
 
-    /// Of the whole frame, in bytes.
+    /// Returns the size of the whole frame in bytes.
     pub fn size(&self) -> usize {
         8 + self.body.len()
     }
 
-    /// Takes the first whole frame off `input`, if there is one.
+    /// Removes the first complete frame from `input`, if there is one.
     pub fn split_off(input: &mut Vec<u8>) -> Option<Self> {
         let size = u32::from_be_bytes(*input.first_chunk::<4>()?) as usize;
         if input.len() < size {
@@ -113,7 +113,7 @@ impl Frame {
         Some(Self::parse(&bytes))
     }
 
-    /// A whole frame, which must be sound.
+    /// Parses a complete, valid frame.
     fn parse(bytes: &[u8]) -> Self {
         let body = bytes[8..].to_vec();
         let mut frame = Self {
@@ -142,7 +142,7 @@ impl Frame {
         let mut items = list.items;
         for _ in 0..list.count {
             let field = items.skip().expect("fields are whole");
-            // An echo may hold constructors that AMQP does not define; they are the client's own.
+            // An echoed field may contain constructors that AMQP does not define, because the client has sent them.
             let field = serde_amqp::from_slice(field).unwrap_or(Value::Null);
             frame.fields.push(field);
         }
@@ -150,7 +150,7 @@ impl Frame {
     }
 }
 
-/// Takes whole frames apart, and leaves protocol headers out.
+/// Parses complete frames, and skips protocol headers.
 pub fn split(bytes: &[u8]) -> Vec<Frame> {
     let mut input = bytes.to_vec();
     let mut frames = Vec::new();
@@ -164,24 +164,24 @@ pub fn split(bytes: &[u8]) -> Vec<Frame> {
     frames
 }
 
-/// The performatives of frames.
+/// Returns the codes of the performatives.
 pub fn codes(frames: &[Frame]) -> Vec<u8> {
     frames.iter().map(|frame| frame.code).collect()
 }
 
 impl ServiceError {
-    /// The text without its tail: tracking id, system tracker and time, all of which there must be (D29).
+    /// Returns the text without its tail: tracking id, system tracker and time, all of which must be present (D29).
     pub fn words(&self) -> &str {
         untracked(&self.text).0
     }
 
-    /// The tracking id in the text.
+    /// Returns the tracking id of the text.
     pub fn tracking_id(&self) -> &str {
         untracked(&self.text).1
     }
 }
 
-/// A text of the service parted into its words and its tracking id.
+/// Splits a text of the service into the message and its tracking id.
 pub fn untracked(text: &str) -> (&str, &str) {
     let parts = || {
         let (words, tail) = text.split_once(" TrackingId:")?;
@@ -194,7 +194,7 @@ pub fn untracked(text: &str) -> (&str, &str) {
     parts().unwrap_or_else(|| panic!("no tracking id, system tracker or time: {text}"))
 }
 
-/// Condition and text of an error, all three fields of which must have been written (wire.md §0.7).
+/// Returns condition and text of an error, all three fields of which must be present (wire.md §0.7).
 pub fn refusal_of(error: &Value) -> ServiceError {
     let (code, fields) = described_list(error);
     assert_eq!(code, 0x1d, "not an error: {error:?}");
@@ -207,31 +207,31 @@ pub fn refusal_of(error: &Value) -> ServiceError {
     }
 }
 
-/// A whole frame of the AMQP layer.
+/// Encodes a frame of the AMQP layer.
 pub fn performative(channel: u16, code: u8, fields: &[Value], payload: &[u8]) -> Vec<u8> {
     let mut frame = framed(0, channel, &encoded_list(code, fields));
     frame.extend_from_slice(payload);
     sized(frame, 0)
 }
 
-/// A whole frame of the SASL layer.
+/// Encodes a frame of the SASL layer.
 pub fn sasl(code: u8, fields: &[Value]) -> Vec<u8> {
     framed(1, 0, &encoded_list(code, fields))
 }
 
-/// The frame that offers a SASL mechanism.
+/// Encodes the `sasl-init` frame.
 pub fn sasl_init(mechanism: &str, response: &[u8]) -> Vec<u8> {
     sasl(SASL_INIT, &[symbol(mechanism), binary(response)])
 }
 
-/// A frame of either layer with this body.
+/// Encodes a frame of either layer with this body.
 pub fn framed(kind: u8, channel: u16, body: &[u8]) -> Vec<u8> {
     let [high, low] = channel.to_be_bytes();
     let frame = [&[0, 0, 0, 0, 2, kind, high, low], body].concat();
     sized(frame, 0)
 }
 
-/// Appends a frame of one performative, whose fields are written and counted.
+/// Appends a frame with a performative; `fields` writes its fields and returns their number.
 pub fn append(
     out: &mut Vec<u8>,
     kind: u8,
@@ -250,14 +250,14 @@ pub fn append(
     *out = sized(std::mem::take(out), start);
 }
 
-/// Bytes whose last frame begins at `start`, with its size as it is now.
+/// Sets the size of the last frame, which begins at `start`.
 pub fn sized(mut bytes: Vec<u8>, start: usize) -> Vec<u8> {
     let size = (bytes.len() - start) as u32;
     bytes[start..start + 4].copy_from_slice(&size.to_be_bytes());
     bytes
 }
 
-/// A described list as bytes.
+/// Encodes a described list.
 pub fn encoded_list(code: u8, fields: &[Value]) -> Vec<u8> {
     section(code, &list(fields.iter().cloned()))
 }

@@ -1,6 +1,6 @@
-//! What several test programs of this workspace share: AMQP values, frames and messages, a raw client, a browser, the programs that tests
-//! start, tests in a process of their own, failure texts without what differs between runs, and the matrix of messages that must
-//! arrive bit for bit.
+//! Support shared by test programs of this workspace: AMQP values, frames and messages, a raw client, a browser, programs
+//! that tests start, tests in a process of their own, normalized failure texts, and the matrix of messages that must arrive
+//! bit by bit.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

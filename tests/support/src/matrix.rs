@@ -1,8 +1,8 @@
-//! The matrix: messages as bytes, named by what is special about them.
+//! The message matrix: encoded messages, each named by its special property.
 //!
-//! Every body kind, every AMQP primitive in every encoding (AMQP 1.0 §1.6) as application property, annotation,
-//! footer and body, and every field of header and properties. A client that builds its messages from values
-//! encodes some of them in other words; what counts is what was on the wire.
+//! It has every body kind, every AMQP primitive in every encoding (AMQP 1.0 §1.6) as application property, annotation,
+//! footer and body, and every field of header and properties. Encoded, because a client that builds messages from values
+//! would encode some of them differently.
 
 use servicebus_codec::Writer;
 
@@ -14,13 +14,13 @@ use crate::message::{
 /// A message of the matrix.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What is special about it.
+    /// Its special property.
     pub name: String,
-    /// All of its sections.
+    /// All its sections.
     pub bytes: Vec<u8>,
 }
 
-/// All of them.
+/// Returns all cases.
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     cases.extend(bodies());
@@ -87,7 +87,7 @@ fn application_properties() -> Vec<Case> {
     cases
 }
 
-/// Every type in each of the maps that hold any type.
+/// Returns every type in each of the maps that accept any type.
 fn maps() -> Vec<Case> {
     let codes = [
         ("delivery annotations", DELIVERY_ANNOTATIONS),
@@ -191,7 +191,7 @@ fn everything() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Every primitive type, in every encoding that it has.
+/// Returns every primitive type in each of its encodings.
 fn primitives() -> Vec<(&'static str, Vec<u8>)> {
     let wide =
         |code: u8, bytes: &[u8]| [&[code][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat();
@@ -251,7 +251,7 @@ fn primitives() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What .NET writes for types that AMQP does not have (wire.md §7.2), and a descriptor that is a number.
+/// Returns .NET's encodings of types that AMQP does not have (wire.md §7.2), and a numeric descriptor.
 fn described_primitives() -> Vec<(&'static str, Vec<u8>)> {
     let ticks = [&[0x81][..], &638_000_000_000_000_000i64.to_be_bytes()].concat();
     vec![
@@ -289,7 +289,7 @@ fn compounds() -> Vec<(&'static str, Vec<u8>)> {
     compounds
 }
 
-/// A map of symbols to everything.
+/// Returns a map from symbols to values of every type.
 fn every_type() -> Vec<u8> {
     let all = primitives().into_iter().chain(compounds());
     let entries: Vec<_> = all

@@ -1,4 +1,4 @@
-//! Messages: encoded section by section, and taken apart again.
+//! Messages: encoded and parsed section by section.
 
 use serde_amqp::Value;
 use servicebus_codec::{Descriptor, Reader, Writer};
@@ -37,7 +37,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message with this id and a short body.
+    /// Creates a message with this id and a short body.
     pub fn new(id: &str) -> Self {
         Self {
             body: b"body".to_vec(),
@@ -46,7 +46,7 @@ impl Message {
         .property(0, text(id))
     }
 
-    /// A request to a node.
+    /// Creates a request to a node.
     pub fn request(id: Value, reply_to: Value, body: Value) -> Self {
         let request = Self {
             value: Some(body),
@@ -55,30 +55,30 @@ impl Message {
         request.property(0, id).property(4, reply_to)
     }
 
-    /// With this body.
+    /// Sets the body.
     pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.body = bytes.into();
         self
     }
 
-    /// Time to live in milliseconds.
+    /// Sets the time to live in milliseconds.
     pub fn ttl(mut self, milliseconds: u32) -> Self {
         self.ttl = Some(milliseconds);
         self
     }
 
-    /// When it becomes active, in milliseconds since the Unix epoch.
+    /// Sets when it becomes active, in milliseconds since the Unix epoch.
     pub fn scheduled_at(self, at: i64) -> Self {
         self.annotation("x-opt-scheduled-enqueue-time", timestamp(at))
     }
 
-    /// With this message annotation.
+    /// Sets a message annotation.
     pub fn annotation(mut self, name: &str, value: Value) -> Self {
         self.annotations.push((name.to_owned(), value));
         self
     }
 
-    /// A field of the properties by its index: message-id 0, reply-to 4, correlation-id 5, group-id 10.
+    /// Sets a field of the properties by its index: message-id 0, reply-to 4, correlation-id 5, group-id 10.
     pub fn property(mut self, index: usize, value: Value) -> Self {
         if self.properties.len() <= index {
             self.properties.resize(index + 1, Value::Null);
@@ -87,18 +87,18 @@ impl Message {
         self
     }
 
-    /// The session that it belongs to.
+    /// Sets the session id.
     pub fn session(self, id: &str) -> Self {
         self.property(10, text(id))
     }
 
-    /// With this application property.
+    /// Sets an application property.
     pub fn application(mut self, name: &str, value: Value) -> Self {
         self.application.push((name.to_owned(), value));
         self
     }
 
-    /// All sections as bytes.
+    /// Encodes all sections.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut add = |code, content: &Value| out.extend(section(code, content));
@@ -126,7 +126,7 @@ impl Message {
     }
 }
 
-/// A described value as bytes, such as a section of a message.
+/// Encodes a described value, such as a section of a message.
 pub fn section(code: u8, content: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out);
@@ -135,14 +135,14 @@ pub fn section(code: u8, content: &Value) -> Vec<u8> {
     out
 }
 
-/// A message as the emulator sent it.
+/// A message that the emulator sent.
 #[derive(Debug, Clone)]
 pub struct Received {
     sections: Vec<(u8, Value)>,
 }
 
 impl Received {
-    /// Takes a message apart, which must be sound.
+    /// Parses a valid message.
     pub fn parse(payload: &[u8]) -> Self {
         let mut reader = Reader::new(payload);
         let mut sections = Vec::new();
@@ -157,12 +157,12 @@ impl Received {
         Self { sections }
     }
 
-    /// The sections that there are, in their order.
+    /// Returns the codes of its sections, in order.
     pub fn codes(&self) -> Vec<u8> {
         self.sections.iter().map(|(code, _)| *code).collect()
     }
 
-    /// The content of a section.
+    /// Returns the content of a section.
     pub fn section(&self, code: u8) -> Option<&Value> {
         let mut found = self.sections.iter().filter(|(own, _)| *own == code);
         let first = found.next();
@@ -186,42 +186,42 @@ impl Received {
         }
     }
 
-    /// A field of the header: durable 0, ttl 2, delivery-count 4.
+    /// Returns a field of the header: durable 0, ttl 2, delivery-count 4.
     pub fn header(&self, index: usize) -> Value {
         self.item(HEADER, index)
     }
 
-    /// A field of the properties: message-id 0, correlation-id 5, absolute-expiry-time 8.
+    /// Returns a field of the properties: message-id 0, correlation-id 5, absolute-expiry-time 8.
     pub fn property(&self, index: usize) -> Value {
         self.item(PROPERTIES, index)
     }
 
-    /// A message annotation; null when there is none.
+    /// Returns a message annotation; null if it is missing.
     pub fn annotation(&self, name: &str) -> Value {
         self.entry(MESSAGE_ANNOTATIONS, &symbol(name))
     }
 
-    /// A delivery annotation; null when there is none.
+    /// Returns a delivery annotation; null if it is missing.
     pub fn delivery_annotation(&self, name: &str) -> Value {
         self.entry(DELIVERY_ANNOTATIONS, &symbol(name))
     }
 
-    /// An application property; null when there is none.
+    /// Returns an application property; null if it is missing.
     pub fn application(&self, name: &str) -> Value {
         self.entry(APPLICATION_PROPERTIES, &text(name))
     }
 
-    /// Why it was dead-lettered; null when it was not.
+    /// Returns the dead-letter reason; null if it is missing.
     pub fn dead_letter_reason(&self) -> Value {
         self.application("DeadLetterReason")
     }
 
-    /// What was told beside the reason; null when nothing was.
+    /// Returns the dead-letter description; null if it is missing.
     pub fn dead_letter_description(&self) -> Value {
         self.application("DeadLetterErrorDescription")
     }
 
-    /// The message id, which must be a string.
+    /// Returns the message id, which must be a string.
     pub fn id(&self) -> String {
         match self.property(0) {
             Value::String(id) => id,
@@ -229,7 +229,7 @@ impl Received {
         }
     }
 
-    /// An annotation that is a timestamp.
+    /// Returns a timestamp annotation.
     pub fn instant(&self, name: &str) -> i64 {
         match self.annotation(name) {
             Value::Timestamp(instant) => instant.milliseconds(),
@@ -237,7 +237,7 @@ impl Received {
         }
     }
 
-    /// The lock token, if there is one.
+    /// Returns the lock token, if there is one.
     pub fn lock_token(&self) -> Option<Uuid> {
         match self.delivery_annotation("x-opt-lock-token") {
             Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.into_inner())),
@@ -246,12 +246,12 @@ impl Received {
         }
     }
 
-    /// Whether there is a body that is data.
+    /// Returns whether it has a data body.
     pub fn has_data(&self) -> bool {
         self.section(DATA).is_some()
     }
 
-    /// The body of a message that is data.
+    /// Returns the data body.
     pub fn data(&self) -> Vec<u8> {
         match self.section(DATA) {
             Some(Value::Binary(bytes)) => bytes.to_vec(),
@@ -259,7 +259,7 @@ impl Received {
         }
     }
 
-    /// The body of a message that is a value; `None` when there is no such section.
+    /// Returns the value body; `None` without such a section.
     pub fn value(&self) -> Option<&Value> {
         self.section(VALUE)
     }

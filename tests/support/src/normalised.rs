@@ -1,12 +1,12 @@
-//! Failure texts without what differs from run to run.
+//! Normalizes failure texts, which differ from run to run.
 
-/// Replaces offsets by `+…`, generated message ids by `<id>`, and rounds what is left of a wait up to half a minute.
+/// Replaces offsets by `+…` and generated message ids by `<id>`, and rounds remaining waits up to half a minute.
 pub fn normalised(text: &str) -> String {
     let lines = text.lines().map(|line| wait(&words(&offset(line))));
     Vec::from_iter(lines).join("\n")
 }
 
-/// `due in 598 s` becomes `due in 600 s`: a busy machine has taken two seconds to get there.
+/// Changes `due in 598 s` to `due in 600 s`: a busy machine has taken two seconds to get there.
 fn wait(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let round = |(index, word): (usize, &&str)| {
@@ -23,7 +23,7 @@ fn wait(line: &str) -> String {
     Vec::from_iter(words.iter().enumerate().map(round)).join(" ")
 }
 
-/// `  +60.007 s lock expired` becomes `  +… lock expired`.
+/// Changes `  +60.007 s lock expired` to `  +… lock expired`.
 fn offset(line: &str) -> String {
     let Some(rest) = line.strip_prefix("  +") else {
         return line.to_owned();

@@ -1,4 +1,4 @@
-//! What carries a client's bytes: TCP, TLS, WebSocket, or WebSocket over TLS.
+//! The transport of a client: TCP, TLS, WebSocket, or WebSocket over TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
-/// How long the other side may take to notice that a handshake has failed.
+/// How long the other side may take to detect a failed handshake.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A blocking stream to the emulator.
@@ -25,7 +25,7 @@ pub enum Stream {
     Plain(TcpStream),
     /// TLS.
     Secured(Box<StreamOwned<ClientConnection, TcpStream>>),
-    /// WebSocket over any other.
+    /// WebSocket over any other stream.
     WebSocket(Box<Messages>),
 }
 
@@ -34,35 +34,36 @@ pub enum Stream {
 pub struct Messages {
     socket: WebSocket<Stream>,
     cut: Cut,
-    /// What of the last message was not read yet.
+    /// The unread rest of the last message.
     rest: Bytes,
 }
 
-/// What goes into one WebSocket message.
+/// What a WebSocket message contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// One AMQP frame, as the SDKs of Python (`_pyamqp/_transport.py`) and JavaScript (`rhea/lib/transport.js`) do it.
+    /// One AMQP frame, as in the SDKs of Python (`_pyamqp/_transport.py`) and JavaScript (`rhea/lib/transport.js`).
     Frames,
-    /// Everything that is written at once.
+    /// All bytes of a write.
     Blocks,
 }
 
 impl Stream {
-    /// TCP without delays.
+    /// Connects over TCP without Nagle's algorithm.
     pub fn plain(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the listener accepts");
         stream.set_nodelay(true).expect("Nagle can be switched off");
         Self::Plain(stream)
     }
 
-    /// TLS to a server of this name, by a client that trusts the authorities of `ca`, in PEM, alone; the handshake is done.
+    /// Connects over TLS to a server of this name, trusting only the CA certificates of `ca`, in PEM, and completes the
+    /// handshake.
     pub fn secured(address: SocketAddr, name: &str, ca: &str) -> io::Result<Self> {
         let authorities = CertificateDer::pem_slice_iter(ca.as_bytes());
         let authorities = authorities.map(|ca| ca.expect("a certificate in PEM"));
         Self::secured_by(address, name, authorities)
     }
 
-    /// The same by a client that trusts these certificates.
+    /// As [`Self::secured`], trusting these certificates.
     pub fn secured_by(
         address: SocketAddr,
         name: &str,
@@ -73,7 +74,7 @@ impl Stream {
         let mut stream = StreamOwned::new(client(name, authorities), stream);
         while stream.conn.is_handshaking() {
             if let Err(error) = stream.conn.complete_io(&mut stream.sock) {
-                // Until the emulator has heard of it.
+                // Until the emulator has received the handshake.
                 stream.sock.set_read_timeout(Some(TIMEOUT))?;
                 let _ = stream.sock.read_to_end(&mut Vec::new());
                 return Err(error);
@@ -82,7 +83,7 @@ impl Stream {
         Ok(Self::Secured(Box::new(stream)))
     }
 
-    /// AMQP over WebSocket over this stream.
+    /// Upgrades this stream to AMQP over WebSocket.
     pub fn websocket(self, path: &str, protocol: &str) -> Self {
         let (socket, answer) = self
             .upgraded(path, Some(protocol))
@@ -91,13 +92,13 @@ impl Stream {
         Self::messages(socket, Cut::Blocks)
     }
 
-    /// The stream of the messages of a WebSocket.
+    /// Returns the stream of a WebSocket's messages.
     pub fn messages(socket: WebSocket<Self>, cut: Cut) -> Self {
         let rest = Bytes::new();
         Self::WebSocket(Box::new(Messages { socket, cut, rest }))
     }
 
-    /// A WebSocket over this stream, and the subprotocol that was chosen.
+    /// Upgrades this stream to a WebSocket; returns it with the chosen subprotocol.
     pub fn upgraded(
         self,
         path: &str,
@@ -111,14 +112,14 @@ impl Stream {
         Ok((socket, chosen))
     }
 
-    /// Reads give up after this time.
+    /// Sets the timeout of reads.
     pub fn set_read_timeout(&self, timeout: Duration) {
         self.tcp()
             .set_read_timeout(Some(timeout))
             .expect("a time-out can be set");
     }
 
-    /// The socket below.
+    /// Returns the underlying socket.
     pub fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,
@@ -185,7 +186,7 @@ impl Messages {
 }
 
 impl Cut {
-    /// Bytes of the first message.
+    /// Returns the number of bytes of the first message.
     fn first(self, bytes: &[u8]) -> usize {
         match (self, bytes.first_chunk::<4>()) {
             (Self::Frames, Some(b"AMQP")) => 8,
@@ -227,7 +228,7 @@ fn upgrade(path: &str, protocol: Option<&str>) -> Request {
 fn io_error(error: tungstenite::Error) -> io::Error {
     match error {
         tungstenite::Error::Io(error) => error,
-        // The socket ended under it.
+        // The socket has ended.
         tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
             io::ErrorKind::ConnectionReset.into()
         }

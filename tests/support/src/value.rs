@@ -1,4 +1,4 @@
-//! AMQP values in few words.
+//! Constructors of AMQP values.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;
@@ -41,7 +41,7 @@ pub fn uuid(uuid: Uuid) -> Value {
     Value::Uuid(uuid.into_bytes().into())
 }
 
-/// Milliseconds since the Unix epoch.
+/// A timestamp in milliseconds since the Unix epoch.
 pub fn timestamp(milliseconds: i64) -> Value {
     Value::Timestamp(Timestamp::from_milliseconds(milliseconds))
 }
@@ -51,17 +51,17 @@ pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
     Value::List(items.into_iter().collect())
 }
 
-/// A map, in this order.
+/// A map in this order.
 pub fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
     Value::Map(entries.into_iter().collect::<OrderedMap<_, _>>())
 }
 
-/// The properties of an answer to a sender: the largest batch in bytes (spec/observed.md 49).
+/// The properties of the attach to a sender: the maximum batch size in bytes (spec/observed.md 49).
 pub fn batch_limit(bytes: i64) -> Value {
     map([(symbol("com.microsoft:max-message-batch-size"), long(bytes))])
 }
 
-/// Lists in lists, as deep as this.
+/// Nested lists of this depth.
 pub fn nested(depth: usize) -> Value {
     (0..depth).fold(Value::Null, |inner, _| list([inner]))
 }
@@ -74,7 +74,7 @@ pub fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> Value {
     }))
 }
 
-/// Code and fields of a described list.
+/// Returns code and fields of a described list.
 pub fn described_list(value: &Value) -> (u64, &[Value]) {
     let Value::Described(described) = value else {
         panic!("not described: {value:?}");
