@@ -19,7 +19,7 @@ use crate::{
     received_message::ReceivedMessage,
 };
 
-/// An assertion about a queue, subscription or topic, which is checked when it is awaited.
+/// An assertion about a queue, subscription or topic, which is checked when it is awaited. All conditions must hold.
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct Expectation<K> {

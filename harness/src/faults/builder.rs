@@ -9,7 +9,7 @@ use super::{Effect, Fault, Operation};
 use crate::fault_script::Set;
 use crate::{action::Action, connections::Connections, error::Error, error::control::ControlError};
 
-/// Builds a fault for an operation.
+/// Builds a fault for an operation; all conditions must hold.
 #[derive(Debug, Clone)]
 #[must_use = "nothing goes wrong before it is said what"]
 pub struct FaultBuilder {
