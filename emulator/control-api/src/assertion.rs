@@ -1,4 +1,4 @@
-//! Assertions that a client leaves to the emulator.
+//! Assertions that the emulator checks for a client.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct AssertionResult {
-    /// Whether it does.
+    /// Whether it holds.
     pub holds: bool,
-    /// Why not, as a test should print it: what was expected and found, what the entity holds, how its messages came there,
-    /// and a hint.
+    /// The failure, as a test should print it: what was expected and found, what the entity holds, how its messages came
+    /// there, and a hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }

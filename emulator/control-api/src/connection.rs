@@ -1,4 +1,4 @@
-//! Who is connected to a namespace, and what changes in it.
+//! The connections of a namespace, and its stream of changes.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::{Clock, Counts, DueEvent};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Connections {
-    /// The oldest first.
+    /// The connections, the oldest first.
     pub connections: Vec<Connection>,
 }
 
@@ -20,18 +20,18 @@ pub struct Connections {
 pub struct Connection {
     /// Its number within the emulator, as in the operation log.
     pub id: u32,
-    /// What its client calls itself: the container id of AMQP.
+    /// The container id of AMQP, which the client has chosen.
     pub client: String,
-    /// The library of the client, where it has said so.
+    /// The library of the client, if the client sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product: Option<String>,
     /// `tcp`, `tls`, `websocket` or `websocket-tls`.
     pub transport: String,
-    /// The name of the key that it used first, where that is known: it is noted where faults or the operation log ask for it,
-    /// and where the key has chosen the namespace.
+    /// The name of the first key that it used, if known. The emulator records it when faults or the operation log need it,
+    /// and when the key has chosen the namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub party: Option<String>,
-    /// Its links, in the order in which they were attached.
+    /// Its links, in order of attachment.
     pub links: Vec<ConnectionLink>,
 }
 
@@ -39,19 +39,19 @@ pub struct Connection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ConnectionLink {
-    /// What the client does there: `sender`, `receiver`, `waiting` for a session, `browser`, `coordinator` of transactions,
+    /// The role of the client: `sender`, `receiver`, `waiting` for a session, `browser`, `coordinator` of transactions,
     /// `requests` or `replies` of a node.
     pub role: String,
-    /// The address of what it is attached to; none for `$cbs` and coordinators.
+    /// The address of the entity; null for `$cbs` and coordinators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// `$management` or `$cbs`, where it is attached to a node.
+    /// `$management` or `$cbs`, for a link to a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// How many more messages a receiver has asked for.
+    /// The remaining credit of a receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credit: Option<u32>,
-    /// How many messages a receiver has locked.
+    /// The number of messages that a receiver has locked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<u64>,
     /// The session that a receiver holds.
@@ -59,7 +59,7 @@ pub struct ConnectionLink {
     pub session: Option<String>,
 }
 
-/// What has changed in a namespace, as it is now: an event of the stream of changes.
+/// An event of the stream of changes, with the current state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Change {
@@ -67,23 +67,23 @@ pub struct Change {
     pub position: u64,
     /// The clock.
     pub clock: Clock,
-    /// What time brings about next.
+    /// The next deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<DueEvent>,
-    /// How many queues, topics and subscriptions there are.
+    /// The number of queues, topics and subscriptions.
     pub entities: u64,
-    /// The entities in which something has happened.
+    /// The changed entities.
     pub counts: Vec<ChangedEntity>,
-    /// Whether more has happened than is told: everything is to be asked for again.
+    /// Whether more has changed than is listed, so that the client must fetch everything again.
     pub many: bool,
 }
 
-/// An entity in which something has happened.
+/// A changed entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ChangedEntity {
     /// Its path.
     pub path: String,
-    /// Its messages.
+    /// Its message counts.
     pub counts: Counts,
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-/// The instant as text; the calendar ends with the year 9999, and later instants are shown as its last.
+/// Formats an instant. The calendar ends with the year 9999; later instants are shown as its last one.
 fn instant_text(instant: SystemTime) -> String {
     Timestamp::try_from(instant)
         .unwrap_or(Timestamp::MAX)
@@ -49,7 +49,7 @@ pub(crate) mod optional_instant {
     }
 }
 
-/// A length of time in seconds.
+/// A duration in seconds.
 pub(crate) mod seconds {
     use super::*;
 
@@ -83,7 +83,7 @@ pub(crate) mod optional_base64 {
     }
 }
 
-// Comments of documentation would be descriptions in the schemas.
+// Not doc comments, which would become descriptions in the schemas.
 #[cfg(feature = "schema")]
 mod schema {
     use schemars::JsonSchema;

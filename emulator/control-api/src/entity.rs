@@ -1,6 +1,6 @@
-//! Queues, topics and subscriptions, as they are listed.
+//! Lists of queues, topics and subscriptions.
 //!
-//! Numbers of messages, as the service counts them.
+//! Messages are counted as the service counts them.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 
-/// The settings of an entity by their names in the official emulator's configuration: an object.
+/// The settings of an entity, an object with the names of the official emulator's configuration.
 pub type Properties = Value;
 
 /// All queues of a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Queues {
-    /// In the order of their paths.
+    /// The queues, ordered by path.
     pub queues: Vec<Queue>,
 }
 
@@ -25,7 +25,7 @@ pub struct Queues {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Topics {
-    /// In the order of their paths.
+    /// The topics, ordered by path.
     pub topics: Vec<Topic>,
 }
 
@@ -33,7 +33,7 @@ pub struct Topics {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Subscriptions {
-    /// In the order of their paths.
+    /// The subscriptions, ordered by path.
     pub subscriptions: Vec<Subscription>,
 }
 
@@ -43,7 +43,7 @@ pub struct Subscriptions {
 pub struct Queue {
     /// Its path.
     pub name: String,
-    /// The effective settings; a largest message that the tier decides is left out.
+    /// The effective settings; the maximum message size is left out if the tier determines it.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::openapi::queue_settings")
@@ -57,7 +57,7 @@ pub struct Queue {
 pub struct Topic {
     /// Its path.
     pub name: String,
-    /// The effective settings; a largest message that the tier decides is left out.
+    /// The effective settings; the maximum message size is left out if the tier determines it.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::openapi::topic_settings")
@@ -82,20 +82,20 @@ pub struct Subscription {
     /// Its rules by name, each as in the official emulator's configuration: `Name` and `Properties`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::openapi::rules"))]
     pub rules: Vec<Value>,
-    /// The client of JMS 2.0 that it belongs to, if one has made it.
+    /// The client of JMS 2.0 that created it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<JmsClient>,
 }
 
-/// What a subscription has of the client of JMS 2.0 that made it.
+/// The JMS 2.0 client of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct JmsClient {
-    /// The client identifier; empty where clients share it without one.
+    /// The client identifier; empty if clients without one share the subscription.
     pub client_id: String,
-    /// Whether it stays when nothing consumes it.
+    /// Whether the subscription remains without consumers.
     pub is_durable: bool,
-    /// Whether several consumers may have it at once.
+    /// Whether it can have several consumers at once.
     pub is_shared: bool,
 }
 
@@ -103,16 +103,16 @@ pub struct JmsClient {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Entities {
-    /// In the order that was asked for.
+    /// The entities, in the requested order.
     pub entities: Vec<EntitySummary>,
-    /// How many there are whose paths contain what was asked for.
+    /// The number of entities whose paths contain the requested text.
     pub total: u64,
-    /// Where there are more: ask for those `after` this path.
+    /// If there are more: request those `after` this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// What a list shows of an entity.
+/// A listed entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct EntitySummary {
@@ -120,59 +120,59 @@ pub struct EntitySummary {
     pub path: String,
     /// `queue`, `topic` or `subscription`.
     pub kind: String,
-    /// Whether it takes messages and hands them out.
+    /// The status: whether it allows sending and receiving.
     pub status: String,
-    /// Its messages.
+    /// Its message counts.
     pub counts: Counts,
-    /// How many receivers have asked for messages or wait for a session.
+    /// The number of receivers that have credit or wait for a session.
     pub receivers: u64,
     /// Whether its messages belong to sessions.
     pub requires_session: bool,
-    /// Where its messages go on to.
+    /// The entity to which its messages are forwarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_to: Option<String>,
-    /// Where its dead letters go on to.
+    /// The entity to which its dead letters are forwarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_dead_letters_to: Option<String>,
 }
 
-/// How many messages a queue holds, by what can be done with them.
+/// The number of messages in a queue, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Counts {
-    /// In the queue and neither scheduled nor dead; locked and deferred ones are part of it.
+    /// Messages in the queue itself, neither scheduled nor dead-lettered; includes locked and deferred ones.
     pub active: u64,
     /// In the dead-letter queue.
     pub dead_letter: u64,
     /// In the transfer dead-letter queue.
     pub transfer_dead_letter: u64,
-    /// Waiting for their time.
+    /// Scheduled messages.
     pub scheduled: u64,
-    /// Waiting to be forwarded.
+    /// Messages that wait to be forwarded.
     pub transfer: u64,
-    /// Received with a lock that still holds.
+    /// Messages that are locked.
     pub locked: u64,
-    /// Deferred.
+    /// Deferred messages.
     pub deferred: u64,
-    /// The size of all of them in bytes.
+    /// The total size in bytes.
     pub size_bytes: u64,
 }
 
 impl Counts {
-    /// Returns how many can be received now.
+    /// Returns the number of messages that can be received now.
     pub fn ready(&self) -> u64 {
         self.active.saturating_sub(self.locked + self.deferred)
     }
 
-    /// Returns how many are in the queue itself, in any state.
+    /// Returns the number of messages in the queue itself, in any state.
     pub fn present(&self) -> u64 {
         self.active + self.scheduled
     }
 }
 
-/// What is there, without what is not: `2 active (1 locked), 1 dead-lettered`.
+/// Lists the counts that are not zero: `2 active (1 locked), 1 dead-lettered`.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let within = [(self.locked, "locked"), (self.deferred, "deferred")];

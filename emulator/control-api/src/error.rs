@@ -1,4 +1,4 @@
-//! Refusals: `{"error":{"code","message","problems"}}`.
+//! Error responses: `{"error":{"code","message","problems"}}`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The codes that there are.
+/// All error codes.
 #[cfg(feature = "schema")]
 const CODES: [&str; 22] = [
     "cannot-listen",
@@ -34,7 +34,7 @@ const CODES: [&str; 22] = [
     "unknown-host",
 ];
 
-/// Every refusal has this form.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -42,7 +42,7 @@ const CODES: [&str; 22] = [
     schemars(rename = "Error", deny_unknown_fields)
 )]
 pub struct ErrorAnswer {
-    /// What is wrong.
+    /// The error.
     pub error: ErrorDetails,
 }
 
@@ -51,31 +51,31 @@ pub struct ErrorAnswer {
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ErrorDetails {
-    /// What kind of refusal it is, for programs.
+    /// The error code, for programs.
     #[cfg_attr(feature = "schema", schemars(extend("enum" = CODES)))]
     pub code: String,
-    /// What is wrong, for people.
+    /// A description, for people.
     pub message: String,
-    /// Its parts; empty where the message says all.
+    /// The single problems; empty if the message says all.
     pub problems: Vec<Problem>,
-    /// The message and its parts as one text, for people.
+    /// The message with its problems as one text, for people.
     pub text: String,
 }
 
-/// One thing that is wrong with a request.
+/// One problem of a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Problem {
-    /// Where: a parameter, a member of the body, a place in the namespace.
+    /// The place: a parameter, a member of the body, a place in the namespace.
     pub path: String,
-    /// What was found there.
+    /// The value that was found there.
     pub value: Value,
-    /// What would have been allowed.
+    /// What is allowed there.
     pub allowed: String,
 }
 
-/// What the emulator allows where it says what is there and not what was asked for.
+/// The `allowed` text of a problem about the state of the namespace instead of the request.
 const AT_REST: &str = "at rest";
 
 impl fmt::Display for Problem {
@@ -93,7 +93,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// The problem among others in a line: `Queues[0].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`.
+    /// Formats the problem in a line: `Queues[0].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`.
     pub fn in_line(&self) -> String {
         let Self { path, allowed, .. } = self;
         let value = match self.value.as_str() {
@@ -106,7 +106,7 @@ impl Problem {
         }
     }
 
-    /// A value at a path that is not among what is allowed.
+    /// Creates a problem: the value at a path is not allowed.
     pub fn new(
         path: impl Into<String>,
         value: impl Into<Value>,

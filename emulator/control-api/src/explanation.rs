@@ -1,4 +1,4 @@
-//! What the rules of a subscription say of a message.
+//! How the rules of a subscription evaluate a message.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the emulator says of a property that a message does not have.
+/// The value of a property that a message does not have.
 const MISSING: &str = "does not exist";
 
-/// What a subscription makes of a message.
+/// How a subscription evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Explanation {
-    /// What each rule says, by name.
+    /// The results of the rules, by name.
     pub rules: Vec<RuleExplanation>,
-    /// Where a topic was asked for, what each of its subscriptions makes of the message; no rules are told beside them.
+    /// For a topic, the results of each of its subscriptions; `rules` is then empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscriptions: Vec<SubscriptionExplanation>,
 }
 
-/// What one subscription of a topic makes of a message.
+/// How one subscription of a topic evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct SubscriptionExplanation {
@@ -28,11 +28,11 @@ pub struct SubscriptionExplanation {
     pub subscription: String,
     /// Whether any of its rules selects the message.
     pub matched: bool,
-    /// What each rule says, by name.
+    /// The results of the rules, by name.
     pub rules: Vec<RuleExplanation>,
 }
 
-/// What one rule says of a message.
+/// How one rule evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct RuleExplanation {
@@ -42,7 +42,7 @@ pub struct RuleExplanation {
     pub matched: bool,
     /// The first part of the filter that was not true.
     pub reason: Option<Reason>,
-    /// Why the filter could not be evaluated.
+    /// Why the filter cannot be evaluated.
     pub error: Option<String>,
 }
 
@@ -50,11 +50,11 @@ pub struct RuleExplanation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Reason {
-    /// That part, as the filter language writes it.
+    /// The part, in the filter language.
     pub expression: String,
-    /// Whether it is `false`, or `unknown` for the lack of a value.
+    /// `false`, or `unknown` if a value is missing.
     pub truth: String,
-    /// What stands in it that is not constant.
+    /// The values in it that are not constant.
     pub values: Vec<NamedValue>,
 }
 

@@ -1,5 +1,5 @@
-//! Explorations over the control API: a test in any language runs again and again, each time with something else going
-//! wrong at one operation of its first run.
+//! Explorations over the control API: a test in any language runs repeatedly, each time with another fault at one operation
+//! of its first run.
 
 use std::collections::BTreeMap;
 
@@ -8,55 +8,56 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Begins an exploration. What is left out has a default.
+/// Begins an exploration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ExplorationRequest {
-    /// What the test is called.
+    /// The name of the test.
     pub name: String,
-    /// What the namespace of each run holds: a configuration of one namespace, as an object or a text; nothing unless set.
+    /// The topology of each run's namespace: a configuration of one namespace, as an object or a text; empty unless set.
     pub topology: Option<Value>,
-    /// The names of those whose operations are explored; each has a key of its own. The test itself uses the namespace's.
+    /// The names of the parties whose operations are explored; each has a key of its own. The test itself uses the
+    /// namespace's.
     pub parties: Vec<String>,
-    /// Most runs; 500 unless set.
+    /// The maximum number of runs; 500 unless set.
     pub runs: Option<u64>,
-    /// Most seconds from the first run; 30 unless set.
+    /// The time limit from the first run, in seconds; 30 unless set.
     pub within: Option<f64>,
-    /// Seconds after which it is removed when nothing is asked of it; 600 unless set.
+    /// The number of seconds without requests after which it is removed; 600 unless set.
     pub keep: Option<f64>,
-    /// How many faults a run may have, 1 or 2; 1 unless set.
+    /// The maximum number of faults in a run, 1 or 2; 1 unless set.
     pub faults: Option<u64>,
-    /// The names of the effects that are tried; unless set all but `crash-before` and `crash-after`, with which the connections
-    /// of a party end and its code goes on.
+    /// The names of the effects to try; unless set all but `crash-before` and `crash-after`, which end the connections of a
+    /// party but not its code.
     pub effects: Option<Vec<String>>,
-    /// Parts of keys: faults are applied only to operations with one of them in theirs.
+    /// Parts of keys: faults apply only to operations whose keys contain one of them.
     pub only: Vec<String>,
-    /// Parts of keys: no fault is applied to operations with one of them in theirs.
+    /// Parts of keys: no fault applies to operations whose keys contain one of them.
     pub except: Vec<String>,
-    /// In place of all that is planned: the faults of this token alone.
+    /// Runs only the faults of this token, instead of all that is planned.
     pub token: Option<String>,
 }
 
-/// An exploration that has begun.
+/// A started exploration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct StartedExploration {
-    /// By which it is asked for.
+    /// The id, for further requests.
     pub id: String,
 }
 
-/// The next run of an exploration: its namespace is there, with the faults already set and the log switched on.
+/// The next run of an exploration. Its namespace exists, with its faults set and its operation log on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ExplorationRun {
     /// Its number, counted from 1.
     pub number: u64,
-    /// The faults of the run; null where it has none.
+    /// The faults of the run; null without faults.
     pub token: Option<String>,
-    /// The name of its namespace, which is there until the result of the run is told.
+    /// The name of its namespace, which exists until the client reports the result of the run.
     pub namespace: String,
-    /// The connection string of the test itself, to whose operations no fault is applied.
+    /// The connection string of the test itself, whose operations get no faults.
     pub connection_string: String,
     /// The same over TLS.
     #[serde(default)]
@@ -65,30 +66,30 @@ pub struct ExplorationRun {
     pub parties: BTreeMap<String, String>,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunResult {
     /// Whether the test's assertions held.
     pub passed: bool,
-    /// What failed.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where: file and line.
+    /// The place of the failure: file and line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }
 
-/// What an exploration has found.
+/// The report of an exploration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ExplorationReport {
-    /// By which it is asked for.
+    /// The id, for further requests.
     pub id: String,
     /// Whether there are no more runs.
     pub done: bool,
-    /// How exactly a token repeats its run: always `statistical`, because the order of events is that of real time.
+    /// How exactly a token repeats its run: always `statistical`, because events are ordered by real time.
     pub replay: String,
     /// The report for people.
     pub text: String,

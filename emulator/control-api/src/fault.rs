@@ -1,4 +1,4 @@
-//! Scripted faults: which operations they are applied to, and what becomes of these.
+//! Scripted faults: the operations to which they apply, and their effects.
 
 mod effect;
 mod operation;
@@ -13,27 +13,27 @@ use serde_json::Value;
 pub use effect::{Effect, EffectKind, ErrorText, Wait, When};
 pub use operation::Operation;
 
-/// What goes wrong, and when.
+/// A fault: the operations to which it applies, and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Fault {
-    /// What a client does that the fault is applied to.
+    /// The kind of operation.
     pub operation: Operation,
-    /// What the operation must have beside its kind.
+    /// Conditions on the operation.
     #[serde(flatten)]
     pub filter: Filter,
-    /// Which of these operations it is applied to, and with what effect.
+    /// Which of the selected operations get which effect.
     #[serde(flatten)]
     pub pick: Pick,
 }
 
-/// What an operation must have beside its kind. What is not set does not matter.
+/// Conditions on an operation. Those that are not set always hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Filter {
-    /// The address of an entity that it concerns.
+    /// The address of its entity.
     pub entity: Option<String>,
-    /// The operation of a management request, the method of an HTTP request.
+    /// The operation of a management request, or the method of an HTTP request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The container id of the client.
@@ -48,10 +48,10 @@ pub struct Filter {
     /// The sequence number of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<i64>,
-    /// Which delivery of its message it is, or is about, counted from 1.
+    /// The delivery of its message, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<u32>,
-    /// The session of its message, or that it is about.
+    /// Its session, or that of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// An application property of its message.
@@ -70,39 +70,39 @@ pub struct Property {
     pub value: Value,
 }
 
-/// Which of the operations that a fault is meant for it is applied to, and what becomes of these.
+/// Which of the selected operations get an effect, and which one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Pick {
-    /// Each by chance.
+    /// Each with a probability.
     Random {
-        /// How chance decides.
+        /// The seed and the probability.
         random: Random,
-        /// One of them becomes of an operation that the fault is applied to.
+        /// One of these is the effect.
         effects: Vec<Effect>,
     },
     /// By their number.
     Counted {
-        /// The first, counted from 1 since the fault was set.
+        /// The first operation, counted from 1 since the fault was set.
         nth: u64,
-        /// From there on every so many.
+        /// The interval from there on.
         every: u64,
-        /// How often; without end where it is null.
+        /// The maximum number of effects; unlimited if null.
         times: Option<u64>,
-        /// What becomes of them.
+        /// The effect.
         effect: Effect,
     },
 }
 
-/// Chance that can be repeated: the seed and the number of the operation on its entity decide.
+/// Repeatable randomness: the seed and the number of the operation on its entity decide.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Random {
     /// The seed.
     pub seed: u64,
-    /// Above 0 and at most 1.
+    /// The probability, above 0 and at most 1.
     #[cfg_attr(
         feature = "schema",
         schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))
@@ -110,27 +110,27 @@ pub struct Random {
     pub probability: f64,
 }
 
-/// A fault that was set, and how often it was met.
+/// A scripted fault, and how often operations matched it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ScriptedFault {
     /// Its number within the namespace.
     pub id: u64,
-    /// What goes wrong, and when.
+    /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
-    /// How many operations it was meant for, those that it was applied to included.
+    /// The number of operations that matched, those with an effect included.
     pub matched: u64,
-    /// How many operations of this kind concerned other entities.
+    /// The number of operations of this kind on other entities.
     pub elsewhere: u64,
-    /// How many operations of this kind on its entity were not otherwise as it asks.
+    /// The number of operations of this kind on its entity that did not meet the other conditions.
     pub different: u64,
-    /// How often it was applied.
+    /// The number of operations with an effect.
     pub hits: u64,
-    /// How a test wrote it, where that was told.
+    /// The source code of the fault, if the test sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
-    /// Where it wrote that.
+    /// The place of that source code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_at: Option<String>,
 }
@@ -139,30 +139,30 @@ pub struct ScriptedFault {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Faults {
-    /// In the order in which they were set.
+    /// The faults, in the order in which they were set.
     pub faults: Vec<ScriptedFault>,
 }
 
-/// What a fault did to one operation.
+/// The effect of a fault on one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct AppliedEffect {
-    /// What a client did that the fault was applied to.
+    /// The kind of operation.
     pub operation: Operation,
-    /// What became of it.
+    /// The effect.
     pub effect: Effect,
 }
 
-/// A fault as a client may ask for it: what is left out has a default, and values are judged by the emulator, whose
-/// refusal tells what is allowed.
+/// A request to set a fault. Members that are left out have defaults. The emulator validates the values, and its error
+/// response lists the allowed ones.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FaultRequest {
-    /// What a client does that the fault is applied to. `settle` is any of the four that follow it.
+    /// The kind of operation. `settle` means any of the four that follow it.
     #[cfg_attr(feature = "schema", schemars(with = "Operation"))]
     pub operation: String,
-    /// The address of an entity that it must concern; any unless set. Not with `connect`.
+    /// The address of its entity; any unless set. Not with `connect`.
     pub entity: Option<String>,
     /// With `management` the operation of the request, with `http` its method.
     pub name: Option<String>,
@@ -170,46 +170,47 @@ pub struct FaultRequest {
     pub client: Option<String>,
     /// The name of the key that the client uses (`SharedAccessKeyName`).
     pub party: Option<String>,
-    /// The id of the message that is sent, delivered or settled.
+    /// The id of the sent, delivered or settled message.
     pub message_id: Option<String>,
-    /// The sequence number of the message that is delivered, settled or asked for.
+    /// The sequence number of the delivered, settled or requested message.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub sequence_number: Option<Value>,
-    /// Which delivery of the message, counted from 1.
+    /// The delivery of the message, counted from 1.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u32>", range(min = 1)))]
     pub delivery: Option<Value>,
-    /// The session of the message that is sent, delivered or settled.
+    /// The session of the sent, delivered or settled message.
     pub session_id: Option<String>,
-    /// An application property that the message must have: a string, a number or a boolean.
+    /// An application property of the message: a string, a number or a boolean.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Property>"))]
     pub property: Option<Value>,
-    /// Which of these operations it takes effect on first, counted from when it was set; `every` unless set, else the first.
+    /// The first selected operation that gets an effect, counted from 1 since the fault was set; unless set the value of `every`,
+    /// else 1.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub nth: Option<Value>,
-    /// From there on it takes effect on every so many; each one unless set.
+    /// From there on every such operation gets an effect; each one unless set.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub every: Option<Value>,
-    /// How often it takes effect; once unless set, without end where `every` is set.
+    /// The number of effects; 1 unless set, unlimited if `every` is set.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>", range(min = 1)))]
     pub times: Option<Value>,
-    /// In place of `nth`, `every` and `times`: chance decides.
+    /// Instead of `nth`, `every` and `times`: a probability decides.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Random>"))]
     pub random: Option<Value>,
-    /// What becomes of it.
+    /// The effect.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Effect>"))]
     pub effect: Option<Value>,
-    /// With `random`, in place of `effect`: one of them, by chance.
+    /// With `random`, instead of `effect`: one of them, at random.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Effect>>"))]
     pub effects: Option<Vec<Value>>,
-    /// How the test writes it, such as `on("complete").lose_lock()`: a fault that says so has to fire, and is told by
-    /// `findProblem` as long as it has not. At most 4,096 bytes.
+    /// The source code of the fault in the test, such as `on("complete").lose_lock()`. A fault with it must fire; until then
+    /// `findProblem` returns it. At most 4,096 bytes.
     pub written: Option<String>,
-    /// Where that is written: a file and a line.
+    /// The place of that source code: file and line.
     pub written_at: Option<String>,
 }
 
 impl Pick {
-    /// The `nth`, and from there on `every` so many, so many `times`. The first unless set, and once; without end where
+    /// Starts at the `nth`, then fires at every `every`th, `times` times. Unless set, at the first and once; unlimited if
     /// only `every` is set.
     pub fn counted(
         nth: Option<u64>,
@@ -226,7 +227,7 @@ impl Pick {
         }
     }
 
-    /// What may become of an operation that the fault is applied to.
+    /// Returns the possible effects.
     pub fn effects(&self) -> &[Effect] {
         match self {
             Self::Random { effects, .. } => effects,
@@ -236,7 +237,7 @@ impl Pick {
 }
 
 impl Filter {
-    /// Whether it asks for more of a message than where it is.
+    /// Returns whether it has conditions on messages beyond their entity.
     pub fn is_about_messages(&self) -> bool {
         self.message_id.is_some()
             || self.session_id.is_some()

@@ -1,9 +1,8 @@
 //! The JSON of the emulator's control API as types.
 //!
-//! The emulator answers with them and the harness reads them, so that a field has one name in one place. A request that a
-//! person may write by hand, a fault, is read leniently into [`FaultRequest`] and judged by the emulator; everything else
-//! has one form. With the feature `schema` the types describe themselves, and `openapi` puts these descriptions together
-//! with the routes.
+//! The emulator serializes them and the harness deserializes them, so a field is named in one place. A fault, which people
+//! may write by hand, is parsed leniently into [`FaultRequest`] and validated by the emulator; everything else has one form.
+//! With the feature `schema` the types have schemas, which `openapi` combines with the routes.
 
 mod assertion;
 mod clock;

@@ -1,10 +1,10 @@
-//! Messages as they are held: found, read, sent again, acted on.
+//! Messages in entities: listed, read, sent again, acted on.
 //!
-//! A message as JSON says the type of every AMQP value, so that the same message can be made of it. Texts, booleans and
-//! null stand for themselves; every other value is an object with one member, which is named by its type: `{"int":5}`,
+//! A message as JSON includes the type of every AMQP value, so that the same message can be created from it. Strings,
+//! booleans and null stand for themselves; every other value is an object with one member, named by its type: `{"int":5}`,
 //! `{"ulong":"18446744073709551615"}`, `{"timestamp":1700000000000}`, `{"uuid":"…"}`, `{"binary":"<base64>"}`,
 //! `{"symbol":"…"}`, `{"list":[…]}`, `{"map":[[key,value],…]}`, `{"described":[descriptor,value]}`, and
-//! `{"encoded":"<base64>"}` for what has no other form. A number that is read without its type is a long or a double.
+//! `{"encoded":"<base64>"}` for a value without another form. A number without a type is read as a long or a double.
 
 use std::time::SystemTime;
 
@@ -18,36 +18,36 @@ use serde_json::Value;
 use crate::encoding::{Base64, DateTime};
 use crate::encoding::{instant, optional_base64, optional_instant};
 
-/// A part of what a queue, a subscription or a dead-letter queue holds.
+/// Messages of a queue, a subscription or a dead-letter queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Messages {
-    /// In the order that was asked for.
+    /// The messages, in the requested order.
     pub messages: Vec<MessageSummary>,
-    /// How many messages are there in all, in any state; of one state where one was asked for.
+    /// The total number of messages, in any state or in the requested one.
     pub total: u64,
-    /// Where there may be more: ask for those `from` this number.
+    /// If there may be more: request those `from` this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// What a list shows of a message.
+/// A listed message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct MessageSummary {
-    /// Its number where it is.
+    /// Its sequence number in the queue.
     pub sequence_number: u64,
     /// `active`, `locked`, `deferred`, `scheduled`, or `transfer` while it waits to be forwarded.
     pub state: String,
     /// Its id.
     pub message_id: String,
-    /// The session that it belongs to.
+    /// The id of its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Its subject, which older SDKs call label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The media type of its body.
+    /// The content type of its body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Its correlation id.
@@ -57,7 +57,7 @@ pub struct MessageSummary {
     #[serde(with = "instant")]
     #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub enqueued_at: SystemTime,
-    /// When its time to live ends.
+    /// When it expires.
     #[serde(
         default,
         with = "optional_instant",
@@ -73,9 +73,9 @@ pub struct MessageSummary {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub activates_at: Option<SystemTime>,
-    /// How many deliveries have failed.
+    /// The number of failed deliveries.
     pub delivery_count: u32,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// The client that holds its lock, as in the timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,31 +88,31 @@ pub struct MessageSummary {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
-    /// Why it is a dead letter.
+    /// The reason of a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter_reason: Option<String>,
-    /// The same in more words.
+    /// The description of a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter_description: Option<String>,
-    /// Where a dead letter that was forwarded comes from.
+    /// The entity from which a dead letter was forwarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter_source: Option<String>,
-    /// How its body begins, where that is text.
+    /// The start of its body, if that is text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// A message with everything that is known of it.
+/// A message with all details.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct HeldMessage {
-    /// What the broker knows of it.
+    /// The broker's properties of it.
     pub summary: MessageSummary,
-    /// The message as it can be sent again.
+    /// The message, in the form in which it can be sent again.
     pub message: AmqpMessage,
 }
 
-/// A message by its sections. What is left out is not there.
+/// A message by its sections, all of which are optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -120,120 +120,120 @@ pub struct AmqpMessage {
     /// `durable`, `priority`, `time_to_live` in milliseconds, `first_acquirer`, `delivery_count`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Value>,
-    /// By names. Keys that are no symbols, or come twice, make it an array of pairs.
+    /// An object; an array of pairs if keys are not symbols or occur twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_annotations: Option<Value>,
-    /// The same; `x-opt-scheduled-enqueue-time` is the time of the namespace.
+    /// Likewise; `x-opt-scheduled-enqueue-time` is by the clock of the namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_annotations: Option<Value>,
     /// `message_id`, `user_id`, `to`, `subject`, `reply_to`, `correlation_id`, `content_type`, `content_encoding`,
     /// `absolute_expiry_time`, `creation_time`, `group_id`, `group_sequence`, `reply_to_group_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub properties: Option<Value>,
-    /// By names. Keys that are no strings, or come twice, make it an array of pairs.
+    /// An object; an array of pairs if keys are not strings or occur twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application_properties: Option<Value>,
-    /// `{"text":"…"}`, `{"data":["<base64>",…]}`, `{"value":…}` or `{"sequences":[[…],…]}`; `{"omitted":1234}` where a message
-    /// of so many bytes is too large to be shown.
+    /// `{"text":"…"}`, `{"data":["<base64>",…]}`, `{"value":…}` or `{"sequences":[[…],…]}`; `{"omitted":1234}` if a message
+    /// of this many bytes is too large to be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// As annotations.
+    /// Like annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footer: Option<Value>,
-    /// The message as it is encoded. Where it is sent along, sections that were not changed keep their encoding.
+    /// The encoded message. If a request includes it, unchanged sections keep their encoding.
     #[serde(with = "optional_base64", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Base64>"))]
     pub amqp: Option<Bytes>,
 }
 
-/// Messages to send: one, or several, of which all or none are accepted.
+/// Messages to send: one, or several, which the emulator accepts all or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum SendMessages {
-    /// One.
+    /// One message.
     One(Box<AmqpMessage>),
-    /// Several.
+    /// Several messages.
     Several(Vec<AmqpMessage>),
 }
 
-/// What was sent.
+/// The result of a send.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct SentMessages {
-    /// The numbers of the messages; null for one that was dropped as a duplicate.
+    /// The sequence numbers of the messages; null for a duplicate that was dropped.
     pub sequence_numbers: Vec<Option<u64>>,
 }
 
-/// Sends messages again that are held somewhere, each as a whole or not at all.
+/// Sends existing messages again, each entirely or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resubmit {
-    /// Where they are: an address as clients write it.
+    /// Their entity: an address as clients write it.
     pub entity: String,
-    /// Their numbers; up to 1,000.
+    /// Their sequence numbers; up to 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Vec<u64>>,
-    /// Instead of numbers a filter in SQL: the messages that match it, up to 1,000.
+    /// A SQL filter instead of sequence numbers: up to 1,000 messages that match it.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Where they go; the entity whose dead letters they are unless set. A subscription, which no client can send to, gets
-    /// them alone.
+    /// The target entity; unless set the owner of the dead-letter queue. For a subscription, to which no client can send,
+    /// only the subscription gets the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// What is changed: sections and members of them replace those of the message, null removes (RFC 7386).
+    /// Changes: sections and their members replace those of the message, null removes (RFC 7386).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Value>,
-    /// Whether they stay where they are.
+    /// Whether the original messages remain.
     #[serde(default)]
     pub keep_original: bool,
-    /// Whether they get new ids.
+    /// Whether the messages get new ids.
     #[serde(default)]
     pub new_message_id: bool,
 }
 
-/// Does something to messages.
+/// Performs an action on messages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ActOnMessages {
-    /// Where they are: an address as clients write it.
+    /// Their entity: an address as clients write it.
     pub entity: String,
-    /// Their numbers; up to 1,000.
+    /// Their sequence numbers; up to 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Vec<u64>>,
-    /// Instead of numbers a filter in SQL: the messages that match it, up to 1,000.
+    /// A SQL filter instead of sequence numbers: up to 1,000 messages that match it.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// `delete`, `dead-letter`, `lose-lock`, or `activate`, which lets scheduled and deferred messages be received.
+    /// `delete`, `dead-letter`, `lose-lock`, or `activate`, which makes scheduled and deferred messages available.
     pub act: String,
-    /// Of a dead letter.
+    /// The reason of a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Of a dead letter.
+    /// The description of a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What was done to messages.
+/// The result of an action on messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ActedOn {
-    /// The numbers of those to which it was done.
+    /// The sequence numbers of the messages for which it succeeded.
     pub done: Vec<u64>,
-    /// Those to which it was not.
+    /// The messages for which it failed.
     pub failed: Vec<FailedMessage>,
-    /// Whether messages are left that were not looked at: ask again.
+    /// Whether messages remain that were not tried: repeat the request.
     pub more: bool,
 }
 
-/// A message to which something was not done.
+/// A message for which an action failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct FailedMessage {
-    /// Its number.
+    /// Its sequence number.
     pub sequence_number: u64,
-    /// Why.
+    /// The reason.
     pub message: String,
 }

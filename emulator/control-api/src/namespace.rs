@@ -1,4 +1,4 @@
-//! The namespaces of a process, and whether it is healthy.
+//! The namespaces of a process, and its health.
 
 use std::{fmt, net::SocketAddr, path::PathBuf};
 
@@ -6,7 +6,7 @@ use std::{fmt, net::SocketAddr, path::PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A namespace as its users reach it.
+/// A namespace, with its connection strings.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -14,29 +14,29 @@ use serde::{Deserialize, Serialize};
     schemars(rename = "Namespace", deny_unknown_fields)
 )]
 pub struct NamespaceInfo {
-    /// Its name; upper and lower case make no difference.
+    /// Its name, which is not case-sensitive.
     pub name: String,
-    /// For clients that send and receive.
+    /// The connection string for clients that send and receive.
     pub connection_string: String,
-    /// For clients that do so over TLS, as in production.
+    /// The connection string for such clients over TLS, as in production.
     #[serde(default)]
     pub tls_connection_string: String,
-    /// For administration clients.
+    /// The connection string for administration clients.
     pub admin_connection_string: String,
     /// Whether tokens are checked: `signature`, or `none` where every client has every right.
     #[serde(default)]
     pub token_check: String,
-    /// Which JSON web tokens are accepted: `accept` (unsigned ones, each with every right), `check` (those that a key of
-    /// its set has signed) or `refuse`.
+    /// Which JSON web tokens are accepted: `accept` (unsigned ones, each with every right), `check` (those signed by a key
+    /// of the configured set) or `refuse`.
     #[serde(default)]
     pub jwt: String,
-    /// What its configuration opens further than its keys say; left out where there is nothing.
+    /// Warnings about access that its configuration grants beyond its keys; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl fmt::Debug for NamespaceInfo {
-    /// Without connection strings: keys, which must not reach a log, are part of them.
+    /// Omits connection strings, because they include keys, which must not be logged.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("NamespaceInfo")
@@ -47,94 +47,94 @@ impl fmt::Debug for NamespaceInfo {
     }
 }
 
-/// The line that a process prints once every listener accepts. Listeners that were not asked for are null.
+/// The line that a process prints once every listener accepts. Listeners that were not requested are null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// `ready`.
     pub event: String,
-    /// The same for people.
+    /// A message for people.
     #[serde(default)]
     pub message: String,
     /// The version of the emulator.
     pub version: String,
     /// The id of the process.
     pub pid: u32,
-    /// AMQP.
+    /// The address for AMQP.
     pub amqp: SocketAddr,
-    /// AMQP over TLS.
+    /// The address for AMQP over TLS.
     pub amqps: Option<SocketAddr>,
-    /// HTTP.
+    /// The address for HTTP.
     pub http: SocketAddr,
-    /// HTTP over TLS.
+    /// The address for HTTP over TLS.
     pub https: Option<SocketAddr>,
-    /// Where a browser is shown what the emulator holds.
+    /// The URL of the inspector, a page for browsers.
     #[serde(default)]
     pub inspector: String,
-    /// Who may use the control API: `loopback`, or clients that show the `token`.
+    /// Who may use the control API: `loopback`, or clients that send the `token`.
     #[serde(default)]
     pub control_api: String,
-    /// The file with the certificates that clients of TLS must trust.
+    /// The file with the CA certificates that clients over TLS must trust.
     pub ca_certificate: Option<PathBuf>,
     /// The same certificates as a PKCS#12 file, for Java.
     #[serde(default)]
     pub trust_store: Option<PathBuf>,
-    /// The namespaces that are served.
+    /// The namespaces of the process.
     pub namespaces: Vec<NamespaceInfo>,
 }
 
-/// Whether anything has failed inside the emulator.
+/// Whether the emulator had internal failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub enum Health {
-    /// Nothing has.
+    /// It had none.
     Healthy {
-        /// The same for people.
+        /// A message for people.
         message: String,
-        /// What connections make the emulator keep.
+        /// The memory that connections use.
         memory: MemoryUsage,
     },
-    /// Something has, by a mistake of the emulator.
+    /// It had some, through errors of its own.
     Unhealthy {
-        /// The same for people.
+        /// A message for people.
         message: String,
-        /// The first 100, oldest first.
+        /// The first 100 failures, the oldest first.
         failures: Vec<Failure>,
     },
 }
 
-/// What connections make the emulator keep, beside messages that entities hold.
+/// The memory that connections use, beside messages in entities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct MemoryUsage {
     /// Unfinished messages, bodies of requests, unread output, links and other state of all connections.
     pub held_bytes: usize,
-    /// The most of it; a connection that asks for more is closed.
+    /// The limit for all connections; a connection that needs more is closed.
     pub limit_bytes: usize,
-    /// The most of one connection: more where a message of its namespace may have more than half of that, 1 MiB until a
+    /// The limit for one connection: higher if the maximum message size of its namespace exceeds half of it, 1 MiB until a
     /// token was accepted.
     pub connection_limit_bytes: usize,
-    /// Connections that were closed because of either limit.
+    /// The number of connections that were closed by either limit.
     pub closed_connections: u64,
 }
 
-/// Something that failed inside the emulator.
+/// An internal failure of the emulator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Failure {
     /// The namespace, if it happened in one.
     pub namespace: Option<String>,
-    /// The entity that is broken by it, if one is.
+    /// The entity that the failure has broken, if any.
     pub entity: Option<String>,
-    /// What it says.
+    /// The description.
     pub reason: String,
 }
 
-/// What a test that has passed fails for nevertheless.
+/// A problem that fails a test although it has passed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct EndCheck {
-    /// The text to fail it with; null where nothing is wrong.
+    /// The failure message; null if there is no problem.
     pub problem: Option<String>,
 }
 

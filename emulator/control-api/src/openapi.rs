@@ -1,4 +1,4 @@
-//! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
+//! The control API as an OpenAPI 3.1 document: this module has the routes, and the types have the schemas of bodies.
 
 mod assertions;
 mod configuration;
@@ -25,11 +25,11 @@ pub fn document() -> Value {
     description.finish()
 }
 
-/// A document that is being put together.
+/// The document under construction.
 struct Description {
-    /// What the emulator answers, where a member that is always there is required.
+    /// Schemas of answers, in which members that are always present are required.
     answers: SchemaGenerator,
-    /// What it reads, where a member with a default is not.
+    /// Schemas of requests, in which members with defaults are optional.
     requests: SchemaGenerator,
     tags: Vec<Value>,
     paths: Map<String, Value>,
@@ -57,7 +57,7 @@ impl Description {
         self.tags.push(tag);
     }
 
-    /// Adds a route of the group, with an id that names its function in generated clients. `GET counts` is below the path of
+    /// Adds a route to the group, with an id that names its function in generated clients. `GET counts` is below the path of
     /// a namespace, `GET /health` is a whole path.
     fn route(&mut self, line: &str, id: &str) -> Operation<'_> {
         let (method, path) = line.split_once(' ').unwrap_or(("GET", line));

@@ -1,7 +1,7 @@
-//! The operation log of a namespace: what its clients did, as scripted faults see it.
+//! The operation log of a namespace: the operations of its clients, as scripted faults see them.
 //!
-//! Each entry is an operation on which a fault could take effect. Its fields are those by which a fault can be narrowed to
-//! it, and what else an exploration needs to know of it: whether an effect is feasible there, and how the entity was.
+//! Each entry is an operation that a fault could affect. It has the fields on which a fault can have conditions, and what
+//! else an exploration needs: whether an effect is possible there, and the state of the entity.
 
 use std::time::SystemTime;
 
@@ -20,20 +20,20 @@ use crate::encoding::instant;
 pub struct LoggedOperation {
     /// Its number in the log, counted from 1.
     pub number: u64,
-    /// When it came, on the clock of the namespace.
+    /// When it arrived, by the clock of the namespace.
     #[serde(with = "instant")]
     #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub at: SystemTime,
-    /// When it came, in seconds since the namespace was started.
+    /// When it arrived, in seconds since the start of the namespace.
     pub offset: f64,
-    /// What it is, as precisely as a fault can ask for it: `complete` and not `settle`.
+    /// The most specific kind of operation: `complete` instead of `settle`.
     pub operation: Operation,
-    /// The operation of a management request, the method of an HTTP request.
+    /// The operation of a management request, or the method of an HTTP request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The name of the key that its client used; null where it has used none yet.
+    /// The name of the key of its client; null until the client has used one.
     pub party: Option<String>,
-    /// The client, by the name it gave its connection.
+    /// The client, by the name of its connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The connection's number within the emulator.
@@ -42,50 +42,50 @@ pub struct LoggedOperation {
     /// The link's number within its connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u64>,
-    /// The address of what it concerns; of a discharge the first one.
+    /// The address of its entity; for a discharge the first one.
     pub entity: Option<String>,
-    /// The id of its message; of a batch that of the first one.
+    /// The id of its message; for a batch that of the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// The session of its message, or that it is about.
+    /// Its session, or that of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The sequence number of its message, where the message has one already.
+    /// The sequence number of its message, if the message already has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<i64>,
-    /// Which delivery of its message it is, or is about, counted from 1.
+    /// The delivery of its message, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<u32>,
-    /// A hash of the body of its message, in hexadecimal digits, the same in every run and version.
+    /// A hexadecimal hash of its message's body, equal in every run and version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_hash: Option<String>,
-    /// How many messages it is about.
+    /// The number of its messages.
     pub messages: usize,
     /// Whether it has a lock that can be lost.
     pub locked: bool,
-    /// Whether its message can come again although its settlement is confirmed.
+    /// Whether its message can be delivered again although its settlement is confirmed.
     pub repeatable: bool,
-    /// How its entity was just before.
+    /// The state of its entity just before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<EntityState>,
-    /// What faults did to it.
+    /// The effects of faults on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<AppliedFault>,
 }
 
-/// What an entity held before an operation, as far as an exploration tells operations apart by it.
+/// The state of an entity before an operation, by which an exploration distinguishes operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct EntityState {
-    /// Messages that are ready to be received or set aside for a receiver.
+    /// Messages that are ready or reserved for a receiver.
     pub ready: u64,
     /// Messages that are locked.
     pub locked: u64,
-    /// Receivers that have asked for messages.
+    /// Receivers with credit.
     pub receivers: usize,
 }
 
-/// What a fault did to an operation.
+/// The effect of a fault on an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct AppliedFault {
@@ -93,21 +93,21 @@ pub struct AppliedFault {
     pub fault: u64,
     /// The name of its effect.
     pub effect: String,
-    /// What it did, as a sentence.
+    /// A description of the effect.
     pub detail: String,
 }
 
-/// The oldest operation that waits because of `postpone` goes on.
+/// The result of releasing the oldest operation that `postpone` delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Released {
     /// Whether there was one.
     pub released: bool,
-    /// How many wait still.
+    /// The number of operations that still wait.
     pub waiting: usize,
 }
 
-/// Switches the operation log of a namespace on or off. What it holds is dropped by that.
+/// Switches the operation log of a namespace on or off, and clears it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -122,11 +122,11 @@ pub struct RecordOperations {
 pub struct Operations {
     /// Whether operations are recorded.
     pub recording: bool,
-    /// How many of the oldest are not kept any more.
+    /// The number of the oldest operations that were dropped.
     pub dropped: u64,
-    /// Oldest first.
+    /// The operations, the oldest first.
     pub operations: Vec<LoggedOperation>,
-    /// Where there are more: ask for those after this number.
+    /// If there are more: request those after this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }

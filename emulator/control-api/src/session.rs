@@ -1,4 +1,4 @@
-//! Receivers and sessions as the emulator sees them.
+//! The receivers and sessions of an entity.
 
 use std::{fmt, time::SystemTime};
 
@@ -15,17 +15,17 @@ use crate::encoding::{optional_base64, optional_instant};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Receivers {
-    /// Those that have asked for messages since they attached, and those that wait for a session.
+    /// The receivers that have requested messages since they attached, and those that wait for a session.
     pub receivers: Vec<Receiver>,
 }
 
-/// A receiver that has asked for messages or waits for a session.
+/// A receiver that has requested messages or waits for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Receiver {
     /// The name of its client, as in the timeline.
     pub client: String,
-    /// How many more messages it has asked for.
+    /// Its remaining credit.
     pub credit: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct Receiver {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Sessions {
-    /// All that have messages, a receiver or a state, in the order of their ids.
+    /// All sessions with messages, a receiver or a state, ordered by id.
     pub sessions: Vec<Session>,
 }
 
@@ -45,15 +45,15 @@ pub struct Session {
     /// Its id.
     #[serde(rename = "id")]
     pub session_id: String,
-    /// How many messages can be received from it, locked ones included.
+    /// The number of messages that can be received, locked ones included.
     pub active: u64,
-    /// How many of its messages are locked.
+    /// The number of locked messages.
     pub locked: u64,
-    /// How many of its messages were deferred.
+    /// The number of deferred messages.
     pub deferred: u64,
-    /// The client that holds it, by the name its connection has in the timeline.
+    /// The client that holds it, by the name of its connection in the timeline.
     pub holder: Option<String>,
-    /// Until when it is held, on the clock of the namespace.
+    /// The end of the lock, by the clock of the namespace.
     #[serde(default, with = "optional_instant")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
@@ -63,7 +63,7 @@ pub struct Session {
     pub state: Option<Bytes>,
 }
 
-/// Ends the lock of a session as if its time had run out.
+/// Ends the lock of a session as if it had expired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -76,7 +76,7 @@ pub struct LoseSessionLock {
 }
 
 impl Session {
-    /// A session of this id that holds nothing.
+    /// Creates an empty session with this id.
     pub fn new(session_id: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    /// A session's state as a text in quotes where it is one.
+    /// Formats the state of a session: in quotes if it is text.
     pub fn state_text(state: &[u8]) -> String {
         match std::str::from_utf8(state) {
             Ok(text) => format!("{text:?}"),

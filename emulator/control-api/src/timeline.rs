@@ -1,4 +1,4 @@
-//! What happened to the messages of a namespace.
+//! The events of a namespace.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,132 +15,131 @@ use crate::AppliedEffect;
 use crate::encoding::DateTime;
 use crate::encoding::{instant, optional_instant};
 
-/// What happened in a namespace or an entity.
+/// The events of a namespace or an entity.
 ///
-/// The emulator writes events and messages piece by piece behind the rest.
+/// The emulator writes events and messages incrementally after the other members.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Timeline {
-    /// How many of the oldest events are not kept any more.
+    /// The number of the oldest events that were dropped.
     #[serde(default)]
     pub dropped: u64,
-    /// How often each kind of event happened, those that were dropped included.
+    /// The number of events of each kind, dropped ones included.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
-    /// Of one entity, where one was asked for.
+    /// The unsettled sends of the requested entity, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sends_unsettled: Option<UnsettledSends>,
-    /// Where a part was asked for and more events are wanted: where to go on, `after` it, or `before` it where the
-    /// newest were asked for.
+    /// The position from which to continue, if the request asked for a part and there are more events: `after` it, or
+    /// `before` it for the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// Oldest first.
+    /// The events, the oldest first.
     pub events: Vec<Event>,
-    /// Where they were asked for and are kept: the messages as they came in, encoded, in base64. Events name them by their
-    /// place in this list.
+    /// The messages as they arrived, encoded, in base64, if requested and still recorded. Events refer to them by index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<String>>,
 }
 
-/// Sends over AMQP to one entity that wait for their outcome.
+/// Sends over AMQP to one entity that await their outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct UnsettledSends {
-    /// How many do now.
+    /// The current number.
     pub now: u64,
-    /// The most that ever did at once.
+    /// The largest number so far.
     pub most: u64,
 }
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A message came in.
+    /// A message arrived.
     Sent,
     /// A message was delivered to a receiver.
     Delivered,
-    /// A receiver settled a message as done.
+    /// A receiver completed a message.
     Completed,
-    /// A receiver abandoned a message, and the delivery counts.
+    /// A receiver abandoned a message, and the delivery is counted.
     Abandoned,
     /// A message moved to the dead-letter queue.
     DeadLettered,
-    /// A receiver released a message, and the delivery does not count.
+    /// A receiver released a message, and the delivery is not counted.
     Released,
     /// A message was deferred, to be received by its sequence number.
     Deferred,
     /// A lock was renewed.
     LockRenewed,
-    /// A lock ran out.
+    /// A lock expired.
     LockExpired,
     /// A message expired and was dropped.
     Expired,
-    /// A message came in, to become active later.
+    /// A message arrived that becomes active later.
     Scheduled,
-    /// A scheduled message became active, under a new number.
+    /// A scheduled message became active, under a new sequence number.
     Activated,
     /// A scheduled message was cancelled.
     Cancelled,
-    /// A message came in whose id was seen before, and was dropped.
+    /// A message arrived whose id was seen before, and was dropped.
     DuplicateDropped,
-    /// A rule of a subscription matched a message, which is in the subscription from then on.
+    /// A rule of a subscription matched a message, which the subscription received.
     Matched,
-    /// A message of a topic has come to every subscription that wanted it.
+    /// A topic has delivered a message to every subscription that selected it.
     Published,
     /// A message was forwarded to another queue or topic.
     Forwarded,
-    /// A message could not go on, and moved to the transfer dead-letter queue.
+    /// A message could not be forwarded, and moved to the transfer dead-letter queue.
     TransferDeadLettered,
     /// A client deleted a message without receiving it.
     Deleted,
-    /// The queue was deleted with everything in it.
+    /// The queue was deleted with its messages.
     EntityDeleted,
-    /// A message was received and deleted at once.
+    /// A message was received and deleted.
     ReceivedAndDeleted,
     /// A message was removed by a reset.
     Removed,
-    /// An operation was refused; settling by a lock that was lost is one of these.
+    /// An operation was refused, such as a settlement after the lock was lost.
     Refused,
-    /// A test moved the clock.
+    /// A test advanced the clock.
     ClockAdvanced,
-    /// A receiver has a session for itself.
+    /// A receiver accepted a session.
     SessionAccepted,
     /// The lock of a session was renewed.
     SessionLockRenewed,
-    /// The lock of a session ran out or was taken away, and what was received under it counts as failed.
+    /// The lock of a session expired or was ended, and deliveries under it count as failed.
     SessionLockExpired,
-    /// A receiver let a session go.
+    /// A receiver released a session.
     SessionReleased,
-    /// Something is kept with a session, or nothing any longer.
+    /// The state of a session was set or cleared.
     SessionStateSet,
-    /// A message was sent or scheduled in a transaction, and is accepted when that is committed.
+    /// A message was sent or scheduled in a transaction, to be accepted at the commit.
     SendEnlisted,
-    /// A message was settled in a transaction, which happens when that is committed.
+    /// A message was settled in a transaction, to be applied at the commit.
     SettlementEnlisted,
-    /// A transaction was committed that had work here.
+    /// A transaction with work here was committed.
     TransactionCommitted,
-    /// A transaction was rolled back that had work here.
+    /// A transaction with work here was rolled back.
     TransactionRolledBack,
-    /// Something went wrong because a test had scripted it.
+    /// A scripted fault had an effect.
     Fault,
-    /// The emulator ended in good order and was started again, with what its data directory held.
+    /// The emulator was shut down gracefully and restarted with its data directory.
     Restarted,
-    /// The emulator was killed and started again, with what its data directory held.
+    /// The emulator was killed and restarted with its data directory.
     Crashed,
-    /// Something this version has no name for.
+    /// A kind that this version does not know.
     #[serde(untagged)]
     Other(String),
 }
 
 impl EventKind {
-    /// Returns the name by which the control API knows the kind.
+    /// Returns the name of the kind in the control API.
     pub fn name(&self) -> String {
         self.to_string()
     }
 
-    /// Returns the kind of this name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Self {
         let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
         Self::deserialize(name).unwrap_or_else(|_| Self::Other(String::new()))
@@ -153,60 +152,60 @@ impl fmt::Display for EventKind {
     }
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Event {
-    /// When it happened, on the clock of the namespace.
+    /// When it happened, by the clock of the namespace.
     #[serde(with = "instant")]
     #[cfg_attr(feature = "schema", schemars(with = "DateTime"))]
     pub at: SystemTime,
-    /// When it happened, in seconds since the namespace was started.
+    /// When it happened, in seconds since the start of the namespace.
     #[serde(default)]
     pub offset: f64,
-    /// Its place in the record, where a part of that was asked for: the first event ever has 1.
+    /// Its position in the record, if the request asked for a part: the first event ever has 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// What happened: the name of one of the counters.
+    /// The kind: the name of a counter.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: EventKind,
-    /// The queue, topic, subscription or sub-queue it happened in; empty where it happened to the namespace.
+    /// The queue, topic, subscription or sub-queue; empty for an event of the namespace.
     pub entity: Option<String>,
-    /// The message's sequence number there; none before it has one.
+    /// The message's sequence number there; null until it has one.
     pub sequence_number: Option<i64>,
     /// The message's id.
     pub message_id: Option<String>,
-    /// The client that did it, by the name it gave its connection; null where the emulator did.
+    /// The client that caused it, by the name of its connection; null for the emulator.
     pub client: Option<String>,
-    /// Which delivery of the message it was.
+    /// The number of the message's delivery.
     pub delivery_count: Option<u32>,
-    /// Until when the message was locked.
+    /// The end of the message's lock.
     #[serde(default, with = "optional_instant")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<DateTime>"))]
     pub locked_until: Option<SystemTime>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
     /// A description.
     pub detail: Option<String>,
-    /// The session it happened to, when it is not about a message.
+    /// The session, for an event that is not about a message.
     pub session: Option<String>,
-    /// What the client asked for that was refused, where that is known.
+    /// The refused operation, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Of a fault: the operation that it was applied to, and its effect.
+    /// For a fault: the operation and the effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<AppliedEffect>,
-    /// Which of the messages of the answer it happened to, where they were asked for and this one is kept.
+    /// The index of its message in the answer, if messages were requested and this one is still recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<usize>,
-    /// The event as a line of text, where lines were asked for.
+    /// The event as a line of text, if lines were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
 }
 
 impl Event {
-    /// An event of which nothing more is known.
+    /// Creates an event without details.
     pub fn new(at: SystemTime, offset: f64, kind: EventKind) -> Self {
         Self {
             at,
@@ -229,17 +228,17 @@ impl Event {
         }
     }
 
-    /// Returns the event as JSON, with the fields of the control API.
+    /// Returns the event as JSON, as the control API has it.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Returns for how long the message was locked.
+    /// Returns how long the message was locked.
     pub fn lock(&self) -> Option<Duration> {
         self.locked_until?.duration_since(self.at).ok()
     }
 
-    /// Returns when a message that was scheduled becomes active, on the clock of the namespace.
+    /// Returns when a scheduled message becomes active, by the clock of the namespace.
     pub fn scheduled_for(&self) -> Option<SystemTime> {
         if self.kind != EventKind::Scheduled {
             return None;

@@ -1,4 +1,4 @@
-//! What becomes of an operation on which a fault takes effect.
+//! The effects of faults on operations.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::seconds;
 
-/// What a throttled client reads, with how long the service asks it to wait (semantics §20.2).
+/// The error for a throttled client, with how long the service asks it to wait (semantics §20.2).
 const BUSY: &str = "The request was terminated because the entity is being throttled. Error code: 50009. Please wait 2 \
                     seconds and try again.";
 
-/// What becomes of an operation: a name, or an object with the name as its only key and the details under it.
+/// The effect on an operation: a name, or an object with the name as its only key and the details as its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// It happens, and the client gets no reply.
+    /// Performs the operation, but drops the reply to the client.
     LoseReply,
-    /// It does not happen, and the client gets an error.
+    /// Answers with an error instead of performing the operation.
     Reject(ErrorText),
-    /// The same with the status of a reply or an HTTP response.
+    /// Answers with the status of a reply or an HTTP response instead of performing the operation.
     Answer {
         /// From 200 to 599.
         status: u16,
@@ -31,61 +31,61 @@ pub enum Effect {
         #[serde(flatten)]
         error: ErrorText,
     },
-    /// Its link is closed.
+    /// Closes its link.
     Detach {
-        /// Whether the operation happens before.
+        /// Whether the operation is performed before.
         when: When,
         /// The error.
         #[serde(flatten)]
         error: ErrorText,
     },
-    /// Its connection is closed.
+    /// Closes its connection.
     Close {
-        /// Whether the operation happens before.
+        /// Whether the operation is performed before.
         when: When,
         /// The error.
         #[serde(flatten)]
         error: ErrorText,
     },
-    /// Its connection ends without a close frame.
+    /// Drops its connection without a close frame.
     Drop {
-        /// Whether the operation happens before.
+        /// Whether the operation is performed before.
         when: When,
     },
-    /// It happens later; what comes after it does not wait.
+    /// Delays the operation; later ones do not wait.
     Delay(Wait),
-    /// Its outcome is sent behind so many later ones of its link.
+    /// Sends its outcome after this number of later ones of its link.
     HoldBack {
-        /// How many.
+        /// The number of outcomes.
         behind: u32,
     },
-    /// The lock of its message ends as if its time had run out: before a settlement, after a delivery.
+    /// Ends the lock of its message as if it had expired: before a settlement, after a delivery.
     LoseLock,
-    /// The same of the session.
+    /// Ends the lock of its session in the same way.
     LoseSessionLock,
-    /// The client is told that its message is done, and the message comes again.
+    /// Confirms the settlement to the client, and delivers the message again.
     DeliverTwice,
-    /// The tokens of its connection end, after it.
+    /// Ends the tokens of its connection after the operation.
     ExpireToken,
-    /// Nothing is read from its connection for a while.
+    /// Stops reading from its connection for a while.
     Stall(Wait),
-    /// All connections of its party end at once without a close frame, as when its process is killed.
+    /// Drops all connections of its party at once without a close frame, as when its process is killed.
     Crash {
-        /// Whether the operation happens before.
+        /// Whether the operation is performed before.
         when: When,
     },
-    /// It waits until it is released; what comes after it does not wait.
+    /// Postpones the operation until it is released; later ones do not wait.
     Postpone,
-    /// The message goes to another receiver that has asked for messages.
+    /// Delivers the message to another receiver with credit.
     Elsewhere,
-    /// The service is updated: all locks are lost, and all links but those to `$cbs` are detached.
+    /// Updates the service: all locks are lost, and all links but those to `$cbs` are detached.
     Failover {
-        /// Whether the operation happens before.
+        /// Whether the operation is performed before.
         when: When,
     },
-    /// What its connection says and hears takes this long, there and back together.
+    /// Adds a round-trip latency to its connection.
     RoundTrip {
-        /// How long.
+        /// The latency.
         #[serde(rename = "seconds", with = "seconds")]
         length: Duration,
     },
@@ -115,33 +115,33 @@ pub enum EffectKind {
     RoundTrip,
 }
 
-/// The error that a client gets.
+/// The error for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorText {
     /// The AMQP condition.
     pub condition: String,
-    /// What is said of it.
+    /// The description.
     pub description: String,
 }
 
-/// Whether an operation happens before its link or connection goes.
+/// Whether an operation is performed before its link or connection closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// It does not happen.
+    /// It is not performed.
     Before,
-    /// It happens, and the client does not hear of it.
+    /// It is performed, but the client gets no reply.
     After,
 }
 
-/// A while, and by which clock.
+/// A duration, and its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "clock", content = "seconds", rename_all = "kebab-case")]
 pub enum Wait {
-    /// The namespace's.
+    /// By the clock of the namespace.
     #[serde(with = "seconds")]
     Virtual(Duration),
-    /// That of the machine.
+    /// By the clock of the machine.
     #[serde(with = "seconds")]
     Real(Duration),
 }
@@ -168,17 +168,17 @@ impl EffectKind {
         (Self::RoundTrip, "round-trip"),
     ];
 
-    /// All of them.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.into_iter().map(|(kind, _)| kind)
     }
 
-    /// Returns the effect of this name.
+    /// Returns the effect with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|kind| kind.name() == name)
     }
 
-    /// Returns the name by which the control API knows the effect.
+    /// Returns its name in the control API.
     pub fn name(self) -> &'static str {
         let mut names = Self::NAMES.into_iter();
         names
@@ -212,7 +212,7 @@ impl Effect {
         }
     }
 
-    /// Whether it only takes time, so that another fault may take effect on the same operation.
+    /// Returns whether it only takes time, so that another fault may affect the same operation.
     pub fn only_takes_time(&self) -> bool {
         matches!(
             self,
@@ -220,7 +220,7 @@ impl Effect {
         )
     }
 
-    /// Whether the operation does not happen, or not now.
+    /// Returns whether it prevents or postpones the operation.
     pub fn prevents(&self) -> bool {
         match self {
             Self::Reject(_) | Self::Answer { .. } | Self::Delay(_) | Self::Postpone => true,
@@ -233,7 +233,7 @@ impl Effect {
         }
     }
 
-    /// Returns the error that the client gets, where it gets one.
+    /// Returns the error for the client, if it has one.
     pub fn error_mut(&mut self) -> Option<&mut ErrorText> {
         match self {
             Self::Reject(error)
@@ -244,7 +244,7 @@ impl Effect {
         }
     }
 
-    /// Returns when the link or connection goes, where one does.
+    /// Returns when the link or connection closes, if it closes one.
     pub fn when_mut(&mut self) -> Option<&mut When> {
         match self {
             Self::Detach { when, .. }
@@ -256,7 +256,7 @@ impl Effect {
         }
     }
 
-    /// The condition of an effect where none is given, if it need not be.
+    /// Returns the default condition of an effect, if it has one.
     pub fn default_condition(kind: EffectKind) -> Option<&'static str> {
         match kind {
             EffectKind::Answer => Some("amqp:internal-error"),
@@ -268,7 +268,7 @@ impl Effect {
 }
 
 impl ErrorText {
-    /// An error with the description that is usual for its condition.
+    /// Creates an error with the usual description of its condition.
     pub fn new(condition: impl Into<String>) -> Self {
         let condition = condition.into();
         let description = match condition.as_str() {
@@ -283,7 +283,7 @@ impl ErrorText {
 }
 
 impl When {
-    /// All of them.
+    /// Both values.
     pub const ALL: [Self; 2] = [Self::Before, Self::After];
 
     /// Returns its name.
@@ -296,7 +296,7 @@ impl When {
 }
 
 impl Wait {
-    /// Returns for how long.
+    /// Returns the duration.
     pub fn length(self) -> Duration {
         match self {
             Self::Virtual(length) | Self::Real(length) => length,

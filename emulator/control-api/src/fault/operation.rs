@@ -1,4 +1,4 @@
-//! What a fault can be applied to, and which effects make sense for it.
+//! The operations that can get faults, and the effects that they allow.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::EffectKind;
 
-/// What a client does that a fault can be set on, as the emulator sees it.
+/// An operation of a client that can get a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[non_exhaustive]
 pub enum Operation {
-    /// A message or a batch is sent to a queue or topic over AMQP.
+    /// A client sends a message or a batch to a queue or topic over AMQP.
     Send,
     /// A message is delivered to a receiver.
     #[serde(rename = "receive")]
     Deliver,
-    /// A delivery is settled, in whichever way.
+    /// A delivery is settled, in any way.
     Settle,
     /// A delivery is completed.
     Complete,
@@ -29,22 +29,22 @@ pub enum Operation {
     Defer,
     /// The lock of a message or of a session is renewed.
     RenewLock,
-    /// A link to an entity or to its `$management` opens; those to `$cbs` and to the coordinator do not count.
+    /// A link to an entity or to its `$management` is attached; links to `$cbs` and to the coordinator do not count.
     Attach,
     /// A connection opens.
     Connect,
-    /// A token is put to `$cbs`.
+    /// A client sends a token to `$cbs`.
     Token,
-    /// A request comes to `$management`; its name tells which.
+    /// A client sends a request to `$management`; its name is the operation.
     Management,
     /// A transaction is committed or rolled back by its client.
     Discharge,
-    /// A request comes to the administration API or over REST; its name tells by which method.
+    /// A client sends a request to the administration API or over REST; its name is the method.
     Http,
 }
 
 impl Operation {
-    /// Each with its name in the control API, and what one of them and what several are called.
+    /// Each with its name in the control API, its noun, and its plural.
     const NAMES: [(Self, &'static str, &'static str, &'static str); 14] = [
         (Self::Send, "send", "send", "sends"),
         (Self::Deliver, "receive", "delivery", "deliveries"),
@@ -77,22 +77,22 @@ impl Operation {
         (Self::Http, "http", "HTTP request", "HTTP requests"),
     ];
 
-    /// All of them.
+    /// Returns all operations.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.into_iter().map(|(operation, ..)| operation)
     }
 
-    /// Returns the operation of this name.
+    /// Returns the operation with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|operation| operation.name() == name)
     }
 
-    /// Returns the name by which the control API knows the operation.
+    /// Returns its name in the control API.
     pub fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// Returns what one of them and what several are called.
+    /// Returns its noun and its plural.
     pub fn nouns(self) -> (&'static str, &'static str) {
         let (_, one, several) = self.words();
         (one, several)
@@ -104,12 +104,12 @@ impl Operation {
         found.map_or(("", "", ""), |(_, name, one, several)| (name, one, several))
     }
 
-    /// The effects that make sense for it.
+    /// Returns the effects that it allows.
     pub fn effects(self) -> impl Iterator<Item = EffectKind> {
         EffectKind::all().filter(move |kind| self.allows(*kind))
     }
 
-    /// Whether an effect makes sense for it.
+    /// Returns whether it allows an effect.
     pub fn allows(self, effect: EffectKind) -> bool {
         match effect {
             EffectKind::LoseReply => !matches!(self, Self::Deliver | Self::Connect),
@@ -138,13 +138,13 @@ impl Operation {
         }
     }
 
-    /// Whether it is about messages, whose properties can narrow a fault.
+    /// Returns whether it concerns messages, whose properties can be conditions of a fault.
     pub fn is_about_messages(self) -> bool {
         let others = [Self::Send, Self::Deliver, Self::RenewLock, Self::Management];
         self.is_settlement() || others.contains(&self)
     }
 
-    /// Whether its kinds have names: the operation of a management request, the method of an HTTP request.
+    /// Returns whether it has names: the operation of a management request, the method of an HTTP request.
     pub fn has_names(self) -> bool {
         matches!(self, Self::Management | Self::Http)
     }

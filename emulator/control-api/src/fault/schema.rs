@@ -1,4 +1,4 @@
-//! The schema of effects, of which the emulator takes more forms than it gives.
+//! The schema of effects, which accepts more forms than the emulator writes.
 
 use std::borrow::Cow;
 

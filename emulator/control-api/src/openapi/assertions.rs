@@ -1,4 +1,4 @@
-//! Assertions, whose fields depend on their kind.
+//! Assertions, whose fields depend on the kind.
 
 use serde_json::{Map, Value, json};
 
@@ -54,7 +54,7 @@ fn schema(of: &str) -> Value {
     }
 }
 
-/// The kinds, with the fields that each takes beside those that all take.
+/// The kinds, with the fields that each takes beside the common ones.
 pub const KINDS: [(&str, &str); 24] = [
     ("abandoned", "message_id body body_json times at_least"),
     ("attached", "to count"),
@@ -116,7 +116,7 @@ pub(crate) fn describe(d: &mut Description) {
     .refuses(409, "As many assertions wait as may at once.");
 }
 
-/// The schemas that the request has.
+/// Returns the schemas of the request.
 pub(crate) fn schemas() -> Map<String, Value> {
     let mut properties = Map::new();
     let kinds = KINDS.map(|(kind, _)| kind);

@@ -1,5 +1,5 @@
-//! The official emulator's configuration, in which namespaces are declared and entities have their properties. It is read
-//! by a reader of its own, which tells positions, and not by types.
+//! The official emulator's configuration, which declares namespaces and has the properties of entities. A separate parser
+//! with positions reads it, so it has no types.
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -44,7 +44,7 @@ pub(crate) fn rules(_: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// What an answer has: all properties but one, which the tier may decide.
+/// The settings in an answer: all properties except one that the tier may determine.
 fn settings(kind: EntityKind) -> Schema {
     let usual = EntityDescription::default();
     let always = Property::of(kind).filter(|property| property.get(&usual).is_some());
@@ -57,7 +57,7 @@ fn settings(kind: EntityKind) -> Schema {
     schema
 }
 
-/// The schemas that no type has.
+/// Returns the schemas without a type.
 pub(crate) fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
     for kind in [
@@ -131,7 +131,7 @@ fn topology() -> Value {
     object(properties, &["UserConfig"], description)
 }
 
-/// As packages for other languages declare one.
+/// A topology in the short form that packages for other languages use.
 fn short_topology() -> Value {
     let list = json!({
         "type": "array",
@@ -173,7 +173,7 @@ fn namespace() -> Value {
     object(properties, &["Name"], "A namespace as it is declared.")
 }
 
-/// Settings that only this emulator has.
+/// The settings that only this emulator has.
 fn emulator() -> Value {
     let choice = |names: &[&str], description: &str| json!({ "type": "string", "enum": names, "description": description });
     let name = json!({ "type": "string", "minLength": 1, "maxLength": 256 });

@@ -1,4 +1,4 @@
-//! The routes of the messages that are held, and of the list of entities.
+//! The routes of messages, and of the list of entities.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(crate) fn describe(d: &mut Description) {
     changes(d);
 }
 
-/// Who is connected, what changes, and numbers of it.
+/// Adds the routes of connections, changes and metrics.
 pub(crate) fn describe_live(d: &mut Description) {
     d.group("live", "Who is connected, and what changes.");
     d.route("GET connections", "listConnections")

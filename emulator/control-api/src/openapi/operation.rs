@@ -1,4 +1,4 @@
-//! One method at one path.
+//! One method of one path.
 
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::ErrorAnswer;
 
 pub(crate) const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
 
-/// An operation of the document that is being described.
+/// An operation under construction.
 pub(crate) struct Operation<'a> {
     description: &'a mut Description,
     path: String,
@@ -55,13 +55,13 @@ impl<'a> Operation<'a> {
         self
     }
 
-    /// Sets the description, which says more than the summary.
+    /// Sets the description, which is longer than the summary.
     pub(crate) fn more(mut self, text: &str) -> Self {
         self.value()["description"] = text.into();
         self
     }
 
-    /// Adds a name in the path.
+    /// Adds a parameter in the path.
     pub(crate) fn named(self, name: &str, description: &str) -> Self {
         self.parameter(json!({
             "name": name,
@@ -72,23 +72,23 @@ impl<'a> Operation<'a> {
         }))
     }
 
-    /// Adds the entity that the query must name.
+    /// Adds the required query parameter `entity`.
     pub(crate) fn entity(self, description: &str) -> Self {
         self.query("entity", true, json!({ "type": "string" }), description)
     }
 
-    /// Adds a text of the query.
+    /// Adds a text to the query.
     pub(crate) fn text(self, name: &str, description: &str) -> Self {
         self.query(name, false, json!({ "type": "string" }), description)
     }
 
-    /// Adds one of several texts of the query.
+    /// Adds an enumeration to the query.
     pub(crate) fn choice(self, name: &str, texts: &[&str], description: &str) -> Self {
         let schema = json!({ "type": "string", "enum": texts });
         self.query(name, false, schema, description)
     }
 
-    /// Adds an integer of the query.
+    /// Adds an integer to the query.
     pub(crate) fn number(self, name: &str, minimum: u32, description: &str) -> Self {
         let schema = json!({ "type": "integer", "minimum": minimum });
         self.query(name, false, schema, description)
@@ -100,13 +100,13 @@ impl<'a> Operation<'a> {
         self.query("limit", false, schema, description)
     }
 
-    /// Adds a boolean of the query, false by default.
+    /// Adds a boolean to the query, false by default.
     pub(crate) fn flag(self, name: &str, description: &str) -> Self {
         let schema = json!({ "type": "boolean", "default": false });
         self.query(name, false, schema, description)
     }
 
-    /// Adds a member of the query.
+    /// Adds a parameter to the query.
     pub(crate) fn query(
         self,
         name: &str,
@@ -124,14 +124,14 @@ impl<'a> Operation<'a> {
         .refuses(400, NOT_ALLOWED)
     }
 
-    /// Has a JSON body that must be there.
+    /// Adds a required JSON body.
     pub(crate) fn takes<T: JsonSchema>(self) -> Self {
         let schema = self.description.request::<T>();
         self.body(true, "application/json", schema)
             .refuses(422, "The body is JSON of another form.")
     }
 
-    /// Has a body of another kind.
+    /// Adds a body of another media type.
     pub(crate) fn body(mut self, is_required: bool, media_type: &str, schema: Value) -> Self {
         self.value()["requestBody"] = json!({
             "required": is_required,
@@ -141,13 +141,13 @@ impl<'a> Operation<'a> {
             .refuses(413, "The body is too large.")
     }
 
-    /// Answers with JSON.
+    /// Adds a JSON answer.
     pub(crate) fn answers<T: JsonSchema>(self, status: u16, description: &str) -> Self {
         let schema = self.description.answer::<T>();
         self.answers_with(status, description, "application/json", schema)
     }
 
-    /// Answers with something else.
+    /// Adds an answer of another media type.
     pub(crate) fn answers_with(
         mut self,
         status: u16,
@@ -162,18 +162,18 @@ impl<'a> Operation<'a> {
         self
     }
 
-    /// Answers with nothing.
+    /// Adds an answer without a body.
     pub(crate) fn done(mut self, status: u16, description: &str) -> Self {
         self.value()["responses"][status.to_string()] = json!({ "description": description });
         self
     }
 
-    /// Refuses.
+    /// Adds an error response.
     pub(crate) fn refuses(self, status: u16, description: &str) -> Self {
         self.answers::<ErrorAnswer>(status, description)
     }
 
-    /// Does not give an answer that others like it give.
+    /// Removes an answer that other operations of its kind have.
     pub(crate) fn never(mut self, status: u16) -> Self {
         if let Some(responses) = self.value()["responses"].as_object_mut() {
             responses.remove(&status.to_string());

@@ -343,7 +343,7 @@ fn sessions(d: &mut Description) {
         .refuses(404, "There is none of this name, or no client holds it.");
 }
 
-/// The routes of one kind of entities: `T` is one of them, `All` their list.
+/// Adds the routes of one kind of entities: `T` is one of them, `All` their list.
 fn entities<T: JsonSchema, All: JsonSchema>(d: &mut Description, kind: &str, title: &str) {
     let one = format!("{kind}s/{{{kind}}}");
     let path = match kind {
