@@ -1,5 +1,5 @@
-//! Which requests the control API answers: host names by which a browser may reach it, origins of web pages, and the
-//! token for clients beyond loopback. What is refused, and how, is `http/guard.rs`.
+//! Which requests the control API accepts: the host names by which a browser may reach it, the origins of web pages, and the
+//! token for clients beyond the loopback. `http/guard.rs` applies these rules.
 
 mod host;
 
@@ -13,51 +13,51 @@ pub(crate) use host::authority;
 pub(crate) use host::default_gateway;
 pub use host::{HostName, Origin};
 
-/// The address of the client of a request: an extension of every one.
+/// The address of a request's client: an extension of every request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Who may use the control API beside clients on this machine that ask for it by one of its own names.
+/// Which clients may use the control API beside those on this machine that use one of its own names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessOptions {
-    /// Further host names by which the emulator is reached. A request to the control API whose `Host` is not known is
-    /// answered 421, because a web page can give its own name the emulator's address (DNS rebinding).
+    /// Further host names of the emulator. A request to the control API with an unknown `Host` is answered 421, because a
+    /// web page can map its own name to the emulator's address (DNS rebinding).
     pub allowed_hosts: Vec<HostName>,
-    /// Origins of web pages that may change something by the control API and open WebSockets.
+    /// Origins of web pages that may make changes by the control API and open WebSockets.
     pub allowed_origins: Vec<Origin>,
-    /// What clients beyond loopback must send; without one they are answered 403.
+    /// The token that clients beyond the loopback must send; without one they are answered 403.
     pub control_token: Option<ControlToken>,
-    /// Whether the default gateway needs no token either, as in a container, whose published ports are reached from it.
+    /// Whether requests from the default gateway need no token either: a container's published ports are reached from it.
     pub trust_gateway: bool,
 }
 
-/// Why an option cannot be used.
+/// Why an option is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AccessError {
-    /// It is no host name.
+    /// The text is not a host name.
     #[error(
         "{0:?} is no host name; allowed: a name without scheme and port, as in emulator.example.com"
     )]
     Host(String),
-    /// It is no origin.
+    /// The text is not an origin.
     #[error(
         "{0:?} is no origin; allowed: scheme, host and port without a path, as in http://localhost:3000"
     )]
     Origin(String),
 }
 
-/// The same, as requests are judged by it.
+/// The access rules as requests are checked against them.
 #[derive(Debug)]
 pub(crate) struct Access {
     hosts: HashSet<String>,
     origins: Vec<Origin>,
     pub(crate) token: Option<ControlToken>,
-    /// The address of the default gateway, where it is trusted.
+    /// The address of the default gateway, if it is trusted.
     pub(crate) gateway: Option<IpAddr>,
 }
 
 impl Access {
-    /// Of an emulator that clients also reach by `names`.
+    /// Creates the rules of an emulator that clients also reach by `names`.
     pub(crate) fn new(
         options: AccessOptions,
         names: impl IntoIterator<Item = String>,
@@ -73,26 +73,26 @@ impl Access {
         }
     }
 
-    /// Whether a peer needs no token.
+    /// Returns whether a peer needs no token.
     pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
         peer.is_loopback() || self.gateway == Some(peer)
     }
 
-    /// Whether a host name in lower case is one that no web page can give itself, or was allowed. A name without a dot
-    /// has no owner on the internet.
+    /// Returns whether a lower-case host name was allowed, or is one that a web page cannot have: a name without a dot has
+    /// no owner on the internet.
     pub(crate) fn knows(&self, host: &str) -> bool {
         let is_local = || is_local_name(host) || !host.contains('.');
         host.parse::<IpAddr>().is_ok() || is_local() || self.hosts.contains(host)
     }
 
-    /// Whether pages of an origin were allowed.
+    /// Returns whether pages of an origin were allowed.
     pub(crate) fn allows(&self, origin: &Origin) -> bool {
         self.origins.contains(origin)
     }
 }
 
-/// Whether a name in lower case is that of this machine for everybody (RFC 6761 §6.3).
+/// Returns whether a lower-case name means the local machine everywhere (RFC 6761 §6.3).
 fn is_local_name(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }

@@ -1,10 +1,9 @@
-//! The HTTP administration API, as the SDKs' administration clients and Service Bus Explorer use it: entities made, read,
-//! changed, listed and removed, in Atom (`spec/admin-http.md`).
+//! The HTTP administration API, as the SDKs' administration clients and Service Bus Explorer use it: creates, reads,
+//! changes, lists and deletes entities in Atom (`spec/admin-http.md`).
 //!
-//! It serves every path that the control API does not have. A request is understood, judged, and only then is its body
-//! read: who may do nothing costs little. What it does to entities is done by the same code as at the control API.
-//!
-//! Who may administer: the one place where a request's token is judged (admin-http.md §3).
+//! It serves every path that the control API does not have. A request is parsed and authorized before its body is read, so
+//! that clients without rights cost little. The control API changes entities by the same code. This file is also the one
+//! place that checks the claims of a request's token (admin-http.md §3).
 
 mod call;
 mod describe;
@@ -43,19 +42,20 @@ use crate::shared::Shared;
 
 pub(crate) use time::{Frame, NEVER};
 
-/// Largest body, in bytes: what a description with every list full needs, many times over.
+/// Maximum size of a body in bytes: far more than a description with every list full needs.
 const MAX_BODY: usize = 1024 * 1024;
 /// How long a client may take to send a body.
 const BODY_PATIENCE: Duration = Duration::from_secs(20);
-/// Sets the ids of this API apart from those of connections, which are numbered from 1.
+/// Separates the ids of this API from those of connections, which are numbered from 1.
 const SALT: u32 = u32::MAX;
 
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 const SERVED_BY: &str = "Microsoft-HTTPAPI/2.0";
 
-/// Whether a request whose path is one of messages is about an entity after all: a queue or topic whose name ends with `messages`,
-/// where the version is named that clients of this API name and nothing is posted, or a subscription or rule, which paths name by keywords.
+/// Returns whether a request with a message path is about an entity after all: a queue or topic whose name ends with
+/// `messages`, if the request has an `api-version` of this API and is not a POST, or a subscription or rule, whose paths
+/// have keywords.
 pub(crate) fn is_for(request: &Parts, route: &rest::Route) -> bool {
     let query = request.uri.query().unwrap_or_default();
     let is_versioned = request.method != Method::POST && query.contains("api-version");
@@ -63,7 +63,7 @@ pub(crate) fn is_for(request: &Parts, route: &rest::Route) -> bool {
     route.only_sends() && is_versioned || path.is_ok_and(|path| Route::of(&path).has_keyword())
 }
 
-/// What requests work on.
+/// The state that requests work on.
 #[derive(Debug)]
 pub(crate) struct Admin {
     shared: Arc<Shared>,
@@ -106,7 +106,7 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
 }
 
 impl Admin {
-    /// The namespace that a request is for, if that can be told.
+    /// Returns the namespace of a request, if it can be determined.
     pub(crate) fn namespace_of(&self, head: &Parts) -> Option<Arc<Namespace>> {
         service_http::namespace(&self.shared, head)
     }
@@ -145,7 +145,7 @@ impl Admin {
         Ok(answer)
     }
 
-    /// Says no, and puts the same into log and timeline (decision D29).
+    /// Refuses a request, and puts the error into log and timeline (decision D29).
     fn refuse(
         &self,
         namespace: Option<&Namespace>,
@@ -171,7 +171,7 @@ impl Admin {
     }
 }
 
-/// The header that makes a change of a creation; one that is no text is none that could be meant.
+/// Returns the header that makes a creation a change; a header that is not text matches nothing.
 fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
     let unreadable = |_| {
         let text = "The header 'If-Match' is no text; allowed: *, or the entity's 'ETag'. ";
@@ -181,7 +181,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
     written.transpose().map_err(unreadable)
 }
 
-/// Reads a body that is neither too large nor too slow.
+/// Reads a body within the limits of size and time.
 async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
     match timeout(patience, to_bytes(body, MAX_BODY)).await {
         Ok(Ok(bytes)) => Ok(bytes),
@@ -230,7 +230,7 @@ fn set_server(response: &mut Response) {
     response.headers_mut().insert(SERVER, value);
 }
 
-/// The claims of a request's token at `resource`, its path, where it is about the entity `owner`.
+/// Returns the claims of a request's token at `resource`, its path, where it is about the entity `owner`.
 pub(crate) fn claims(
     namespace: &Namespace,
     head: &Parts,
@@ -258,9 +258,9 @@ pub(crate) fn claims(
 }
 
 impl Call<'_> {
-    /// What a request with these claims, Manage not among them, is answered: that a queue or topic is missing, if it is
-    /// and was to be read (observed 32), else what is required, in the words that suites of SDKs look for (observed 33;
-    /// of rules by analogy).
+    /// Returns the error for a request whose claims do not include Manage: that a queue or topic to read does not exist
+    /// (observed 32), else the required claims, in the words that the SDKs' suites expect (observed 33; for rules by
+    /// analogy).
     pub(crate) fn without_manage(
         &self,
         method: &str,
@@ -294,7 +294,7 @@ fn action(name: &str) -> String {
     format!("Authorization failed for specified action: Manage,{name}.")
 }
 
-/// What the part of the service that looks after subscriptions and rules calls a request.
+/// Returns the name that the service's back end for subscriptions and rules gives a request.
 fn back_end_operation(method: &str, route: &Route) -> Option<String> {
     let (one, all) = match route {
         Route::Subscription { .. } => ("Subscription", false),

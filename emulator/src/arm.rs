@@ -1,8 +1,8 @@
-//! Azure Resource Manager, as far as clients of Service Bus speak to it: tokens for them, and the resources of namespaces.
+//! Azure Resource Manager, as far as clients of Service Bus use it: tokens, and the resources of namespaces.
 //!
-//! `az`, the management libraries and `azure-identity` come here unchanged. Paths are those of the service, where the name
-//! of a namespace stands in the path and not in the host. What they ask for is read and written as JSON; entities are
-//! created, changed and deleted by the same code as over the administration API.
+//! `az`, the management libraries and `azure-identity` work unchanged. Paths are those of the service: they name the
+//! namespace, not the host. Resources are JSON; entities are created, changed and deleted by the same code as in the
+//! administration API.
 
 mod authorization;
 mod call;
@@ -54,26 +54,26 @@ pub(crate) async fn serve(shared: &Arc<Shared>, request: Request) -> Response {
     }
 }
 
-/// The namespace of a request, by its path.
+/// Returns the namespace that the path of a request names.
 pub(crate) fn namespace(shared: &Shared, path: &str) -> Option<Arc<Namespace>> {
     call::named(shared, &route::segments(path))
 }
 
-/// What a path is about, as the administration API writes it: `orders`, `events/subscriptions/billing`.
+/// Returns the entity of a path in the form of the administration API: `orders`, `events/subscriptions/billing`.
 pub(crate) fn entity(path: &str) -> String {
     let parts = route::segments(path);
     let below = parts.get(call::NAMESPACE + 2..).unwrap_or_default();
     below.join("/").replace('~', "/")
 }
 
-/// A refusal with no other code than its status.
+/// Returns an error whose code is that of its status.
 pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
     let code = status.canonical_reason().unwrap_or_default();
     let code = code.replace(' ', "");
     refused(status, &code, message)
 }
 
-/// `{"error":{"code","message"}}`.
+/// Returns an error as `{"error":{"code","message"}}`.
 fn refused(status: StatusCode, code: &str, message: &str) -> Response {
     let body = object([(
         "error",
@@ -87,10 +87,10 @@ fn refused(status: StatusCode, code: &str, message: &str) -> Response {
     response
 }
 
-/// What is answered where nothing is refused.
+/// A successful response.
 struct Answer {
     status: StatusCode,
-    /// None for no body.
+    /// `None` for no body.
     body: Option<Value>,
 }
 
@@ -106,7 +106,7 @@ impl Answer {
         Self { status, body: None }
     }
 
-    /// Of what is gone now, whether it was there or not.
+    /// Returns the response to a deletion, by whether the resource existed.
     fn deleted(was_there: bool) -> Self {
         Self::empty(match was_there {
             true => StatusCode::OK,
@@ -124,7 +124,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// How Azure Resource Manager says no.
+/// An error of Azure Resource Manager.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -141,7 +141,7 @@ impl Refusal {
         }
     }
 
-    /// 400 of the service itself, which numbers its reasons.
+    /// Returns a 400 of Service Bus itself, which numbers its reasons.
     fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
@@ -150,13 +150,13 @@ impl Refusal {
         Self::new(StatusCode::UNAUTHORIZED, code, message)
     }
 
-    /// 409 of the service itself.
+    /// Returns a 409 of Service Bus itself.
     fn conflict(text: &str) -> Self {
         let text = format!("SubCode=40900. Conflict. {text}");
         Self::new(StatusCode::CONFLICT, "MessagingGatewayConflict", text)
     }
 
-    /// What keys are made of.
+    /// Returns the error for a failure of the random numbers that keys consist of.
     fn no_random_numbers(_: Unspecified) -> Self {
         let text = "The system has no random numbers, of which keys are made.";
         Self::new(
@@ -173,7 +173,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Whether the client of a request is on this machine, or the gateway that counts as that: it needs no control token.
+/// Returns whether the client is on this machine, or is the gateway that counts as this machine: it needs no control token.
 fn is_local(shared: &Shared, head: &Parts) -> bool {
     let peer = head.extensions.get().map(|&Peer(address)| address);
     peer.is_some_and(|peer| shared.access.trusts(peer))

@@ -1,13 +1,13 @@
-//! The clocks: real time, which never runs backwards, and a namespace's own time, which tests move.
+//! The clocks: real time, which never runs backwards, and the time of a namespace, which tests control.
 //!
-//! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the namespace's (decision
-//! D19). What passes is measured by the runtime's clock, so that a runtime whose time is paused drives everything. This
-//! is the only file that asks the operating system what time it is.
+//! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the namespace's (decision D19).
+//! The runtime's clock measures elapsed time, so that a runtime with paused time drives everything. No other file asks the
+//! operating system for the time.
 //!
-//! Instants as dates. The calendar of RFC 3339 ends with the year 9999, the time of a namespace does not: what lies beyond
-//! is shown as the last instant.
+//! The calendar of RFC 3339 ends with the year 9999, but a namespace's time does not: later instants are shown as the last
+//! date.
 //!
-//! Wakes the task that fires what is due.
+//! The file also has the alarm that wakes the timers task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,27 +22,28 @@ use tokio::time::Instant;
 
 use crate::durable::ClockState;
 
-/// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
-/// thread may be kept from its processor between reading them.
+/// How many milliseconds wall time must be ahead of elapsed time to count as a jump. Smaller differences come from the drift
+/// of two clocks, and from a thread that loses its processor between reading them.
 const JUMP: i64 = 1000;
-/// Longest wait for an instant of wall time. Timers stand still while a machine sleeps, so that none is trusted with
-/// more: what came due meanwhile happens within this time.
+/// Longest wait for an instant of wall time. Timers stand still while a machine sleeps; after that, what became due happens
+/// within this time.
 pub(crate) const RECHECK: Duration = Duration::from_secs(5);
 
-/// Where an emulator reads wall time: by default from the operating system. Tests hand in their own.
+/// The source of wall time: by default the operating system. Tests supply their own.
 #[derive(Clone)]
 pub struct WallClock {
     now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
-    /// Milliseconds since the Unix epoch that tokens are judged by for good, where their issuers do not follow this clock.
+    /// Milliseconds since the Unix epoch at which tokens are judged permanently, for clients whose tokens do not follow this
+    /// clock.
     tokens: Option<i64>,
 }
 
-/// Wall time: carried on by the runtime's clock, and moved forward when the wall clock jumps.
+/// Wall time: advanced by the runtime's clock, and moved forward when the wall clock jumps.
 #[derive(Debug, Clone)]
 pub(crate) struct RealClock {
     wall: WallClock,
     started: Instant,
-    /// Milliseconds since the Unix epoch when the clock was started, as seen after the last jump. Grows only.
+    /// Milliseconds since the Unix epoch at the clock's start, corrected by the last jump. Never decreases.
     origin: Arc<AtomicI64>,
 }
 
@@ -55,14 +56,14 @@ pub(crate) struct NamespaceClock {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// Milliseconds ahead of real time while it flows.
+    /// Milliseconds ahead of real time while time flows.
     offset: i64,
     frozen_at: Option<Timestamp>,
-    /// Whether it stands only for a walk.
+    /// Whether time flows again after the walk that stopped it.
     flows_after: bool,
 }
 
-/// What a clock shows.
+/// A reading of a namespace's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) now: Timestamp,
@@ -71,19 +72,19 @@ pub(crate) struct Reading {
     pub(crate) frozen: bool,
 }
 
-/// A clock that stands still while an advance walks from deadline to deadline. Dropped, it has been advanced to where
-/// it stands then: time flows again if it did before, and what passed in real time meanwhile has passed here too.
+/// A clock that is stopped while an advance moves it from deadline to deadline. Dropping it ends the advance at the current
+/// instant: time flows again if it did before, and the real time that passed meanwhile is added.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     clock: &'a NamespaceClock,
     before: State,
     start: Timestamp,
-    /// Where the walk ends.
+    /// The instant at which the walk ends.
     pub(crate) target: Timestamp,
 }
 
 impl WallClock {
-    /// A clock that shows what `now` returns each time it is asked. What it shows may jump; backwards it is not followed.
+    /// Creates a clock that reads `now`, whose result may jump; backward jumps are ignored.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self {
             now: Arc::new(now),
@@ -91,14 +92,14 @@ impl WallClock {
         }
     }
 
-    /// A clock that shows `wall` now and goes on as the runtime's clock does; within a runtime whose time is paused it
-    /// stands still.
+    /// Creates a clock that shows `wall` now and advances with the runtime's clock; it stands still in a runtime with paused
+    /// time.
     pub fn starting_at(wall: SystemTime) -> Self {
         let begun = Instant::now();
         Self::new(move || wall + begun.elapsed())
     }
 
-    /// Judges tokens by what it shows now for good: for clients that issue them by the clock of the operating system.
+    /// Judges tokens permanently by the current reading, for clients that issue tokens by the clock of the operating system.
     pub fn with_lasting_tokens(self) -> Self {
         Self {
             tokens: Some(self.now()),
@@ -136,7 +137,8 @@ impl RealClock {
         }
     }
 
-    /// Time since the clock was started: what the AMQP engine is told. Stands still while the machine sleeps.
+    /// Returns the time since the clock's start, which the AMQP engine takes as its time. Stands still while the machine
+    /// sleeps.
     #[inline]
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -148,7 +150,7 @@ impl RealClock {
         Timestamp::from_millis(self.origin(elapsed).saturating_add(elapsed))
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// Returns nanoseconds since the Unix epoch.
     #[cfg(feature = "otlp")]
     fn nanoseconds(&self) -> u64 {
         let elapsed = self.elapsed();
@@ -157,7 +159,8 @@ impl RealClock {
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// When the clock was started as it looks after so many milliseconds, in milliseconds since the Unix epoch.
+    /// Returns the wall time of the clock's start, in milliseconds since the Unix epoch, as it appears after `elapsed`
+    /// milliseconds.
     fn origin(&self, elapsed: i64) -> i64 {
         let origin = self.origin.load(Ordering::Relaxed);
         let shown = self.wall.now().saturating_sub(elapsed);
@@ -167,7 +170,7 @@ impl RealClock {
         }
     }
 
-    /// Seconds since the Unix epoch, in which tokens speak.
+    /// Returns seconds since the Unix epoch, the unit of tokens.
     pub(crate) fn unix_seconds(&self) -> i64 {
         self.token_time().as_millis().div_euclid(1000)
     }
@@ -177,14 +180,14 @@ impl RealClock {
         fixed.unwrap_or_else(|| self.now())
     }
 
-    /// What [`RealClock::elapsed`] says when it is time to look whether this second since the Unix epoch has begun.
+    /// Returns the [`RealClock::elapsed`] at which to check whether this second since the Unix epoch has begun.
     pub(crate) fn look_at(&self, unix_seconds: i64) -> Duration {
         let at = Timestamp::from_millis(unix_seconds.saturating_mul(1000));
         let now = self.token_time();
         self.elapsed() + at.since(now).min(RECHECK)
     }
 
-    /// The instant that [`RealClock::elapsed`] calls `at`.
+    /// Converts a time of [`RealClock::elapsed`] into an instant of the runtime.
     #[inline]
     pub(crate) fn instant(&self, at: Duration) -> Instant {
         self.started + at
@@ -204,7 +207,7 @@ impl NamespaceClock {
         self.read().now
     }
 
-    /// Milliseconds ahead of real time.
+    /// Returns the milliseconds ahead of real time.
     pub(crate) fn ahead(&self) -> i64 {
         let state = self.state();
         match state.frozen_at {
@@ -218,19 +221,19 @@ impl NamespaceClock {
         self.reading(&self.state())
     }
 
-    /// Real time, in nanoseconds since the Unix epoch.
+    /// Returns real time, in nanoseconds since the Unix epoch.
     #[cfg(feature = "otlp")]
     pub(crate) fn real_nanoseconds(&self) -> u64 {
         self.real.nanoseconds()
     }
 
-    /// Stops time; does nothing when it stands already.
+    /// Stops time; has no effect on a stopped clock.
     pub(crate) fn freeze(&self) {
         let mut state = self.state();
         state.frozen_at = Some(self.reading(&state).now);
     }
 
-    /// Lets time flow on from where it stands.
+    /// Lets time flow on from its current instant.
     pub(crate) fn resume(&self) {
         let mut state = self.state();
         *state = State {
@@ -239,7 +242,7 @@ impl NamespaceClock {
         };
     }
 
-    /// Its state, from which [`NamespaceClock::restore`] goes on in another process.
+    /// Returns the state from which [`NamespaceClock::restore`] continues in another process.
     pub(crate) fn stored_state(&self) -> ClockState {
         let state = self.state();
         let Reading { now, ahead, .. } = self.reading(&state);
@@ -255,7 +258,8 @@ impl NamespaceClock {
         }
     }
 
-    /// Goes on from where it stood in another process, never back; returns by how many milliseconds real time went back since.
+    /// Continues from the state of another process, never backwards; returns by how many milliseconds real time went back
+    /// since.
     pub(crate) fn restore(&self, stored: ClockState) -> i64 {
         let mut state = self.state();
         *state = State {
@@ -269,7 +273,7 @@ impl NamespaceClock {
         back
     }
 
-    /// Stops time for a walk of `by`. There is one at a time, and meanwhile nothing else stops time or lets it flow.
+    /// Stops time for a walk of `by`. Only one walk exists at a time, and nothing else stops or resumes time meanwhile.
     pub(crate) fn begin_walk(&self, by: Duration) -> Walk<'_> {
         let mut state = self.state();
         let (before, start) = (*state, self.reading(&state).now);
@@ -283,7 +287,7 @@ impl NamespaceClock {
         }
     }
 
-    /// How long in real time until `instant`; none while time stands still.
+    /// Returns the real time until `instant`; `None` while time stands still.
     pub(crate) fn until(&self, instant: Timestamp) -> Option<Duration> {
         let reading = self.read();
         (!reading.frozen).then(|| instant.since(reading.now))
@@ -306,12 +310,12 @@ impl NamespaceClock {
 }
 
 impl Walk<'_> {
-    /// How far the walk has come.
+    /// Returns how far the walk has come.
     pub(crate) fn passed(&self) -> Duration {
         self.clock.now().since(self.start)
     }
 
-    /// Goes on to `instant`, never back.
+    /// Advances to `instant`, never backwards.
     pub(crate) fn step_to(&self, instant: Timestamp) {
         let mut state = self.clock.state();
         state.frozen_at = state.frozen_at.max(Some(instant));
@@ -331,28 +335,28 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// The date of an instant; the last one there is for what comes after it.
+/// Converts an instant into a date; instants after the last date become the last one.
 pub(crate) fn date(instant: Timestamp) -> Date {
     from_millis(instant.as_millis())
 }
 
-/// The same as the standard library has it.
+/// Converts an instant into the standard library's type.
 pub(crate) fn system_time(instant: Timestamp) -> SystemTime {
     date(instant).into()
 }
 
-/// The same of milliseconds since the Unix epoch.
+/// Converts milliseconds since the Unix epoch into a date.
 pub(crate) fn from_millis(millis: i64) -> Date {
     let beyond = if millis < 0 { Date::MIN } else { Date::MAX };
     Date::from_millisecond(millis).unwrap_or(beyond)
 }
 
-/// The last instant that has a date.
+/// Returns the last instant that has a date.
 pub(crate) fn last() -> Timestamp {
     Timestamp::from_millis(Date::MAX.as_millisecond())
 }
 
-/// The earliest deadline that the task knows of.
+/// The earliest deadline that the timers task waits for.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     armed: AtomicI64,
@@ -369,7 +373,7 @@ impl Default for Alarm {
 }
 
 impl Alarm {
-    /// Makes sure that the task is awake by `deadline`.
+    /// Wakes the task by `deadline`.
     pub(crate) fn arm(&self, deadline: Timestamp) {
         let deadline = deadline.as_millis();
         if deadline < self.armed.load(Ordering::Relaxed)
@@ -379,22 +383,22 @@ impl Alarm {
         }
     }
 
-    /// The clock was changed, so that what the task sleeps for may be wrong, or there is something to forward.
+    /// Wakes the task because the clock changed, which can invalidate its sleep, or a message waits to be forwarded.
     pub(crate) fn notify(&self) {
         self.notify.notify_one();
     }
 
-    /// Forgets what it was armed for: a deadline that appears from now on arms it again.
+    /// Clears the armed deadline: a deadline that appears from now on arms the alarm again.
     pub(crate) fn disarm(&self) {
         self.armed.store(i64::MAX, Ordering::Release);
     }
 
-    /// Notes a deadline that the task itself has seen.
+    /// Records a deadline that the task itself has seen.
     pub(crate) fn expect(&self, deadline: Timestamp) {
         self.armed.fetch_min(deadline.as_millis(), Ordering::AcqRel);
     }
 
-    /// Resolves when it was armed for an earlier deadline or notified.
+    /// Resolves when the alarm was armed for an earlier deadline or notified.
     pub(crate) async fn notified(&self) {
         self.notify.notified().await;
     }

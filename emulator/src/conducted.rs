@@ -1,5 +1,5 @@
-//! A namespace as an embedder sees it that explores what can go wrong: it reads what clients did, sets faults on that, and is
-//! told which of its parties crash.
+//! The interface for an embedder that explores faults and orders in a namespace: it reads the log of operations, adds
+//! faults, and learns which client processes crash.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct ConductedNamespace {
     namespace: Arc<Namespace>,
 }
 
-/// Not what it holds, as with [`Emulator`].
+/// Leaves out the contents, as for [`Emulator`].
 impl fmt::Debug for ConductedNamespace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -27,7 +27,7 @@ impl fmt::Debug for ConductedNamespace {
 }
 
 impl Emulator {
-    /// The namespace of this name, to be conducted by its embedder.
+    /// Returns the namespace of this name under the control of its embedder.
     pub fn conducted(&self, name: &str) -> Option<ConductedNamespace> {
         let namespace = self.shared.namespaces.named(name)?;
         Some(ConductedNamespace { namespace })
@@ -35,51 +35,51 @@ impl Emulator {
 }
 
 impl ConductedNamespace {
-    /// Records operations from now on, or no more; what was recorded before is gone.
+    /// Starts or stops recording operations; discards what was recorded before.
     pub fn record_operations(&self, records: bool) {
         self.namespace.faults.record_operations(records);
     }
 
-    /// The operations after this number in the log, so many at most.
+    /// Returns up to `limit` operations that follow number `after` in the log.
     pub fn operations(&self, after: u64, limit: usize) -> Operations {
         self.namespace.faults.operations(after, limit)
     }
 
-    /// Sets a fault and returns it with its id; none when there are as many as there may be.
+    /// Adds a fault and returns it with its id; `None` when the limit of faults is reached.
     pub fn add_fault(&self, fault: Fault) -> Option<ScriptedFault> {
         self.namespace.faults.add(fault)
     }
 
-    /// The faults, each with how often it was met.
+    /// Returns the faults, each with the number of operations that matched it.
     pub fn faults(&self) -> Vec<ScriptedFault> {
         self.namespace.faults.all()
     }
 
-    /// How many operations wait because a fault has postponed them.
+    /// Returns how many operations wait because a fault postponed them.
     pub fn postponed(&self) -> usize {
         self.namespace.faults.postponed.count()
     }
 
-    /// Lets the oldest operation go on that was postponed; says whether there was one.
+    /// Resumes the oldest postponed operation; returns whether there was one.
     pub fn release_postponed(&self) -> bool {
         self.namespace.release_postponed()
     }
 
-    /// Whether something is to happen by itself within this time: a lock or a message ends, one becomes active.
+    /// Returns whether a deadline lies within `time`: a lock or a message expires, or a scheduled message becomes active.
     pub fn has_deadline_within(&self, time: Duration) -> bool {
         let now = self.namespace.clock.now();
         let next = self.namespace.next_deadline();
         next.is_some_and(|next| next.since(now) <= time)
     }
 
-    /// Ends the connection of this number in the operation log without a word, as a network that fails does.
+    /// Aborts the connection of this number in the operation log without a close frame, as a network failure does.
     pub fn drop_connection(&self, connection: u32) {
         self.namespace
             .router
             .drop_connection(ConnectionId(connection));
     }
 
-    /// The parties whose processes crashed since this was last asked: their connections are gone already.
+    /// Returns the parties that crashed since the last call. Their connections are closed already.
     pub fn take_crashes(&self) -> Vec<Arc<str>> {
         self.namespace.take_crashes()
     }

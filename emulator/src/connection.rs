@@ -1,8 +1,7 @@
 //! One peer: its stream, its AMQP engine and its links, in one task.
 //!
-//! A turn reads what is there, lets the engine parse it, commits what arrived under one lock per entity,
-//! takes what is reserved to its own receivers, and writes once (protocol-layer §4). No lock is held across
-//! an await.
+//! A turn reads the available bytes, lets the engine parse them, commits what arrived under one lock per entity, takes what
+//! is reserved for the connection's receivers, and writes once (protocol-layer §4). No lock is held across an await.
 
 mod account;
 mod attach;
@@ -48,16 +47,16 @@ pub(crate) use wire::websocket::WebSocket;
 pub(crate) use wire::{Unread, Wire};
 use withheld::Withheld;
 
-/// How long a peer may take to read what is left for it at the end.
+/// Timeout for the last output and the close of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the stream of a peer did.
+/// The progress of a peer's stream.
 enum Moved {
     Read(usize),
     Wrote,
 }
 
-/// Serves a peer until either side has had enough.
+/// Serves a peer until either side ends the connection.
 pub(crate) async fn serve<W: Wire>(
     wire: W,
     arrival: &ConnectionOrigin,
@@ -71,7 +70,7 @@ pub(crate) async fn serve<W: Wire>(
     let (mut stopping, mut more, mut written) = (false, false, true);
     while peer.turn_or_end(&mut input) {
         if peer.has_told_others() {
-            // Who was told runs first: a message reaches its receiver before its sender hears of it.
+            // Woken connections run first: a message reaches its receiver before its sender gets the outcome.
             yield_now().await;
         }
         wire.set_round_trip(peer.round_trip());
@@ -117,7 +116,7 @@ pub(crate) async fn serve<W: Wire>(
                 }
             },
             () = wake_handle.woken() => {}
-            // The socket has taken it: there is room for what was postponed, and nothing else says so.
+            // The socket has accepted output: postponed work has room, and no other event reports that.
             () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
@@ -129,7 +128,7 @@ pub(crate) async fn serve<W: Wire>(
     finish(&mut wire, &mut peer, &mut withheld).await
 }
 
-/// Writes as much as the stream takes without waiting, and says whether that was everything.
+/// Writes as much as the stream accepts without waiting; returns whether that was everything.
 fn write_some(wire: &mut impl Wire, output: &mut Output) -> io::Result<bool> {
     match wire.poll_write(&mut Context::from_waker(Waker::noop()), output) {
         Poll::Ready(written) => written.map(|()| true),
@@ -137,14 +136,14 @@ fn write_some(wire: &mut impl Wire, output: &mut Output) -> io::Result<bool> {
     }
 }
 
-/// Whether what another turn reads has room: there is not too much output, and what was read has been dealt with.
+/// Returns whether the connection may read more: output is below its limit, and earlier input was processed.
 fn has_room(peer: &mut ClientConnection, is_waiting: bool) -> bool {
     let unwritten = peer.unwritten();
     let has_room = unwritten < OUTPUT_FULL && (unwritten == 0 || !is_waiting);
     has_room && !peer.is_interrupted()
 }
 
-/// Resolves when the stream has taken something, not only when it has taken everything: there may be more to come.
+/// Resolves when the stream has accepted some output, not only when it has accepted everything: more may follow.
 fn poll_written(
     wire: &mut impl Wire,
     peer: &mut ClientConnection,
@@ -165,7 +164,7 @@ fn poll_written(
     polled.map_ok(|()| Moved::Wrote)
 }
 
-/// Writes what may be told after a turn, unless that is nothing, and says whether that was everything.
+/// Writes the output of a turn, if any; returns whether that was everything.
 fn write_turn(
     wire: &mut impl Wire,
     peer: &mut ClientConnection,
@@ -185,7 +184,7 @@ fn write_turn(
         }
     }
     if is_nothing {
-        // A client with Nagle on waits for this acknowledgement before it sends the rest.
+        // A client with Nagle's algorithm waits for this acknowledgement before it sends the rest.
         wire.acknowledge();
     }
     if !written && withheld.len() + peer.unwritten() >= OUTPUT_HIGH {
@@ -194,14 +193,14 @@ fn write_turn(
     Ok(written)
 }
 
-/// Ends a stream that has words for what was wrong: to read on would be to take in more of what was too much.
+/// Writes the pending error and closes a stream whose input exceeded a limit, without reading on.
 async fn write_and_refuse(
     wire: &mut impl Wire,
     peer: &mut ClientConnection,
     withheld: &mut Withheld,
 ) -> io::Result<()> {
     let output = withheld.all(peer.output()).await?;
-    // A peer that does not read is told as much as it takes.
+    // A peer that does not read gets only what its socket buffer takes.
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, write_all(wire, output)).await;
     refuse(wire).await;
     Ok(())
@@ -214,13 +213,13 @@ async fn write_all(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result
     Ok(())
 }
 
-/// Says what was wrong with what came, within reason.
+/// Reports what was wrong with the input, within the close timeout.
 async fn refuse(wire: &mut impl Wire) {
-    // A peer that does not listen is not told.
+    // A peer that does not read misses the report.
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, poll_fn(|cx| wire.poll_refuse(cx))).await;
 }
 
-/// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it otherwise.
+/// Writes the rest of the output within the close timeout and ends the stream: cleanly, unless a fault wants an abort.
 async fn finish(
     wire: &mut Line<impl Wire>,
     peer: &mut ClientConnection,

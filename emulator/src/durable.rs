@@ -1,11 +1,12 @@
-//! The data directory: changes of entities survive the process, committed to a disk in batches.
+//! The data directory: stores changes of entities beyond the process, committed to a disk in batches.
 //!
-//! An operation appends its changes under the lock of its entity ([`NamespaceStore::append_changes`]), so that their order is that
-//! of the operations. One thread commits at a time: a batch has every change that was appended during the previous commit. An
-//! operation and its follow-ups in other entities are one [`Unit`], and batches are cut between units, so that a batch has all
-//! of an operation or nothing. A client gets an answer only after the changes behind it are committed ([`Store::flush`]).
+//! An operation appends its changes under the lock of its entity ([`NamespaceStore::append_changes`]), so that their order
+//! is that of the operations. One thread commits at a time: a batch has every change that was appended during the previous
+//! commit. An operation and its follow-ups in other entities are one [`Unit`], and batches are cut between units, so that a
+//! batch has all of an operation or nothing. A client gets an answer only after the changes behind it are committed
+//! ([`Store::flush`]).
 //!
-//! [`Disk`] is what batches are committed to: a file, or memory in tests.
+//! Batches are committed to a [`Disk`]: a file, or memory in tests.
 
 #[cfg(feature = "durable")]
 mod backend;
@@ -132,7 +133,7 @@ pub enum Sync {
     /// Loss of power: each commit is synchronized to the disk.
     #[default]
     Always,
-    /// The end of the process, also by a kill; the operating system writes to the disk when it likes.
+    /// The end of the process, also by a kill; the operating system decides when to write to the disk.
     Process,
 }
 
@@ -378,7 +379,7 @@ impl NamespaceStore {
         let id = entity.id();
         let Some(mut changes) = entity.take_changes(&mut || self.store.next_body()) else {
             if entity.is_deleted() && entity.check_whole().is_err() {
-                // `remove_orphans` removes its bodies at the next start.
+                // `remove_orphans` removes the entity's bodies at the next start.
                 self.remove(self.entity_key(id));
             }
             return;
@@ -480,7 +481,7 @@ fn remove_prefix<T>(rows: &mut BTreeMap<Vec<u8>, T>, prefix: &[u8]) {
     rows.extract_if(range, |_, _| true).for_each(drop);
 }
 
-/// The first key behind all that begin with `prefix`, which has a byte other than the greatest.
+/// Returns the first key behind all that begin with `prefix`, which must have a byte below 0xFF.
 fn end_of(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

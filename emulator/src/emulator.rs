@@ -1,4 +1,4 @@
-//! A running emulator: started with options, stopped by its handle.
+//! The handle of a running emulator.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -28,17 +28,17 @@ use crate::shared::{ConnectionOptions, ResourceState, Shared};
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
 
-/// The names of all namespaces of the service.
+/// The host names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
-/// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] closes
-/// the connections first.
+/// A running emulator. Dropping it stops everything at once and never blocks; [`Emulator::stop`] closes the connections
+/// first.
 pub struct Emulator {
     endpoints: Endpoints,
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Only where it listens: all that its namespaces hold is no text to read, and would be compiled anew in each crate that has a
-/// type with `Debug` and an emulator in it.
+/// Formats the endpoints only. The contents of namespaces are of no use as text, and their `Debug` code would be compiled
+/// anew in each crate that has a type with `Debug` and an emulator in it.
 impl fmt::Debug for Emulator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -49,19 +49,24 @@ impl fmt::Debug for Emulator {
 }
 
 impl Emulator {
-    /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
+    /// Starts an emulator. When this returns, every listener accepts connections.
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         options.config.check().map_err(StartError::Config)?;
         Self::start_read(options).await
     }
 
-    /// The same with a configuration that was read from a text or is the default, so that its check need not be repeated.
+    /// Starts an emulator with a configuration that was parsed from text or is the default, so that it needs no second
+    /// check.
     pub async fn start_read(options: Options) -> Result<Self, StartError> {
         let (listeners, endpoints) = listen::everywhere(&options).await?;
         Self::serve(options, endpoints, listeners)
     }
 
-    /// Serves what comes to these listeners, which are at these endpoints.
+    /// Serves the connections of `listeners`, whose addresses are `endpoints`.
     pub(crate) fn serve(
         options: Options,
         endpoints: Endpoints,
@@ -84,41 +89,42 @@ impl Emulator {
         Ok(started)
     }
 
-    /// Where it listens.
+    /// Returns the addresses at which the emulator listens.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
 
-    /// The namespaces with their connection strings.
+    /// Returns the namespaces with their connection strings.
     pub fn namespaces(&self) -> Vec<NamespaceInfo> {
         self.shared.namespaces.list()
     }
 
-    /// The file with the certificates that clients must trust, in PEM; none before they are needed, or where a
-    /// certificate was given. Where no more than this machine and the service's domain was asked for, it has that of the
-    /// user's authority alone, which stays the same.
+    /// Returns the PEM file with the certificates that clients must trust. `None` before the certificates are created, and
+    /// where the options have a certificate. If every name means this machine or the service's domain, the file has the
+    /// certificate of the user's authority alone, which does not change between runs.
     pub fn ca_certificate(&self) -> Option<&Path> {
         self.shared.tls.authority_file()
     }
 
-    /// What is in [`Self::ca_certificate`] as a trust store for Java, a PKCS#12 file that any password opens.
+    /// Returns the same certificates as a trust store for Java, a PKCS#12 file that any password opens.
     pub fn trust_store(&self) -> Option<&Path> {
         self.shared.tls.trust_store()
     }
 
-    /// The certificates that clients must trust, in PEM: that of the user's authority, then that of the one which vouches
-    /// for all other names until the emulator ends. Made now if they were not; none where a certificate was given.
+    /// Returns the certificates that clients must trust, in PEM: that of the user's authority, then that of the authority
+    /// for all other names, which ends with the emulator. Creates them if needed. `None` where the options have a
+    /// certificate.
     pub fn ca_certificate_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
         self.shared.tls.authority_pem()
     }
 
-    /// The line that says that everything serves: one JSON object (interfaces.md). Listeners that were not asked for are
-    /// null.
+    /// Returns the ready line, which reports that every listener accepts: one JSON object (interfaces.md). Listeners that
+    /// are not in the options are null.
     pub fn ready_line(&self) -> String {
         let endpoints = &self.endpoints;
         let ready = Ready {
             event: "ready".into(),
-            // What Testcontainers' class for the official emulator waits for (observed 71).
+            // Testcontainers' class for the official emulator waits for this text (observed 71).
             message: "Emulator Service is Successfully Up!".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
@@ -131,7 +137,7 @@ impl Emulator {
                 Some(_) => "token".into(),
                 None => "loopback".into(),
             },
-            // A file name is rarely not UTF-8, and the line is JSON.
+            // The line is JSON, so file names that are not UTF-8 are replaced; they are rare.
             ca_certificate: self
                 .ca_certificate()
                 .map(|file| file.to_string_lossy().into_owned().into()),
@@ -143,26 +149,26 @@ impl Emulator {
         serde_json::to_string(&ready).unwrap_or_default()
     }
 
-    /// What has gone wrong inside, each a mistake of the emulator, oldest first; what `/health` tells.
+    /// Returns the internal failures, oldest first, as `/health` reports them. Each is a bug of the emulator.
     pub fn failures(&self) -> Vec<Failure> {
         self.shared.namespaces.failures().all()
     }
 
-    /// Resolves once no client has been connected for so long, which begins now.
+    /// Resolves once no client has been connected for `time`, counted from now.
     pub fn idle_for(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
         idle::wait(self.shared.connections(), time)
     }
 
-    /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed; as long again
-    /// for a collector that takes the last spans.
+    /// Stops the emulator. Notifies every client, then waits up to two seconds for the connections to end, and up to two
+    /// more for the collector to take the last spans.
     pub async fn stop(self) {
         self.shared.listeners.stop().await;
         self.shared.namespaces.traces.stop().await;
         self.close_store().await;
     }
 
-    /// Ends as a process does that is killed, and waits until its ports and its directory are free: connections break without a
-    /// word, and what is not in the directory by now never will be.
+    /// Ends the emulator as a kill of the process would, and waits until its ports and its directory are free. Connections
+    /// break without a close frame; changes that are not in the directory yet are lost.
     pub async fn crash(self) {
         if let Some(store) = &self.shared.namespaces.store {
             store.discard();
@@ -189,7 +195,7 @@ impl Drop for Emulator {
     }
 }
 
-/// The address of the page for a browser on this machine; its first answer leads on, so that a link need not have a `$`.
+/// Returns the address of the inspector page for a browser on this machine. The page redirects, so that a link needs no `$`.
 fn inspector(http: SocketAddr) -> String {
     let ip = match http.ip() {
         ip if !ip.is_unspecified() => ip,
@@ -200,7 +206,7 @@ fn inspector(http: SocketAddr) -> String {
     format!("http://{address}/")
 }
 
-/// Makes what all connections share, and TLS where a port for it was opened.
+/// Creates the state that all connections share, and prepares TLS where it has a port.
 fn share(
     mut options: Options,
     endpoints: Endpoints,
@@ -254,7 +260,7 @@ fn share(
     ))
 }
 
-/// Opens the store of a directory.
+/// Opens the store of a data directory.
 #[cfg(feature = "durable")]
 fn open(data: &DataOptions) -> Result<Arc<Store>, DataError> {
     let (disk, file) = durable::open(&data.directory, data.sync)?;
@@ -269,7 +275,7 @@ fn open(_: &DataOptions) -> Result<Arc<Store>, DataError> {
     Err(DataError::NotBuilt)
 }
 
-/// Serves the namespaces that are kept and not declared, or removes them, and begins to write.
+/// Serves the stored namespaces that are not declared, or removes them, and starts the writer of the store.
 fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
     let namespaces = &shared.namespaces;
     let Some(store) = &namespaces.store else {
@@ -305,7 +311,7 @@ fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
     })
 }
 
-/// Who may use the control API; the log says so where clients beyond loopback can reach it.
+/// Returns the access rules of the control API; logs a warning where clients beyond the loopback can reach it.
 fn access(options: &Options, endpoints: Endpoints) -> Access {
     let gateway = options.access.trust_gateway.then(default_gateway).flatten();
     let names = options.tls.names.iter().chain([&options.host]).cloned();
@@ -329,7 +335,7 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
     access
 }
 
-/// The names and addresses of the emulator that were asked for.
+/// Returns the host names and addresses by which the options let clients reach the emulator.
 fn asked_for(options: &Options, endpoints: Endpoints) -> Vec<String> {
     let namespaces = options.config.namespaces.iter();
     let addresses =
@@ -339,7 +345,7 @@ fn asked_for(options: &Options, endpoints: Endpoints) -> Vec<String> {
     names.chain(own).chain(addresses).collect()
 }
 
-/// The names that every emulator has, and those of its namespaces.
+/// Returns the host names that every emulator has, and those of its namespaces.
 fn names(config: &Config) -> Vec<String> {
     let fixed = ["localhost", "127.0.0.1", "::1", SERVICE];
     let mut names = fixed.map(str::to_owned).to_vec();

@@ -1,7 +1,7 @@
-//! What went wrong inside: panics, each of which is a mistake of ours, and what they left behind.
+//! Internal failures: panics, each of which is a bug of the emulator, and their consequences.
 //!
-//! A panic ends what it happened in and nothing else. It is in the log once, and `/health` names it from then on, so that
-//! a test that caused it does not pass unnoticed.
+//! A panic ends only the task or operation in which it happens. It is logged once, and `/health` reports it from then on, so
+//! that a test that caused it cannot overlook it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use servicebus_broker::EntityPath;
 pub(crate) use servicebus_control_api::Failure;
 use thiserror::Error;
 
-/// Failures that are remembered; the first ones tell most.
+/// Failures that are kept; the first ones are the most useful.
 const MOST: usize = 100;
 
-/// What went wrong in one process.
+/// The internal failures of a process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures(Arc<Mutex<Vec<Failure>>>);
 
-/// What a panic is carried on as once its entity is marked as broken.
+/// The payload with which a panic continues once its entity is marked as broken.
 #[derive(Debug, Clone, Error)]
 #[error("the entity '{entity}' is broken: {reason}")]
 pub(crate) struct Broken {
@@ -27,7 +27,7 @@ pub(crate) struct Broken {
 }
 
 impl Failures {
-    /// Remembers a failure and puts it into the log.
+    /// Keeps a failure and logs it.
     pub(crate) fn add(&self, failure: Failure) {
         let Failure {
             namespace,
@@ -41,18 +41,18 @@ impl Failures {
         }
     }
 
-    /// All that are remembered, oldest first.
+    /// Returns the kept failures, oldest first.
     pub(crate) fn all(&self) -> Vec<Failure> {
         self.lock().clone()
     }
 
-    /// Forgets those of one namespace, whose entities are whole again.
+    /// Removes the failures of one namespace, whose entities have been reset.
     pub(crate) fn forget(&self, namespace: &str) {
         self.lock()
             .retain(|failure| failure.namespace.as_deref() != Some(namespace));
     }
 
-    /// Remembers a panic of a task that ended with it, unless that was done where it happened.
+    /// Adds the panic of a task that ended with it, unless it was added where it happened.
     pub(crate) fn add_panic(&self, place: &str, payload: &(dyn Any + Send)) {
         if !payload.is::<Broken>() {
             self.add(Failure {
@@ -68,7 +68,7 @@ impl Failures {
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -1,8 +1,7 @@
-//! Scripted faults of a namespace: which operations they are applied to, and how (harness.md §8).
+//! Scripted faults of a namespace: which operations they match, and what they do (harness.md §8).
 //!
-//! Here is the script and how often it was met; what a fault does is carried out where the operation is. Where nothing
-//! is scripted and nothing recorded an operation costs one relaxed load. The operation log is kept here too: what it has is
-//! what faults see.
+//! This module holds the script and counts matches; the code of each operation carries out the effect. Without faults and
+//! log, an operation costs one relaxed load. The operation log belongs here because it shows what faults match on.
 
 mod held;
 mod log;
@@ -25,14 +24,14 @@ pub(crate) use scripted::{Affected, MatchContext, Scripted, Traits};
 pub(crate) use scripted::{Sleeper, Waits};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 
-/// Most faults that a namespace may have at a time.
+/// Maximum number of faults of a namespace.
 pub(crate) const MAX: usize = 1000;
 
-/// There is a fault.
+/// Faults exist.
 const ANY: u8 = 1;
-/// There is one that asks for properties of messages.
+/// A fault matches on message properties.
 const INSIDE: u8 = 2;
-/// There is one that asks for the party of a connection.
+/// A fault matches on the party of a connection.
 const PARTY: u8 = 4;
 /// Operations are recorded.
 const LOG: u8 = 8;
@@ -40,15 +39,15 @@ const LOG: u8 = 8;
 /// The faults of a namespace, by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// What there is, so that operations take no lock where nothing is scripted.
+    /// Flags, which let operations skip the lock when nothing is scripted.
     summary: AtomicU8,
     script: Mutex<Script>,
     log: Mutex<OperationLog>,
-    /// The operations that wait for the namespace's time.
+    /// Operations that wait for the namespace's time.
     pub(crate) waits: Waits,
-    /// The operations that wait until they are released.
+    /// Operations that wait until they are released.
     pub(crate) postponed: Postponed,
-    /// The operations that wait for anything.
+    /// All waiting operations.
     pub(crate) held: HeldOperations,
 }
 
@@ -58,19 +57,19 @@ struct Script {
     faults: BTreeMap<u64, Scripted>,
 }
 
-/// What becomes of one operation.
+/// The faults that apply to one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct MatchedFaults {
-    /// What takes time.
+    /// The effect that takes time.
     pub(crate) first: Option<MatchedFault>,
-    /// What goes wrong then.
+    /// The effect that follows.
     pub(crate) then: Option<MatchedFault>,
 }
 
-/// What one fault does to an operation.
+/// The effect of one fault on an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MatchedFault {
-    /// What it was scripted for.
+    /// The operation that the fault is scripted for.
     pub(crate) operation: Operation,
     pub(crate) effect: Effect,
     /// The id of the fault.
@@ -79,12 +78,12 @@ pub(crate) struct MatchedFault {
 }
 
 impl Faults {
-    /// Adds a fault and returns it with its id; none when there are as many as there may be.
+    /// Adds a fault and returns it with its id; `None` when the limit of faults is reached.
     pub(crate) fn add(&self, fault: Fault) -> Option<ScriptedFault> {
         self.add_written(fault, [None, None])
     }
 
-    /// The same with how and where a test writes it.
+    /// Adds a fault together with its source text and location in a test.
     pub(crate) fn add_written(
         &self,
         fault: Fault,
@@ -104,14 +103,14 @@ impl Faults {
         Some(state)
     }
 
-    /// All of them, in the order in which they were added.
+    /// Returns all faults in the order in which they were added.
     pub(crate) fn all(&self) -> Vec<ScriptedFault> {
         let script = self.script();
         let faults = script.faults.values();
         faults.map(|scripted| scripted.state.clone()).collect()
     }
 
-    /// Takes a fault out; says whether there was one.
+    /// Removes a fault; returns whether it existed.
     pub(crate) fn remove(&self, id: u64) -> bool {
         let mut script = self.script();
         let removed = script.faults.remove(&id).is_some();
@@ -125,7 +124,7 @@ impl Faults {
         self.summarise(&script);
     }
 
-    /// Records operations from now on, or no more; what was recorded before is gone.
+    /// Starts or stops recording operations; discards what was recorded before.
     pub(crate) fn record_operations(&self, records: bool) {
         let mut log = self.log.lock();
         *log = OperationLog::default();
@@ -135,17 +134,17 @@ impl Faults {
         };
     }
 
-    /// Whether operations are recorded.
+    /// Returns whether operations are recorded.
     pub(crate) fn records(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & LOG != 0
     }
 
-    /// The operations after this number in the log, so many at most.
+    /// Returns up to `limit` operations that follow number `after` in the log.
     pub(crate) fn operations(&self, after: u64, limit: usize) -> Operations {
         self.log.lock().page(after, limit, self.records())
     }
 
-    /// Puts an operation into the log, if there is one, with what becomes of it.
+    /// Adds an operation to the log, if it is kept, with the faults that apply.
     pub(crate) fn record(
         &self,
         context: &MatchContext<'_>,
@@ -157,23 +156,23 @@ impl Faults {
         }
     }
 
-    /// Whether it matters which key a connection uses, so that it counts as open when that is known.
+    /// Returns whether the key of a connection matters, so that the connection counts as open only once its key is known.
     pub(crate) fn ask_party(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & (PARTY | LOG) != 0
     }
 
-    /// Whether anything is scripted or recorded.
+    /// Returns whether faults exist or operations are recorded.
     pub(crate) fn any(&self) -> bool {
         self.summary.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a fault or the log asks for properties of messages.
+    /// Returns whether a fault or the log needs message properties.
     pub(crate) fn look_inside(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & (INSIDE | LOG) != 0
     }
 
-    /// An operation begins. Every fault counts it; returned is what those do that take effect now: of those that take
-    /// time the first, and the first of the others.
+    /// Matches a beginning operation. Every matching fault counts it; of those that take effect now, returns the first that
+    /// takes time and the first of the others.
     pub(crate) fn find_match(&self, context: &MatchContext<'_>) -> MatchedFaults {
         let mut matched = MatchedFaults::default();
         for scripted in self.script().faults.values_mut() {
@@ -208,7 +207,7 @@ impl Faults {
         let of_faults = any | inside | party;
         let changed = |summary| Some(summary & LOG | of_faults);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        // It always changes something: the closure returns no `None`.
+        // The closure never returns `None`, so the update cannot fail.
         let _ = self.summary.fetch_update(set, fetch, changed);
     }
 
@@ -218,17 +217,17 @@ impl Faults {
 }
 
 impl MatchedFault {
-    /// The operation and the effect, in JSON, as a timeline has them.
+    /// Renders the operation and the effect as JSON for a timeline.
     pub(crate) fn applied(&self) -> String {
         let applied = AppliedEffect {
             operation: self.operation,
             effect: self.effect.clone(),
         };
-        // Texts and numbers have a form in JSON.
+        // These types always serialize.
         serde_json::to_string(&applied).unwrap_or_default()
     }
 
-    /// Its text in the timeline.
+    /// Renders the text for the timeline.
     pub(crate) fn text(&self) -> String {
         let text = described(&self.effect, self.operation);
         match self.seed {
@@ -238,7 +237,7 @@ impl MatchedFault {
     }
 }
 
-/// What an effect does to an operation, as a sentence.
+/// Describes in a sentence what an effect does to an operation.
 fn described(effect: &Effect, operation: Operation) -> String {
     let (noun, _) = operation.nouns();
     let while_of = |wait: &Wait| {

@@ -1,5 +1,4 @@
-//! What `tests/fuzz` reaches of the parts that are private: plain functions, from what a client sent to what it is
-//! answered.
+//! Plain functions by which `tests/fuzz` reaches private parts: from the input of a client to its response.
 
 use servicebus_broker::{Context, Entity, EntityPath, SubQueue, Tier};
 
@@ -15,7 +14,7 @@ pub use crate::rest::fuzz::{Mapped, body_of_batch, message_of_request, shown};
 /// The host of the namespace.
 const HOST: &str = "localhost";
 
-/// Reads the configuration of a namespace as a request declares it.
+/// Parses a namespace's configuration from a request body.
 pub fn namespace_of_request(
     name: &str,
     text: &str,
@@ -24,8 +23,8 @@ pub fn namespace_of_request(
     NamespaceConfig::parse_as(name, text, tier, &|_| false)
 }
 
-/// Answers a request to the `$management` node of a store with an encoded message; none where the request is no message,
-/// or is about rules.
+/// Answers a request to a store's `$management` node with an encoded message; `None` where the request is not a message or
+/// is about rules.
 pub fn manage(
     request: &[u8],
     entity: &mut Entity,
@@ -57,7 +56,7 @@ pub fn manage(
     Some(encoded(performed, &request))
 }
 
-/// Answers a request about the rules of a subscription, which stand with its topic.
+/// Answers a request about the rules of a subscription, which belong to its topic.
 pub fn manage_rules(
     request: &[u8],
     topic: &mut Entity,

@@ -1,4 +1,4 @@
-//! The HTTP side: health, and the control API by which tests own time and look inside. Every other path belongs to the
+//! The HTTP side: health, and the control API by which tests control time and read state. Every other path belongs to the
 //! administration API.
 
 mod assertions;
@@ -60,26 +60,26 @@ use injected::Api;
 pub(crate) use messages::at_rest;
 pub(crate) use process::Stopping;
 
-/// Largest request body where nothing else is said, in bytes.
+/// Default limit of a request body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// What the routes work on.
+/// The state that the routes work on.
 #[derive(Clone)]
 pub(crate) struct Control {
     shared: Arc<Shared>,
     admin: Arc<Admin>,
     messages: Arc<MessagesApi>,
-    /// Timelines that are rendered at the same time: each is a copy of the record.
+    /// Limits the timelines that are rendered at the same time, since each is a copy of the record.
     timelines: Arc<Semaphore>,
-    /// Clients that follow changes at the same time.
+    /// Limits the clients that follow changes at the same time.
     followers: Arc<Semaphore>,
     explorations: Arc<Explorations>,
-    /// Assertions that wait at the same time.
+    /// Limits the assertions that wait at the same time.
     assertions: Arc<Semaphore>,
     serve: Serve,
 }
 
-/// Those of every emulator of this process, without what they work on.
+/// The routes of every emulator in this process, without their state.
 static ROUTES: LazyLock<Router<Control>> = LazyLock::new(|| {
     let table = routes::table().into_iter();
     let router = table.fold(Router::new(), |router, route| {
@@ -94,7 +94,7 @@ static ROUTES: LazyLock<Router<Control>> = LazyLock::new(|| {
         .layer(DefaultBodyLimit::max(MAX_BODY))
 });
 
-/// Serves what comes to listeners, for as long as the emulator does or until they are to close.
+/// Serves listeners until the emulator stops or they must close.
 type Serve = fn(Vec<TcpListener>, &Arc<Shared>, &Router, Option<&Until>);
 
 impl FromRef<Control> for Arc<Shared> {
@@ -116,7 +116,7 @@ impl FromRef<Control> for Arc<MessagesApi> {
 }
 
 impl Control {
-    /// `serve` is asked to serve what comes to the own address of a namespace.
+    /// Creates the control API; `serve` serves the listeners at a namespace's own address.
     pub(crate) fn new(shared: Arc<Shared>, serve: Serve) -> Self {
         Self {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
@@ -130,8 +130,8 @@ impl Control {
         }
     }
 
-    /// All routes (interfaces.md, "Control API"). They are set up for the first request, so that no start
-    /// waits for them.
+    /// Returns all routes (interfaces.md, "Control API"). The first request creates them, so that starting does not wait for
+    /// them.
     pub(crate) fn router(&self) -> Router {
         let control = self.clone();
         let routes = Arc::new(OnceLock::new());
@@ -156,7 +156,7 @@ impl Control {
             .layer(from_fn_with_state(self.clone(), once_committed))
     }
 
-    /// Makes a namespace of a configuration that was read already.
+    /// Creates a namespace from a checked configuration.
     pub(crate) fn create(&self, config: NamespaceConfig) -> Result<(), StartError> {
         let name = config.name.clone();
         let namespaces = &self.shared.namespaces;
@@ -170,7 +170,7 @@ impl Control {
         created.map(drop).map_err(|error| error.at_start(name))
     }
 
-    /// Listeners at the own address of a namespace; none where what comes there is served anyway.
+    /// Opens listeners at a namespace's own address; `None` where other listeners cover it.
     fn listen(&self, address: IpAddr) -> Result<Option<Listening>, StartError> {
         let Shared {
             listeners,
@@ -187,7 +187,7 @@ impl Control {
     }
 }
 
-/// Answers when the changes of the request are committed, where there is a data directory.
+/// Answers when the request's changes are committed, if there is a data directory.
 async fn once_committed(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -203,13 +203,14 @@ async fn once_committed(
     }
 }
 
-/// Whether a request is for an entity that is called like the path of probes: clients of the administration API name their version.
+/// Returns whether a request to the probe's path is for an entity of that name: administration clients send an
+/// `api-version`.
 fn is_of_entity(request: &Request) -> bool {
     let query = request.uri().query().unwrap_or_default();
     request.uri().path() == "/health" && query.contains("api-version")
 }
 
-/// What is not of the control API: resources of Azure Resource Manager, messages, else entities.
+/// Serves what is not of the control API: resources of Azure Resource Manager, messages, else entities.
 async fn beside(
     State(shared): State<Arc<Shared>>,
     State(admin): State<Arc<Admin>>,

@@ -1,21 +1,21 @@
-//! How long no client has been connected.
+//! Measures how long no client has been connected.
 //!
-//! An emulator whose starter may be killed ends by itself: the system closes the connections of a
-//! killed process, whatever else it leaves behind.
+//! With this an emulator can end itself after its parent process was killed: the operating system closes the connections of
+//! a killed process, whatever else stays behind.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Resolves when there has been no connection for `time`; any that comes, however short, begins it anew.
+/// Resolves when there has been no connection for `time`; any connection, however short, starts the wait again.
 pub(crate) async fn wait(mut connections: watch::Receiver<usize>, time: Duration) {
     loop {
         let none = connections.wait_for(|&open| open == 0).await.is_ok();
         match timeout(time, connections.changed()).await {
             Ok(Ok(())) => {}
             Err(_elapsed) if none => return,
-            // Nothing counts connections any longer.
+            // The counter of connections is gone.
             Err(_) | Ok(Err(_)) => return std::future::pending().await,
         }
     }
@@ -29,7 +29,7 @@ mod tests {
 
     const TIME: Duration = Duration::from_secs(20);
 
-    /// Counts the connections as they come and go, each after some seconds, and says after how many it was over.
+    /// Applies connection counts, each after some seconds, and returns after how many seconds the wait ended.
     async fn over_after(changes: &[(u64, usize)]) -> u64 {
         let connections = watch::Sender::new(0);
         let started = Instant::now();

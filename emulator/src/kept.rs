@@ -1,8 +1,8 @@
-//! Bodies of requests and answers in the account of memory of the connection on which they go.
+//! Counts request and response bodies in the memory account of their connection.
 //!
-//! A body is read only when its request may be served, so that every one of them has the limit of a connection whose
-//! token was accepted. An answer counts until it is with the connection; it is not judged, because a message that was
-//! received and deleted must reach its client.
+//! A body is read only after its request was authorized, so that each has the limit of a connection with an accepted token.
+//! A response counts until it is written; no limit applies to it, because a message that was received and deleted must reach
+//! its client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use parking_lot::Mutex;
 
 use crate::memory::{Account, Exceeded, Memory};
 
-/// What one request makes the emulator keep, its answer included; given back with the last of its clones.
+/// The memory of one request and its response; released with the last clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     account: Account,
-    /// The largest message where the request works, in bytes.
+    /// The largest message of the request's namespace, in bytes.
     largest: u64,
     exceeded: Option<Exceeded>,
 }
 
-/// A body whose bytes are in the account for as long as `kept` has clones.
+/// A body whose bytes count for as long as `kept` has clones.
 struct Counted<B> {
     body: B,
     kept: Kept,
-    /// Bytes that have come.
+    /// Bytes read so far.
     read: usize,
 }
 
-/// An answer whose bytes are in the account until they are written or dropped.
+/// A response whose bytes count until they are written or dropped.
 struct Answer {
     body: Body,
     kept: Kept,
 }
 
-/// A part of an answer, of which the HTTP library lets go when it is written.
+/// A part of a response, which the HTTP library drops once it is written.
 struct Piece {
     bytes: Bytes,
     _kept: Kept,
@@ -56,12 +56,12 @@ impl Kept {
         })))
     }
 
-    /// The request is for a namespace whose largest message has so many bytes.
+    /// Sets the largest message of the request's namespace, in bytes.
     pub(crate) fn allow(&self, largest: u64) {
         self.0.lock().largest = largest;
     }
 
-    /// The body of the request, whose bytes count as they come. It ends with an error where they are too many.
+    /// Wraps the request body so that its bytes count as they arrive. It ends with an error where they exceed the limit.
     pub(crate) fn count<B>(&self, body: B) -> Body
     where
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
@@ -72,12 +72,12 @@ impl Kept {
         Body::new(Counted { body, kept, read })
     }
 
-    /// Why the body of the request was not read to its end.
+    /// Returns the limit that ended the request body early, if one did.
     pub(crate) fn exceeded(&self) -> Option<Exceeded> {
         self.0.lock().exceeded
     }
 
-    /// The answer, which counts instead of the request from now on.
+    /// Wraps the response, which counts instead of the request from now on.
     pub(crate) fn answer(self, response: Response) -> Response {
         let size = response.body().size_hint().lower();
         let size = usize::try_from(size).unwrap_or(usize::MAX);

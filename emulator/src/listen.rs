@@ -1,4 +1,4 @@
-//! The sockets of an emulator: at the addresses of its host, and at those that namespaces have of their own.
+//! The sockets of an emulator: at the addresses of its host, and at the addresses of single namespaces.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,12 +7,12 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::options::{Endpoints, Options, StartError};
 
-/// How long the queue of connections that wait to be accepted may be.
+/// Length of the queue of connections that wait for `accept`.
 const BACKLOG: u32 = 1024;
-/// How many ports are tried where any will do.
+/// How many ports are tried where any free one is accepted.
 const ANY_PORT_TRIES: u32 = 16;
 
-/// Listens on every port that was asked for.
+/// Listens on every port of the options.
 pub(crate) async fn everywhere(
     options: &Options,
 ) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
@@ -58,7 +58,7 @@ pub(crate) fn at(address: IpAddr, endpoints: Endpoints) -> Result<Vec<TcpListene
         .collect()
 }
 
-/// Listens on every address that `host` stands for, all on the same port.
+/// Listens on every address of `host`, all on the same port.
 async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
     if host.eq_ignore_ascii_case("localhost") {
         return listen_on_localhost(port);
@@ -73,8 +73,8 @@ async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
     Ok(vec![bind(address)?])
 }
 
-/// On 127.0.0.1 and, where there is one, ::1. A port that is free on the one may be taken on the other: where any
-/// will do, another is tried.
+/// Listens on 127.0.0.1 and, where it exists, ::1. A port that is free on one may be used on the other: where any free port
+/// is accepted, another one is tried.
 fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
     let mut tries = if port == 0 { ANY_PORT_TRIES } else { 1 };
     loop {
@@ -98,7 +98,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        // A restart must not wait for connections of the last run to fade. On Windows it does not, and there the option
+        // A restart must not wait for connections of the last run in TIME_WAIT. Windows does not wait, and there the option
         // would let another process listen on the same port.
         #[cfg(not(windows))]
         socket.set_reuseaddr(true)?;
@@ -109,9 +109,9 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
     socket().map_err(|source| StartError::Listen { address, source })
 }
 
-/// Announces segments of 4 KiB, where the system can (before `listen`, or it has no effect). Microsoft's AMQP library for
-/// .NET sets a receive buffer of 8 KiB after it has connected; over the loopback's segments of 64 KiB the kernel then
-/// sends 16 KiB in 210 ms (spec/observed.md 45).
+/// Announces segments of 4 KiB where the system supports it; must be called before `listen`. Microsoft's AMQP library for
+/// .NET sets a receive buffer of 8 KiB after it has connected; over the loopback's segments of 64 KiB the kernel then sends
+/// 16 KiB in 210 ms (spec/observed.md 45).
 #[cfg(target_os = "linux")]
 fn bound_segments(socket: &TcpSocket) {
     if let Err(error) = socket2::SockRef::from(socket).set_tcp_mss(4096) {
@@ -127,7 +127,7 @@ fn has_no_ipv6(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
     );
-    // A kernel without it makes no such socket, and its reason has no kind of its own.
+    // A kernel without IPv6 creates no such socket, and its error has no `ErrorKind` of its own.
     is_unknown || TcpSocket::new_v6().is_err()
 }
 

@@ -1,30 +1,30 @@
-//! The order in which a thread may take the locks of a namespace, so that no two threads wait for each other for ever.
+//! The order in which a thread may take the locks of a namespace, which prevents deadlocks.
 //!
-//! In tests, and with the feature `watchdog`, a thread that takes one out of order panics.
+//! In tests, and with the feature `watchdog`, a thread that takes a lock out of order panics.
 
 use std::ops::{Deref, DerefMut};
 
 use servicebus_broker::EntityId;
 
-/// A lock by its place in the order: a thread that holds one takes only later ones.
+/// A lock by its rank: a thread that holds one takes only locks of higher ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// What is administered.
+    /// The lock of administrative changes.
     Administering,
-    /// The caller that stands for time.
+    /// The caller for deadlines.
     Caller,
-    /// What lets operations begin whose changes are written together; the thread that writes waits for their end.
+    /// The lock of a unit of work, whose changes are committed together; the writer thread waits for its end.
     Unit,
-    /// The router's, so that no receiver is told of anything while an entity is locked.
+    /// The router's lock, which prevents notifying receivers while an entity is locked.
     Router,
-    /// That of an entity; a commit takes several, in the order of their ids.
+    /// The lock of an entity; a commit takes several, in the order of their ids.
     Entity(EntityId),
-    /// What is locked under an entity, each by itself: its metadata, the record, the messages behind it, the paths and
+    /// A lock that is taken under an entity's, one at a time: its metadata, the record, the recorded messages, the paths and
     /// indexes of the namespace.
     Inner,
 }
 
-/// What a lock gives access to, and its place in the order, until it is dropped.
+/// A guard with its rank.
 #[derive(Debug)]
 pub(crate) struct Ordered<G> {
     guard: G,
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Every pair that the order names.
+    /// Covers every pair of ranks.
     #[test]
     fn locks_are_taken_in_their_order_alone() {
         let (first, second) = (Rank::Entity(EntityId(1)), Rank::Entity(EntityId(2)));

@@ -1,4 +1,4 @@
-//! The binary: reads the command line, starts an emulator, says that it serves, waits to be told to stop.
+//! The binary: parses the command line, starts an emulator, prints the ready line, and waits for a signal to stop.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -19,12 +19,12 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is logged.
+/// The log filter.
 const LOG_VARIABLE: &str = "SERVICEBUS_EMULATOR_LOG";
 
-/// An emulator that is not healthy.
+/// Exit code of `health` for an emulator that is not healthy.
 const UNHEALTHY: u8 = 1;
-/// Exit codes (interfaces.md); most bad arguments end in the parser, also with 2.
+/// Exit codes (interfaces.md); the parser exits with 2 for most bad arguments.
 const BAD_CONFIGURATION: u8 = 1;
 const BAD_ARGUMENTS: u8 = 2;
 const CANNOT_LISTEN: u8 = 3;
@@ -125,10 +125,10 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     let emulator = started
         .await
         .map_err(|error| (exit_code(&error), error.to_string()))?;
-    // Before the line is written: who reads the line may send a signal at once.
+    // Before the ready line is written, since its reader may send a signal at once.
     let interrupted = interruption();
     let mut stdout = io::stdout();
-    // The process that started us may not listen; that is no reason not to serve.
+    // The parent process may not read the line; the emulator serves anyway.
     let _ = writeln!(stdout, "{}", emulator.ready_line());
     let _ = stdout.flush();
     tokio::select! {
@@ -136,11 +136,12 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         () = unused(&emulator, options.exit_when_idle) => {}
     }
     emulator.stop().await;
-    // Reading standard input blocks a thread that cannot be cancelled; returning would wait for it.
+    // A read of standard input blocks a thread that cannot be cancelled; returning would wait for it.
     std::process::exit(0);
 }
 
-/// Where the environment sends spans. What it says is often meant for other programs beside this one, and stops nothing here.
+/// Returns where the environment asks to send spans. The variables are often meant for other programs, so that an invalid
+/// one does not stop the emulator.
 fn traces() -> Option<TraceOptions> {
     TraceOptions::from_environment().unwrap_or_else(|reason| {
         tracing::warn!("no spans are exported: {reason}");
@@ -165,7 +166,7 @@ async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bo
     }
 }
 
-/// Resolves when no client has been connected for the time after which that ends the process, if there is one.
+/// Resolves when no client has been connected for `after`; never without that option.
 async fn unused(emulator: &Emulator, after: Option<Duration>) {
     let Some(after) = after else {
         return std::future::pending().await;
@@ -174,7 +175,7 @@ async fn unused(emulator: &Emulator, after: Option<Duration>) {
     tracing::info!(seconds = after.as_secs(), "no client is connected: ending");
 }
 
-/// Listens for signals from now on; resolves with the first.
+/// Registers signal handlers at once; resolves with the first signal.
 #[cfg(unix)]
 fn interruption() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -201,7 +202,7 @@ async fn stdin_closed() {
     while matches!(stdin.read(&mut ignored).await, Ok(read) if read > 0) {}
 }
 
-/// Logs what the environment asks for, if that counts; an error says what is wrong with that.
+/// Sets up the log by the environment, if `variables` are read; an error describes an invalid filter.
 fn log_to_stderr(variables: bool) -> Result<(), String> {
     let asked = std::env::var_os(LOG_VARIABLE);
     let asked = asked.filter(|asked| variables && !asked.is_empty());

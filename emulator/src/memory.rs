@@ -1,8 +1,8 @@
-//! What peers make the process keep: one account of bytes for each connection, and their sum.
+//! Limits the memory that peers use: an account in bytes for each connection, and the sum of all accounts.
 //!
-//! Counted are unfinished messages, bodies of requests, answers and other output that was not written, links, sessions,
-//! unsettled deliveries, replies that wait and tokens; not the messages that entities hold, which have limits of their own.
-//! A connection that exceeds its limit is closed. At the limit of the process it is the connection that asks for more.
+//! Unfinished messages, request bodies, responses and other unwritten output, links, sessions, unsettled deliveries, pending
+//! replies and tokens count. Messages in entities do not; they have limits of their own. A connection that exceeds its limit
+//! is closed. At the limit of the process, the connection that asks for more is closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,31 +10,31 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use servicebus_control_api::MemoryUsage;
 use thiserror::Error;
 
-/// Most bytes of a connection until a token was accepted.
+/// Limit in bytes of a connection until a token was accepted.
 const UNPROVED: usize = 1024 * 1024;
-/// Connections with no more than this go on at the limit of the process, so that those who hold much do not shut out
-/// those who hold next to nothing.
+/// Connections up to this size continue at the limit of the process, so that connections that use much memory do not shut
+/// out those that use little.
 const SMALL: usize = 64 * 1024;
 
-/// The memory of all connections of a process.
+/// The memory account of a process.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Most bytes of a connection, unless its namespace has messages of more than half of that.
+    /// Limit in bytes of a connection; higher where twice the largest message of its namespace exceeds it.
     connection: usize,
-    /// Most bytes of all.
+    /// Limit in bytes of all connections.
     process: usize,
     held: AtomicUsize,
     closed: AtomicU64,
 }
 
-/// What one connection holds; given back when it is dropped.
+/// The account of one connection; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Account {
     memory: Arc<Memory>,
     held: usize,
 }
 
-/// Why a connection has to end.
+/// Which limit a connection exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum Exceeded {
     #[error(
@@ -70,7 +70,7 @@ impl Memory {
         })
     }
 
-    /// The account of a connection that holds nothing yet.
+    /// Opens an empty account for a connection.
     pub(crate) fn open(self: &Arc<Self>) -> Account {
         Account {
             memory: Arc::clone(self),
@@ -89,8 +89,8 @@ impl Memory {
 }
 
 impl Account {
-    /// Takes down that the connection holds so many bytes. `largest` is the largest message of its namespace, once a token
-    /// was accepted. An error is why the connection must be closed, and counted.
+    /// Records that the connection holds `held` bytes. `largest` is the largest message of its namespace, once a token was
+    /// accepted. An error counts in the metrics and means that the connection must be closed.
     pub(crate) fn hold(&mut self, held: usize, largest: Option<u64>) -> Result<(), Exceeded> {
         let before = self.held;
         let total = self.set(held);
@@ -101,12 +101,12 @@ impl Account {
         found
     }
 
-    /// Takes down what the connection holds, of which nothing is judged any more, and says what all hold.
+    /// Records what the connection holds without a limit; returns the total of all connections.
     pub(crate) fn set(&mut self, held: usize) -> usize {
         let total = &self.memory.held;
         let before = std::mem::replace(&mut self.held, held);
         match held.checked_sub(before) {
-            // Most turns leave everything as it was.
+            // Most turns change nothing.
             Some(0) => total.load(Ordering::Relaxed),
             Some(more) => total.fetch_add(more, Ordering::Relaxed) + more,
             None => total.fetch_sub(before - held, Ordering::Relaxed) - (before - held),

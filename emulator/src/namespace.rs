@@ -1,4 +1,4 @@
-//! One namespace while it is served: its entities behind their locks, its clock, its record.
+//! One namespace while it is served: its entities behind their locks, its clock and its record.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ pub(crate) use operate::while_others_run;
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use refusals::Refusals;
 
-/// Everything that belongs to one namespace.
+/// The state of one namespace.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) config: NamespaceConfig,
@@ -61,10 +61,10 @@ pub(crate) struct Namespace {
     pub(crate) router: Router,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
-    /// Where what it holds outlives the process.
+    /// The namespace's rows in the data directory, if any.
     pub(crate) store: Option<NamespaceStore>,
     entities: Mutex<servicebus_broker::Namespace<SharedEntity>>,
-    /// Stores whose messages the timers' task carries on.
+    /// Stores whose messages the timers task forwards.
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
     pub(crate) refusals: Refusals,
@@ -73,27 +73,27 @@ pub(crate) struct Namespace {
     clients: Mutex<Clients>,
     /// The parties that crashed, until they are taken.
     crashes: Mutex<Vec<Arc<str>>>,
-    /// The caller that stands for time.
+    /// The caller for deadlines.
     broker: Mutex<Caller>,
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
     administering: Mutex<()>,
     jms_consumers: jms::JmsConsumers,
-    /// Authorization rules of the whole namespace that were added while it is served, to the keys of its configuration.
+    /// Authorization rules that were added at run time to those of the configuration.
     pub(crate) added_rules: Mutex<Vec<AuthorizationRule>>,
 }
 
-/// What a client asks for, for the record of a refusal.
+/// A client's attempt, for the record of its refusal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempt {
-    /// In words; empty where that is not known.
+    /// The operation as text; empty if unknown.
     pub(crate) operation: Cow<'static, str>,
-    /// Of which message; none where it is about none.
+    /// The message's sequence number, if the operation is about a message.
     pub(crate) number: Option<SequenceNumber>,
 }
 
-/// On whose behalf operations run, and the buffers that they use again and again.
+/// The client for whom operations run, with reusable buffers.
 #[derive(Debug)]
 pub(crate) struct Caller {
     connection: ConnectionId,
@@ -101,26 +101,26 @@ pub(crate) struct Caller {
     ids: Ids,
     effects: Effects,
     events: Events,
-    /// Own receivers that have something to take.
+    /// The caller's receivers that have something to take.
     pub(crate) woken: Vec<ReceiverId>,
-    /// Own receivers whose sessions are not theirs any more.
+    /// The caller's receivers that have lost their sessions.
     pub(crate) lost: Vec<ReceiverId>,
-    /// Whether receivers of other connections were told since that was last asked.
+    /// Whether receivers of other connections were notified since the flag was last taken.
     pub(crate) told_others: bool,
     follow_ups: FollowUps,
 }
 
-/// Unpredictable numbers, or predictable ones from a seed.
+/// A generator of random ids, or of predictable ones from a seed.
 #[derive(Debug)]
 pub(crate) struct Ids(SmallRng);
 
-/// The client as which the control API does something to messages.
+/// The client id of message changes by the control API.
 pub(crate) const INSPECTOR: ClientId = ClientId(u32::MAX);
 
-/// Crashes that are remembered until they are taken.
+/// Crashes that are kept until they are taken.
 const CRASHES: usize = 1024;
 
-/// Entities in which what is due happens before other tasks have their turn.
+/// Entities whose deadlines run before other tasks get their turn.
 const FIRED_AT_ONCE: usize = 256;
 
 impl Ids {
@@ -153,7 +153,7 @@ impl Caller {
         }
     }
 
-    /// Forgets what an operation asked for that came to no end.
+    /// Discards the buffers of an operation that did not finish.
     fn forget_operation(&mut self) {
         self.effects = Effects::new();
         self.events = Events::new();
@@ -177,8 +177,8 @@ impl Namespace {
         namespace
     }
 
-    /// The same with what is kept of it, if anything is; entities that are kept and not declared are removed where that was
-    /// asked for.
+    /// Creates the namespace with its stored contents, if any; removes stored entities that are not declared where the
+    /// options ask for that.
     pub(crate) fn kept(
         config: NamespaceConfig,
         real: RealClock,
@@ -237,19 +237,19 @@ impl Namespace {
         self.index_of_entities().find(path).cloned()
     }
 
-    /// The paths and indexes of the entities.
+    /// Returns the paths and indexes of the entities.
     fn index_of_entities(
         &self,
     ) -> Ordered<MutexGuard<'_, servicebus_broker::Namespace<SharedEntity>>> {
         take(Rank::Inner, || self.entities.lock())
     }
 
-    /// The caller that stands for time.
+    /// Returns the caller for deadlines.
     fn caller_of_time(&self) -> Ordered<MutexGuard<'_, Caller>> {
         take(Rank::Caller, || self.broker.lock())
     }
 
-    /// All entities, in the order of their paths.
+    /// Returns all entities in the order of their paths.
     pub(crate) fn entities(&self) -> Vec<Arc<SharedEntity>> {
         self.index_of_entities().all().cloned().collect()
     }
@@ -258,12 +258,12 @@ impl Namespace {
         self.index_of_entities().count()
     }
 
-    /// The entities that are there, and those deleted ones that are remembered.
+    /// Returns the existing entities, and the deleted ones that are remembered.
     pub(crate) fn known_entities(&self) -> Vec<EntityId> {
         self.index_of_entities().known().collect()
     }
 
-    /// What an entity is or was called.
+    /// Returns the current or last name of an entity.
     pub(crate) fn entity_name(&self, id: EntityId) -> Option<EntityPath> {
         self.index_of_entities().name(id).cloned()
     }
@@ -275,13 +275,13 @@ impl Namespace {
             .min()
     }
 
-    /// At most `max` entities in which time brings something about, the earliest first.
+    /// Returns up to `max` entities with deadlines, the earliest first.
     pub(crate) fn soonest(&self, max: usize) -> Vec<Arc<SharedEntity>> {
         self.carry(|carrier| carrier.soonest(max))
     }
 
-    /// Lets happen what is due, in the order of instants and of the entities' paths, as much as one task should do before
-    /// others have their turn; returns whether more may be due.
+    /// Runs deadlines that are due, in the order of instants and of the entities' paths, up to a limit that leaves other
+    /// tasks their turn; returns whether more may be due.
     pub(crate) fn fire_due(&self) -> bool {
         let now = self.clock.now();
         let due = self.carry(|carrier| carrier.due(now, FIRED_AT_ONCE));
@@ -296,7 +296,7 @@ impl Namespace {
             match sleeper {
                 Sleeper::Connection(id) => self.router.nudge(id),
                 Sleeper::Silent(id) => self.router.drop_connection(id),
-                // No task waits any longer: the client has hung up.
+                // The task is gone because its client has disconnected.
                 Sleeper::Task(wake) => drop(wake.send(())),
             }
         }
@@ -304,7 +304,7 @@ impl Namespace {
         room == 0
     }
 
-    /// An operation begins: returns what faults do to it, and records it where the operation log is kept.
+    /// Matches a beginning operation against the faults, and records it where the operation log is kept.
     pub(crate) fn sight(&self, context: &MatchContext<'_>) -> MatchedFaults {
         let matched = self.faults.find_match(context);
         let instants = (self.clock.now(), self.started_at);
@@ -312,7 +312,7 @@ impl Namespace {
         matched
     }
 
-    /// The connections of a party vanish, and the embedder that runs its process is told.
+    /// Aborts the connections of a party, and notifies the embedder that runs its process.
     pub(crate) fn crash(&self, party: &Arc<str>) {
         self.router.crash(party);
         let mut crashes = self.crashes.lock();
@@ -322,12 +322,12 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    /// The parties that crashed since this was last asked.
+    /// Returns the parties that crashed since the last call.
     pub(crate) fn take_crashes(&self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.crashes.lock())
     }
 
-    /// Lets the oldest operation go on that was postponed; says whether there was one.
+    /// Resumes the oldest postponed operation; returns whether there was one.
     pub(crate) fn release_postponed(&self) -> bool {
         let released = self.faults.postponed.release();
         if let Some(connection) = released {
@@ -336,7 +336,7 @@ impl Namespace {
         released.is_some()
     }
 
-    /// All locks are lost and all links detached, as when the service is updated.
+    /// Drops all locks and detaches all links, as an update of the service does.
     pub(crate) fn update_service(&self) {
         for entity in self.entities() {
             self.operate_as_broker(&entity, Entity::lose_locks);
@@ -355,7 +355,7 @@ impl Namespace {
         take(Rank::Inner, || self.timeline.lock())
     }
 
-    /// Puts into the record that something was refused.
+    /// Records a refusal.
     pub(crate) fn note_refusal(
         &self,
         client: ClientId,
@@ -366,7 +366,7 @@ impl Namespace {
         self.note_refused_attempt(client, entity, &Attempt::default(), (condition, text));
     }
 
-    /// The same of what is known: what the client asked for, and of which message.
+    /// Records a refusal with the operation that the client attempted and its message.
     pub(crate) fn note_refused_attempt(
         &self,
         client: ClientId,
@@ -384,7 +384,7 @@ impl Namespace {
         self.note_about(events, client, entity, attempt.number, kind);
     }
 
-    /// Puts into the record that a scripted fault was applied: in each entity that its operation is about.
+    /// Records that a scripted fault was applied, in each entity that its operation affects.
     pub(crate) fn note_fault(&self, client: ClientId, fault: &MatchedFault, affected: &Affected) {
         let note = |entity: Option<(&SharedEntity, SubQueue)>| {
             let mut events = Events::new();

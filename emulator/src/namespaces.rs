@@ -1,12 +1,10 @@
-//! The namespaces that one process serves: made, found and removed while others go on.
+//! The namespaces that one process serves: created, found and removed at run time.
 //!
-//! They share the listeners and nothing else. What chooses one (a name, the name of a key, an address) belongs to one only, so
-//! that a connection's namespace never depends on which was made first.
+//! They share nothing but the listeners. Each selector of a namespace (a name, a key name, an address) belongs to one
+//! namespace only, so that a connection's namespace never depends on the order of creation.
 //!
-//! The namespaces that are served, and what chooses each of them.
-//!
-//! To which namespace a connection or a request belongs: chosen once, by the address that it came to, else by host name,
-//! else by the name of a key (interfaces.md). Where there is only one, there is nothing to choose.
+//! The namespace of a connection or a request is determined once: by the address that it came to, else by host name, else by
+//! a key name (interfaces.md). A single namespace needs no selector.
 
 mod create;
 
@@ -37,48 +35,48 @@ pub use servicebus_control_api::NamespaceInfo;
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     pub(crate) served: RwLock<Served>,
-    /// Held by what makes one, from looking at which names are taken until they are its own. A body is read
-    /// meanwhile, on a thread that may block.
+    /// Held during a creation, from the check of the selectors until they are registered. The body is read meanwhile, on a
+    /// thread that may block.
     pub(crate) creating: Arc<tokio::sync::Mutex<()>>,
     pub(crate) real: RealClock,
     pub(crate) seed: Option<u64>,
     pub(crate) records_messages: bool,
     pub(crate) place: Place,
     pub(crate) failures: Failures,
-    /// Where what they hold outlives the process.
+    /// The data directory, if any.
     pub(crate) store: Option<Arc<Store>>,
-    /// Whether what is kept and not declared is removed.
+    /// Whether stored namespaces and entities that are not declared are removed.
     pub(crate) prunes: bool,
     pub(crate) traces: Traces,
 }
 
-/// Those that are served, and who has what chooses one.
+/// The served namespaces and their selectors.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     pub(crate) made: u64,
-    /// In the order in which they were made.
+    /// In the order of their creation.
     pub(crate) all: BTreeMap<u64, Entry>,
-    /// By their names in lower case.
+    /// By lower-case name.
     pub(crate) names: HashMap<String, u64>,
     pub(crate) keys: HashMap<String, u64>,
     pub(crate) addresses: HashMap<IpAddr, u64>,
-    /// By the host names of their own, in lower case.
+    /// By lower-case host name.
     pub(crate) hosts: HashMap<String, u64>,
 }
 
-/// One of them, with what ends when it does.
+/// A namespace with its task and listeners, which end with it.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) info: NamespaceInfo,
-    /// The task that fires what is due.
+    /// The task that runs deadlines.
     pub(crate) _timers: JoinSet<()>,
-    /// The listeners at its own address.
+    /// The listeners at the namespace's own address.
     pub(crate) listening: Option<Listening>,
 }
 
 impl Namespaces {
-    /// None yet; clients reach them at `place`.
+    /// Starts empty; clients reach the namespaces at `place`.
     pub(crate) fn new(
         real: RealClock,
         seed: Option<u64>,
@@ -101,17 +99,17 @@ impl Namespaces {
         }
     }
 
-    /// What went wrong inside.
+    /// Returns the internal failures of the process.
     pub(crate) fn failures(&self) -> &Failures {
         &self.failures
     }
 
-    /// Where clients find the emulator.
+    /// Returns where clients reach the emulator.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// All of them with their connection strings, in the order in which they were made.
+    /// Returns all namespaces with their connection strings, in the order of their creation.
     pub(crate) fn list(&self) -> Vec<NamespaceInfo> {
         let served = self.served();
         served
@@ -121,21 +119,21 @@ impl Namespaces {
             .collect()
     }
 
-    /// The names of all, in the order in which they were made.
+    /// Returns the names of all namespaces in the order of their creation.
     pub(crate) fn names(&self) -> Vec<String> {
         let served = self.served();
         let names = served.all.values().map(|entry| entry.info.name.clone());
         names.collect()
     }
 
-    /// The oldest: the one that is meant where none is named.
+    /// Returns the oldest namespace, which is the default.
     pub(crate) fn first(&self) -> Option<Arc<Namespace>> {
         let served = self.served();
         let (_, first) = served.all.first_key_value()?;
         Some(Arc::clone(&first.namespace))
     }
 
-    /// The one of this name, in upper or lower case.
+    /// Finds a namespace by name, ignoring case.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Namespace>> {
         self.served().named(name)
     }
@@ -159,7 +157,7 @@ impl Served {
         Some(Arc::clone(&entry.namespace))
     }
 
-    /// Who has an address or a host name of its own.
+    /// Returns the namespace that has this address or host name.
     pub(crate) fn owner(&self, address: &Address) -> Option<&u64> {
         match address {
             Address::Ip(address) => self.addresses.get(address),
@@ -171,17 +169,17 @@ impl Served {
 /// Why a namespace is not removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum RemoveError {
-    /// There is none of this name.
+    /// No namespace has this name.
     #[error("there is no such namespace")]
     Unknown,
-    /// Without it there would be nothing to serve.
+    /// The last namespace cannot be removed.
     #[error("{0:?} is the last namespace; make another one first, or stop the emulator")]
     Last(String),
 }
 
 impl Namespaces {
-    /// Removes one with everything in it. Its connections are closed in their next turns; returned is what is listened at
-    /// for it alone.
+    /// Removes a namespace with its contents. Its connections close in their next turns; returns the listeners of its own
+    /// address.
     pub(crate) fn remove(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
         let entry = self.served_mut().take(name)?;
         entry.namespace.end();
@@ -216,7 +214,7 @@ impl Served {
     }
 }
 
-/// Where clients find the emulator.
+/// Where clients reach the emulator.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// The host of namespaces without an address of their own.
@@ -226,7 +224,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Of an emulator that was told to listen at `host`.
+    /// Creates the place of an emulator that listens at `host`.
     pub(crate) fn new(host: &str, endpoints: Endpoints) -> Self {
         let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
         let host = if is_any { "localhost" } else { host };
@@ -236,7 +234,7 @@ impl Place {
         }
     }
 
-    /// Whether a namespace is reached over loopback addresses alone.
+    /// Returns whether only loopback addresses lead to a namespace.
     pub(crate) fn is_local(&self, namespace: &NamespaceConfig) -> bool {
         let own = match &namespace.address {
             Some(Address::Ip(address)) => address.is_loopback(),
@@ -245,7 +243,7 @@ impl Place {
         own && self.endpoints.amqp.ip().is_loopback()
     }
 
-    /// The connection string with a key of a namespace.
+    /// Returns the connection string with a key of a namespace.
     pub(crate) fn connection_string(&self, namespace: &NamespaceConfig, key: &Key) -> String {
         let amqp = self.endpoints.amqp.port();
         self.string(namespace, key, (amqp != AMQP_PORT).then_some(amqp))
@@ -257,7 +255,7 @@ impl Place {
         ConnectionString::for_emulator(host, port, key).to_string()
     }
 
-    /// The same over TLS, which the port of AMQP takes, too, where there is no other.
+    /// Returns the connection string over TLS; without a TLS port it has the port of AMQP, which accepts TLS too.
     fn tls_connection_string(&self, namespace: &NamespaceConfig, key: &Key) -> String {
         let own = namespace.address.as_ref().map(ToString::to_string);
         let amqps = self.endpoints.amqps.filter(|_| own.is_none());
@@ -271,7 +269,7 @@ impl Place {
         secure.to_string()
     }
 
-    /// The connection strings of a namespace.
+    /// Returns the connection strings of a namespace.
     pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
         let well_known = Key::well_known();
         let key = namespace.keys.first().unwrap_or(&well_known);
@@ -287,7 +285,7 @@ impl Place {
         }
     }
 
-    /// What an unsigned JSON web token gives that the configuration of a namespace may not have meant.
+    /// Returns warnings about rights that unsigned JSON web tokens get and that the configuration may not have meant.
     fn warnings(&self, namespace: &NamespaceConfig) -> Vec<String> {
         let is_checked = namespace.token_check == TokenCheck::Signature;
         let mut keys = namespace.keys.iter().filter(|_| is_checked);
@@ -309,22 +307,22 @@ impl Place {
     }
 }
 
-/// What the names of hosts end in that begin with that of a namespace, which may have dots itself.
+/// Suffixes of host names that begin with a namespace's name, which may contain dots itself.
 const DOMAINS: [&str; 2] = [".servicebus.windows.net", ".localhost"];
 
-/// By which way a client came, as far as is known before it speaks AMQP or sends a request.
+/// The origin of a connection, as far as known before AMQP or a request begins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConnectionOrigin {
-    /// The address that it connected to.
+    /// The address that the client connected to.
     at: Option<IpAddr>,
-    /// The host names that it has said, the first one first.
+    /// The host names that the client sent, in order.
     hosts: Vec<String>,
-    /// What AMQP comes over, if that is not TCP alone.
+    /// The transport of AMQP, if it is not plain TCP.
     transport: Option<&'static str>,
 }
 
 impl ConnectionOrigin {
-    /// At an address of ours.
+    /// Creates the origin of a client that connected to `address`.
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self {
             at: Some(address.ip().to_canonical()),
@@ -332,7 +330,7 @@ impl ConnectionOrigin {
         }
     }
 
-    /// The same of a client whose AMQP comes over this.
+    /// Sets the transport of AMQP.
     pub(crate) fn over(self, transport: &'static str) -> Self {
         Self {
             transport: Some(transport),
@@ -340,25 +338,25 @@ impl ConnectionOrigin {
         }
     }
 
-    /// What AMQP comes over.
+    /// Returns the transport of AMQP.
     pub(crate) fn transport(&self) -> &'static str {
         self.transport.unwrap_or("tcp")
     }
 
-    /// The same of a client that has said a host name.
+    /// Adds a host name that the client sent.
     pub(crate) fn asking_for(mut self, host: Option<String>) -> Self {
         self.hosts.extend(host);
         self
     }
 
-    /// The address that the client connected to.
+    /// Returns the address that the client connected to.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         self.at
     }
 }
 
 impl Namespaces {
-    /// By the way that a client came.
+    /// Finds the namespace by the origin of a connection.
     pub(crate) fn of_arrival(&self, arrival: &ConnectionOrigin) -> Option<Arc<Namespace>> {
         let served = self.served();
         let by_address = || served.get(served.addresses.get(&arrival.at?)?);
@@ -366,7 +364,7 @@ impl Namespaces {
         served.only().or_else(by_address).or_else(by_host)
     }
 
-    /// By the way that a request came, the host that it names, and the key that its token names.
+    /// Finds the namespace by a request's origin, its host, and the key name in its token.
     pub(crate) fn of_request(
         &self,
         arrival: &ConnectionOrigin,
@@ -378,28 +376,28 @@ impl Namespaces {
         found.or_else(by_token)
     }
 
-    /// By a host name, as in `name.servicebus.windows.net`, with or without a port.
+    /// Finds the namespace by a host name, as in `name.servicebus.windows.net`, with or without a port.
     pub(crate) fn of_host(&self, host: &str) -> Option<Arc<Namespace>> {
         self.served().of_host(host)
     }
 
-    /// By the key that a SASL PLAIN response names.
+    /// Finds the namespace by the key name in a SASL PLAIN response.
     pub(crate) fn of_plain(&self, response: &[u8]) -> Option<Arc<Namespace>> {
         let name = response.split(|&byte| byte == 0).nth(1)?;
         self.of_key(str::from_utf8(name).ok()?)
     }
 
-    /// By the key that a shared access signature names.
+    /// Finds the namespace by the key name in a shared access signature.
     pub(crate) fn of_token(&self, token: &str) -> Option<Arc<Namespace>> {
         self.of_key(&sas::claimed_key_name(token)?)
     }
 
-    /// Whether a client that asks for a host of this name is meant to reach a namespace by it.
+    /// Returns whether a host name leads to a namespace.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.of_host(host).is_some()
     }
 
-    /// Whether a host name is one that a namespace was given, or its name in the service.
+    /// Returns whether a host name was configured for a namespace, or is its name in the service.
     pub(crate) fn has_host(&self, host: &str) -> bool {
         let served = self.served();
         let in_service = host.strip_suffix(DOMAINS[0]);
@@ -430,14 +428,14 @@ impl Served {
         }
         let label = DOMAINS.iter().find_map(|domain| host.strip_suffix(domain));
         let whole = self.named(label.unwrap_or(&host));
-        // An address has no labels.
+        // An IP address has no labels.
         let has_labels = host.parse::<IpAddr>().is_err();
         let first = || self.named(host.split('.').next()?);
         whole.or_else(|| has_labels.then(first).flatten())
     }
 }
 
-/// The host of `host:port`, an IPv6 address without its brackets.
+/// Returns the host of `host:port`; removes the brackets of an IPv6 address.
 fn without_port(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;

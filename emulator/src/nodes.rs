@@ -1,5 +1,5 @@
-//! What a link can attach to. Here AMQP meets Service Bus: addresses become entities, outcomes become
-//! settlements, maps become calls, and refusals become error conditions.
+//! The nodes that links attach to. This module maps AMQP to Service Bus: addresses to entities, outcomes to settlements,
+//! maps to `$management` calls, and errors to error conditions.
 
 mod address;
 mod cbs;

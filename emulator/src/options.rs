@@ -1,4 +1,4 @@
-//! What an emulator is started with, where it listens, and why it does not start.
+//! Options of an emulator, its endpoints, and the errors of its start.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,84 +19,84 @@ use crate::tls::{TlsError, TlsOptions};
 #[cfg(feature = "otlp")]
 use crate::traces::TraceOptions;
 
-/// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
+/// REST receive requests that may wait on one entity at a time, as in the service (semantics §1).
 const WAITING_REQUESTS: u32 = 5_000;
-/// Peers at the same time, as many as a namespace of the service takes (semantics §1).
+/// Concurrent connections, as a namespace of the service allows (semantics §1).
 const CONNECTIONS: usize = 5_000;
-/// Memory of a connection, and of all.
+/// Memory limits in bytes: of one connection, and of all connections together.
 const CONNECTION_MEMORY: u64 = 64 << 20;
 const PROCESS_MEMORY: u64 = 1 << 30;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What an emulator is started with.
+/// Options with which an emulator starts.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The address to listen on, and the host in connection strings. `localhost` listens on 127.0.0.1
-    /// and ::1.
+    /// The address to listen on, which is also the host in connection strings. `localhost` listens on 127.0.0.1 and ::1.
     pub host: String,
-    /// Port of AMQP; 0 for any that is free.
+    /// Port for AMQP; 0 chooses a free one.
     pub amqp_port: u16,
-    /// Port of AMQP over TLS, if there is to be one; 0 for any that is free. Every other port takes TLS too.
+    /// Port for AMQP over TLS, if any; 0 chooses a free one. Every other port accepts TLS too.
     pub amqps_port: Option<u16>,
-    /// Port of HTTP; 0 for any that is free.
+    /// Port for HTTP; 0 chooses a free one.
     pub http_port: u16,
-    /// Port of HTTP over TLS, if there is to be one; 0 for any that is free. Some clients know only 443.
+    /// Port for HTTP over TLS, if any; 0 chooses a free one. Some clients only know 443.
     pub https_port: Option<u16>,
-    /// Which certificate clients are shown.
+    /// The server certificate.
     pub tls: TlsOptions,
-    /// What to serve.
+    /// The namespaces and entities to serve.
     pub config: Config,
-    /// The tier of namespaces that are made while it serves and name none.
+    /// The tier of namespaces that are created at run time without one.
     pub tier: Tier,
     /// Makes lock tokens, message ids and tracking ids the same in every run.
     pub seed: Option<u64>,
-    /// Whether messages are kept behind the record, up to 64 MiB a namespace, for timelines that ask for them.
+    /// Whether message bodies are recorded, up to 64 MiB per namespace, for timelines that ask for them.
     pub record_messages: bool,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 peers are repeated until the peer has proved that it knows the delivery,
-    /// without which one send in a thousand hangs there (decision D31).
+    /// Whether outcomes to `fe2o3-amqp` 0.14 clients are repeated until the client has shown that it knows the delivery.
+    /// Without this, one send in a thousand hangs there (decision D31).
     pub outcome_delay: bool,
-    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
-    /// and then its body to the control API, and to put a first token; each is 20 s as in the service, by the real clock.
+    /// Timeout in real time for each of these steps: a peer's first byte, a TLS handshake, the head of an HTTP request, its
+    /// body to the control API, and the first token. 20 s unless set, as in the service.
     pub patience: Duration,
-    /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
-    /// 5,000 as in the service.
+    /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503. 5,000
+    /// unless set, as in the service.
     pub waiting_requests: u32,
-    /// Who may use the control API.
+    /// Which clients may use the control API.
     pub access: AccessOptions,
-    /// Where wall time is read; by default from the operating system.
+    /// The source of wall time; by default the operating system.
     pub wall_clock: WallClock,
-    /// Counts what connections do, for one who drives the runtime and must know when nothing moves any more: it grows with
-    /// every turn of a connection and every request.
+    /// Counts turns of connections and requests. An embedder that drives the runtime sees from it when no connection makes
+    /// progress any more.
     pub activity: Option<Arc<AtomicU64>>,
-    /// Most bytes that a connection may make the emulator keep in unfinished messages, unread output, links and other state;
-    /// more closes it with `amqp:resource-limit-exceeded`. At least twice the largest message of its namespace; 1 MiB until
-    /// a token was accepted. 64 MiB unless set. Messages that entities hold do not count.
+    /// Limit in bytes for the unfinished messages, unread output, links and other state of one connection. A connection
+    /// above it is closed with `amqp:resource-limit-exceeded`. The limit is at least twice the largest message of the
+    /// namespace, and 1 MiB until a token was accepted. 64 MiB unless set. Messages in entities do not count.
     pub connection_memory: u64,
-    /// The same for all connections together: the one that asks for more is closed. 1 GiB unless set.
+    /// The same limit for all connections together: the connection that asks for more is closed. 1 GiB unless set.
     pub process_memory: u64,
-    /// How many peers may be connected at the same time, of any protocol; of one address beyond the loopback four of five.
-    /// For `/health` there are 50 places more. 5,000 as in a namespace of the service.
+    /// How many peers of any protocol may be connected at the same time; one address beyond the loopback may have four
+    /// fifths of them. 50 further connections are reserved for `/health`. 5,000 unless set, as in a namespace of the
+    /// service.
     pub connections: usize,
-    /// Where what namespaces hold outlives the process; none for memory alone, where nothing is kept.
+    /// Where the contents of namespaces are stored; `None` keeps them in memory only.
     pub data: Option<DataOptions>,
-    /// Where spans of messages are sent; none unless set. There with the feature `otlp`.
+    /// Where spans of messages are exported; none unless set. Needs the feature `otlp`.
     #[cfg(feature = "otlp")]
     pub traces: Option<TraceOptions>,
 }
 
-/// A directory in which what namespaces hold outlives the process.
+/// A directory that stores the contents of namespaces beyond the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataOptions {
-    /// The directory; it is made if it is not there. One emulator has it at a time.
+    /// The directory; created if it does not exist. Only one emulator can use it at a time.
     pub directory: PathBuf,
-    /// How safe what a client was told is.
+    /// What acknowledged changes survive.
     pub sync: Sync,
-    /// Whether entities that are kept and not declared are removed at the start.
+    /// Whether stored entities that are not declared are removed at the start.
     pub prune: bool,
 }
 
 impl DataOptions {
-    /// This directory, in which what a client was told survives loss of power, and nothing is removed.
+    /// Returns options for this directory: acknowledged changes survive a loss of power, and no entity is removed.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -138,83 +138,83 @@ impl Default for Options {
 /// Why an emulator does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The address does not name a place to listen on.
+    /// The host is not an address to listen on.
     #[error("cannot find the address {host:?}: {source}")]
     Host {
-        /// What was asked for.
+        /// The host of the options.
         host: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process has the port, or it is not ours to take.
+    /// Another process uses the port, or this process may not open it.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address and port.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A port for TLS was asked for, and there is no TLS.
+    /// The options have a port for TLS, but TLS cannot be set up.
     #[error(transparent)]
     Tls(Arc<TlsError>),
-    /// The configuration was made in code, and would be refused in a file.
+    /// The configuration was built in code and breaks a rule that configuration files are checked against.
     #[error(transparent)]
     Config(ConfigError),
-    /// A namespace was declared with a name, a key name or an address that another one has.
+    /// Two namespaces share a name, a key name or an address.
     #[error("namespace {namespace:?}: {reason}")]
     Namespace {
-        /// The namespace.
+        /// The namespace that conflicts.
         namespace: String,
-        /// What is wrong with it.
+        /// Why it is not accepted.
         reason: String,
     },
-    /// What a directory holds cannot be served.
+    /// The contents of the data directory cannot be served.
     #[error(transparent)]
     Data(#[from] DataError),
 }
 
-/// Why the data of a directory cannot be served.
+/// Why a data directory cannot be served.
 #[derive(Debug, Error)]
 pub enum DataError {
-    /// It cannot be read or written.
+    /// The directory cannot be read or written.
     #[error("cannot use the data directory {directory:?}: {source}")]
     Directory {
-        /// Which.
+        /// The directory.
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process has it.
+    /// Another process uses the directory.
     #[error("the data directory {0:?} is used by another process; one emulator has it at a time")]
     InUse(PathBuf),
-    /// A newer emulator wrote it.
+    /// A newer emulator wrote the directory.
     #[error(
         "the data directory {directory:?} has the format {version} of a newer emulator; this one knows up to {known}"
     )]
     Version {
-        /// Which.
+        /// The directory.
         directory: PathBuf,
-        /// What it has.
+        /// The format version of the directory.
         version: u32,
-        /// What is known here.
+        /// The newest format version that this emulator reads.
         known: u32,
     },
-    /// It was there, and is not any more.
+    /// A file of the directory has been removed.
     #[error(
         "the file {0:?} is missing; put it back from a copy, or empty the data directory to begin anew"
     )]
     Missing(PathBuf),
-    /// It is not as it was written.
+    /// The contents of a file are damaged.
     #[error(
         "the file {file:?} is damaged: {reason}; `servicebus-emulator data DIR check` tells what is. Put it back from a copy, or empty the data directory to begin anew"
     )]
     Damaged {
-        /// Which.
+        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// A declared entity cannot become what it is declared as.
+    /// A stored entity cannot take the settings that are declared for it.
     #[error(
         "namespace {namespace:?}: {entity:?} is kept with other settings than are declared, and they cannot change: {reason}; delete it, or declare it as it is kept"
     )]
@@ -223,17 +223,17 @@ pub enum DataError {
         namespace: String,
         /// The entity.
         entity: String,
-        /// What is declared, and what is kept.
+        /// The declared and the stored settings.
         reason: String,
     },
-    /// It was built without the part that writes.
+    /// This build has no support for a data directory.
     #[error(
         "this emulator was built without the feature \"durable\", so that it cannot keep data in a directory"
     )]
     NotBuilt,
 }
 
-/// Where an emulator listens.
+/// The addresses at which an emulator listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
     /// AMQP over TCP.
@@ -242,6 +242,6 @@ pub struct Endpoints {
     pub amqps: Option<SocketAddr>,
     /// The control API, and AMQP over WebSocket.
     pub http: SocketAddr,
-    /// The same over TLS.
+    /// The same as `http`, over TLS.
     pub https: Option<SocketAddr>,
 }

@@ -1,5 +1,5 @@
-//! How many peers there may be at the same time, from one address and in all, and the places that are kept for `/health`
-//! when there are no others: what watches the emulator hears that it lives.
+//! Limits how many peers are connected, from one address and in all. Some places are reserved for `/health`, so that a
+//! monitor sees that the emulator is alive even when it is full.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,41 +9,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Places for `/health` alone.
+/// Places for `/health` only.
 const RESERVED: usize = 50;
 
-/// The places of a process.
+/// The connection places of a process.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// How many there are.
+    /// The number of places.
     most: usize,
-    /// How many peers from one address may have, unless it is this machine's own: four of five.
+    /// Places for one address that is not this machine's own: four fifths.
     of_address: usize,
     taken: AtomicUsize,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     reserved: Arc<Semaphore>,
 }
 
-/// What one peer has; given back when it is dropped.
+/// The place of one peer; released when dropped.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// For everything.
+    /// A place without restrictions.
     Any {
-        /// Kept for as long as the place is.
+        /// Held for as long as the place is.
         _taken: Taken,
     },
-    /// For `/health` alone.
+    /// A place for `/health` only.
     Reserved {
-        /// Kept for as long as the place is.
+        /// Held for as long as the place is.
         _permit: OwnedSemaphorePermit,
     },
 }
 
-/// A place among all.
+/// A counted place.
 #[derive(Debug)]
 pub(crate) struct Taken {
     places: Arc<Places>,
-    /// Where the peer is, if that counts.
+    /// The peer's address, if the limit per address applies to it.
     address: Option<IpAddr>,
 }
 
@@ -58,7 +58,7 @@ impl Places {
         })
     }
 
-    /// A place for a peer from this address; none when those for `/health` are taken as well.
+    /// Takes a place for a peer from this address; `None` when those for `/health` are taken as well.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         if let Some(taken) = self.take_any(address.to_canonical()) {
             return Some(Place::Any { _taken: taken });

@@ -1,15 +1,13 @@
-//! The REST data plane: messages are sent, received and settled by single HTTP requests, as the service documents it
-//! under "Service Bus runtime REST".
+//! The REST data plane: single HTTP requests send, receive and settle messages, as the service documents it under "Service
+//! Bus runtime REST".
 //!
-//! A request is no connection: its rights are those of its own token, what it waits for ends with it, and the locks
-//! that it takes belong to any client that has their tokens. Properties travel in the header `BrokerProperties`,
-//! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
-//! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
+//! A request is independent of its connection: its rights are those of its own token, its waits end with it, and any client
+//! that has the token of a lock can use the lock. The header `BrokerProperties` has the properties, further headers have the
+//! application properties, and the body is the message body. Errors have the statuses of the documentation and the form of
+//! the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
 //!
-//! What a request is about: `{entity}/messages`, `{entity}/messages/head` and
-//! `{entity}/messages/{message id or sequence number}/{lock token}`.
-//!
-//! Entity names may have slashes and may be called like a keyword, so a path is read from its end.
+//! Paths are `{entity}/messages`, `{entity}/messages/head` and `{entity}/messages/{message id or sequence number}/{lock
+//! token}`. Entity names may contain slashes and equal a keyword, so a path is parsed from its end.
 
 pub(crate) mod batch;
 mod body;
@@ -44,12 +42,12 @@ use crate::shared::Shared;
 pub(crate) use context::Carrier;
 pub(crate) use heads::{Tapped, tap};
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct MessagesApi {
     shared: Arc<Shared>,
     waiting: Arc<Waiting>,
-    /// As which all requests stand in the record: they are too many to have names of their own.
+    /// The client of all requests in the record: they are too many to have names of their own.
     client: OnceLock<ClientId>,
 }
 
@@ -121,7 +119,7 @@ enum Target {
     Lock(LockedMessage),
 }
 
-/// How a path names a locked message.
+/// A locked message as a path names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LockedMessage {
     /// Its message id or its sequence number.
@@ -129,7 +127,7 @@ pub(crate) struct LockedMessage {
     pub(crate) token: String,
 }
 
-/// What is to be done.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb<'a> {
     Send,
@@ -141,7 +139,7 @@ pub(crate) enum Verb<'a> {
 }
 
 impl Route {
-    /// Understands a path; none when it is not of the data plane.
+    /// Parses a path; `None` when it is not of the data plane.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (entity, target) = match segments.as_slice() {
@@ -159,17 +157,17 @@ impl Route {
         (!address.entity.is_empty()).then_some(Self { address, target })
     }
 
-    /// Whether nothing but messages can be sent there.
+    /// Returns whether the route only accepts messages.
     pub(crate) fn only_sends(&self) -> bool {
         self.target == Target::Messages
     }
 
-    /// The address of what a request is about.
+    /// Returns the address of the request's entity.
     pub(crate) fn address_path(&self) -> String {
         self.address.path()
     }
 
-    /// What `method` means here.
+    /// Returns the operation of `method` on this route.
     pub(crate) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
         let (allowed, verb) = match &self.target {
             Target::Messages => ("POST", (method == Method::POST).then_some(Verb::Send)),
@@ -203,7 +201,7 @@ impl Route {
 }
 
 impl Verb<'_> {
-    /// The right that it takes.
+    /// Returns the claim that the operation requires.
     pub(crate) fn claim(self) -> Claim {
         match self {
             Verb::Send => Claim::Send,

@@ -1,7 +1,7 @@
-//! Carries effects from the operation that caused them to the connection that must act.
+//! Routes the effects of an operation to the connections that must act on them.
 //!
-//! Each namespace has a router of its own, which knows the connections that belong to it and no other. A receiver's id
-//! names its connection, so that no table of receivers is needed.
+//! Each namespace has its own router, which knows only the namespace's connections. A receiver's id names its connection, so
+//! that no table of receivers is needed.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use crate::connection::ConnectionView;
 use crate::lock_order::{Ordered, Rank, take};
 
-/// How long a client may take from its first frames to its first receiver with credit, in real time. One that takes longer
-/// is not waited for.
+/// How long a client counts as connecting, in real time: from its first frames to its first receiver with credit. The
+/// emulator does not wait for clients that take longer.
 const CONNECTING: Duration = Duration::from_secs(2);
 
 /// A connection's number within the process.
@@ -34,7 +34,7 @@ pub(crate) struct Router {
 #[derive(Debug, Default)]
 struct Members {
     wake_handles: BTreeMap<ConnectionId, Arc<WakeHandle>>,
-    /// Whether the namespace is gone: a connection that comes now is told to go.
+    /// Whether the namespace is removed: later connections are dismissed at once.
     dismissed: bool,
 }
 
@@ -43,48 +43,48 @@ struct Members {
 pub(crate) struct WakeHandle {
     state: Mutex<WakeState>,
     notify: Notify,
-    /// Whether the connection is asked to tell of itself.
+    /// Whether the connection is asked for its view.
     is_asked: AtomicBool,
 }
 
-/// What happened to the namespace of a connection as a whole.
+/// An event that affects a namespace's connections as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum BroadcastEvent {
-    /// Entities were changed or deleted: links may have to go.
+    /// Entities were changed or deleted: links to them may have to detach.
     EntitiesChanged,
-    /// The service is updated, and all links have to go.
+    /// The service is updated: all links detach.
     ServiceUpdated,
-    /// The namespace is gone, and the connection has to go too.
+    /// The namespace is removed: the connection closes.
     Dismissed,
-    /// The process of the client is to be gone, and the connection ends without a word.
+    /// The client's process crashes or its network fails: the connection aborts without a close frame.
     Crashed,
 }
 
 #[derive(Debug, Default)]
 struct WakeState {
     woken: Vec<ReceiverId>,
-    /// Receivers whose sessions are not theirs any more.
+    /// Receivers that have lost their sessions.
     lost: Vec<ReceiverId>,
-    /// Whether the connection has something to do or to write.
+    /// Whether the connection has work or output left.
     busy: bool,
-    /// The name of the key that the client uses.
+    /// The key name that the client uses.
     party: Option<Arc<str>>,
-    /// The gravest of what was not heard yet.
+    /// The most severe event that the connection has not handled yet.
     news: Option<BroadcastEvent>,
-    /// Whether what follows from a change of entities may not be written yet.
+    /// Whether output that follows from a change of entities is not written yet.
     following: bool,
-    /// Whether something has come that the connection waits for.
+    /// Whether something that the connection waits for has happened.
     nudged: bool,
-    /// Whether the connection is to read all that its peer has written.
+    /// Whether the connection must read everything that its peer has written.
     to_read: bool,
-    /// What the connection has told of itself since it was asked.
+    /// The answer of the connection to the last request for its view.
     view: Option<ConnectionView>,
-    /// Until when the client counts as connecting, unless it has said before what it wants.
+    /// When the client no longer counts as connecting, unless it grants credit or attaches another link before.
     connecting_until: Option<Instant>,
 }
 
 impl ConnectionId {
-    /// The id of the `n`th receiver of this connection.
+    /// Returns the id of the `n`th receiver of this connection.
     pub(crate) fn receiver_id(self, n: u32) -> ReceiverId {
         ReceiverId(u64::from(self.0) << 32 | u64::from(n))
     }
@@ -95,7 +95,7 @@ impl ConnectionId {
 }
 
 impl Router {
-    /// Adds a connection; one that comes after [`Router::dismiss`] is told at once.
+    /// Adds a connection; after [`Router::dismiss`] it is dismissed at once.
     pub(crate) fn enter(&self, id: ConnectionId, wake_handle: &Arc<WakeHandle>) {
         let mut members = self.members_mut();
         members.wake_handles.insert(id, Arc::clone(wake_handle));
@@ -108,14 +108,14 @@ impl Router {
         self.members_mut().wake_handles.remove(&id);
     }
 
-    /// Tells the owner of a receiver to take what is reserved to it.
+    /// Wakes the connection of a receiver to take what is reserved for it.
     pub(crate) fn wake(&self, consumer: ReceiverId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
             wake_handle.wake(consumer);
         }
     }
 
-    /// Tells the owner of a receiver that its session is not its any more.
+    /// Notifies the connection of a receiver that the receiver's session is lost.
     pub(crate) fn lose_session(&self, consumer: ReceiverId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
             let mut state = wake_handle.state();
@@ -126,21 +126,21 @@ impl Router {
         }
     }
 
-    /// Tells all connections that entities were changed or deleted.
+    /// Notifies all connections that entities were changed or deleted.
     pub(crate) fn entities_changed(&self) {
         for wake_handle in self.members().wake_handles.values() {
             wake_handle.tell(BroadcastEvent::EntitiesChanged);
         }
     }
 
-    /// Tells all connections that the service is updated: their links have to go.
+    /// Notifies all connections that the service is updated and their links must detach.
     pub(crate) fn service_updated(&self) {
         for wake_handle in self.members().wake_handles.values() {
             wake_handle.tell(BroadcastEvent::ServiceUpdated);
         }
     }
 
-    /// Ends all connections of a party.
+    /// Aborts all connections of a party.
     pub(crate) fn crash(&self, party: &str) {
         for wake_handle in self.members().wake_handles.values() {
             if wake_handle.state().party.as_deref() == Some(party) {
@@ -149,19 +149,19 @@ impl Router {
         }
     }
 
-    /// Ends a connection without a word.
+    /// Aborts a connection without a close frame.
     pub(crate) fn drop_connection(&self, id: ConnectionId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&id) {
             wake_handle.tell(BroadcastEvent::Crashed);
         }
     }
 
-    /// Whether the namespace is gone.
+    /// Returns whether the namespace is removed.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.members().dismissed
     }
 
-    /// Tells all connections, and those that come later, that the namespace is gone.
+    /// Notifies all connections, and later ones, that the namespace is removed.
     pub(crate) fn dismiss(&self) {
         let mut members = self.members_mut();
         members.dismissed = true;
@@ -170,7 +170,7 @@ impl Router {
         }
     }
 
-    /// Tells a connection that something it waits for has come.
+    /// Notifies a connection that something it waits for has happened.
     pub(crate) fn nudge(&self, id: ConnectionId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&id) {
             wake_handle.nudge();
@@ -188,12 +188,12 @@ impl Router {
         }
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     pub(crate) fn count(&self) -> usize {
         self.members().wake_handles.len()
     }
 
-    /// Asks all connections to tell of themselves.
+    /// Asks all connections for their views.
     pub(crate) fn ask_all(&self) {
         for wake_handle in self.members().wake_handles.values() {
             wake_handle.state().view = None;
@@ -202,12 +202,12 @@ impl Router {
         }
     }
 
-    /// Whether all connections have told of themselves.
+    /// Returns whether all connections have answered with their views.
     pub(crate) fn have_all_answered(&self) -> bool {
         self.those_that(|state| state.view.is_none()).is_empty()
     }
 
-    /// What connections have told of themselves.
+    /// Returns the views of the connections.
     pub(crate) fn answers(&self) -> Vec<(ConnectionId, ConnectionView)> {
         let members = self.members();
         let answers = members.wake_handles.iter();
@@ -215,18 +215,18 @@ impl Router {
         answers.collect()
     }
 
-    /// The connections that have something to do, to read or to write.
+    /// Returns the connections that have something to do, to read or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
         self.those_that(|state| state.busy)
     }
 
-    /// The connections whose clients have not said yet what they want, and are not too late with it.
+    /// Returns the connections whose clients count as connecting.
     pub(crate) fn connecting(&self) -> Vec<ConnectionId> {
         let now = Instant::now();
         self.those_that(|state| state.connecting_until.is_some_and(|until| now < until))
     }
 
-    /// The connections that have not yet written what they had to say of changes of entities.
+    /// Returns the connections that have not yet written what follows from a change of entities.
     pub(crate) fn following(&self) -> Vec<ConnectionId> {
         self.those_that(|state| state.following)
     }
@@ -250,44 +250,44 @@ impl Router {
 }
 
 impl WakeHandle {
-    /// A client begins to connect.
+    /// Marks the client as connecting.
     pub(crate) fn connecting(&self) {
         self.state().connecting_until = Some(Instant::now() + CONNECTING);
     }
 
-    /// It is known whose the connection is.
+    /// Sets the party of the connection once it is known.
     pub(crate) fn belong_to(&self, party: &Arc<str>) {
         self.state().party = Some(Arc::clone(party));
     }
 
-    /// A client has said what it wants.
+    /// Ends the state of connecting: the client has granted credit or attached another link.
     pub(crate) fn connected(&self) {
         self.state().connecting_until = None;
     }
 
-    /// Whether the connection is to tell of itself; asked once.
+    /// Returns whether the connection is asked for its view, and clears the question.
     pub(crate) fn takes_question(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
     }
 
-    /// Tells of the connection.
+    /// Answers with the connection's view.
     pub(crate) fn answer_question(&self, view: ConnectionView) {
         self.state().view = Some(view);
     }
 
-    /// Resolves when it was notified since the last time.
+    /// Resolves when the handle was notified since the last call.
     pub(crate) async fn woken(&self) {
         self.notify.notified().await;
     }
 
-    /// The receivers that were state for, each as often as it was, and those that have lost their sessions.
+    /// Takes the receivers that were woken, each as often as it was, and those that have lost their sessions.
     pub(crate) fn answer(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
         let mut state = self.state();
         woken.append(&mut state.woken);
         lost.append(&mut state.lost);
     }
 
-    /// The gravest of what happened to the namespace since this was last asked.
+    /// Takes the most severe event of the namespace since the last call.
     pub(crate) fn news(&self) -> Option<BroadcastEvent> {
         let mut state = self.state();
         state.nudged = false;
@@ -302,7 +302,7 @@ impl WakeHandle {
         self.notify.notify_one();
     }
 
-    /// Says at the end of a turn whether something is left to write, and, where that matters, to read.
+    /// Records at the end of a turn whether output is left to write, and, if needed, input to read.
     pub(crate) fn turn_ended(&self, unwritten: bool, is_unread: impl FnOnce() -> bool) {
         let mut state = self.state();
         state.to_read = state.to_read && is_unread();

@@ -1,8 +1,6 @@
-//! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, on every port.
+//! Accepts connections at all listeners, those of single namespaces included, and limits the number of peers.
 //!
-//! Serves one connection at a time of its client, counts it, and says how it ended.
-//!
-//! Accepts connections at the listeners of an emulator, those at the addresses of single namespaces among them.
+//! Every port detects the protocol of a peer by its first bytes. Each connection is served, counted, and its end logged.
 
 mod protocol;
 #[cfg(feature = "simulation")]
@@ -25,7 +23,7 @@ use crate::listeners::Until;
 use crate::shared::Shared;
 use crate::watchdog::watched;
 
-/// Serves a client that a listener accepted, if there is room for it.
+/// Serves an accepted client, if the limit of peers allows.
 pub(crate) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
     let (shared, address) = (Arc::clone(&accepted.shared), accepted.address);
     let Some(place) = shared.places.take(address.ip()) else {
@@ -36,7 +34,7 @@ pub(crate) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
     serve_peer(shared, address, protocol::open(accepted, stream)).await;
 }
 
-/// Counts a peer for as long as it is served, and says how that ended.
+/// Counts a peer while it is served, and logs how that ended.
 pub(crate) async fn serve_peer(
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -57,27 +55,27 @@ pub(crate) async fn serve_peer(
     }
 }
 
-/// Whether the peer sent what it should not have, and did not just go away.
+/// Returns whether the error comes from invalid input, not from a peer that disconnected.
 fn is_bad_input(error: &io::Error) -> bool {
     let hyper = error.get_ref().and_then(|error| error.downcast_ref());
     hyper.is_some_and(hyper::Error::is_parse) || error.kind() == io::ErrorKind::InvalidData
 }
 
-/// How long a peer may take for each step in a place that is kept for `/health`.
+/// Timeout of each step of a peer in a place that is reserved for `/health`.
 pub(crate) const RESERVED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is behind every listener, for one peer.
+/// The state that one accepted peer needs.
 pub(crate) struct AcceptedConnection {
     pub(crate) address: SocketAddr,
     pub(crate) shared: Arc<Shared>,
     pub(crate) router: axum::Router,
     pub(crate) stop: watch::Receiver<bool>,
-    /// Whether the peer has a place for `/health` alone.
+    /// Whether the peer has a place for `/health` only.
     pub(crate) is_reserved: bool,
 }
 
 impl AcceptedConnection {
-    /// What the peer does within the time for it; none when it does not, or the emulator stops.
+    /// Awaits a step of the peer; `None` after the timeout, or when the emulator stops.
     pub(crate) async fn unless_stopped<T>(&mut self, done: impl Future<Output = T>) -> Option<T> {
         let limit = self.timeout();
         tokio::select! {
@@ -86,7 +84,7 @@ impl AcceptedConnection {
         }
     }
 
-    /// Those who have a place that is kept for `/health` must be quick: others want it, too.
+    /// Returns the timeout of a step. It is short in a reserved place, which other peers need too.
     pub(crate) fn timeout(&self) -> Duration {
         let usual = self.shared.options.patience;
         match self.is_reserved {
@@ -95,29 +93,29 @@ impl AcceptedConnection {
         }
     }
 
-    /// Ends an AMQP connection for which there is no place.
+    /// Refuses an AMQP connection in a place for `/health`.
     pub(crate) fn refuse(&self) -> io::Result<()> {
         tracing::warn!(address = %self.address, "refused: too many connections");
         Ok(())
     }
 }
 
-/// How long connections may take to end when a listener stops.
+/// How long connections may take to end when the emulator stops.
 const STOPPING: Duration = Duration::from_secs(2);
-/// Pause after an accept that failed for want of files or memory.
+/// Pause after an accept that failed for lack of file descriptors or memory.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
-/// One listener and those who came through it.
+/// A listener and its connections.
 struct Accepting {
     shared: Arc<Shared>,
     router: axum::Router,
     stop: watch::Receiver<bool>,
-    /// Ends when the listener is to close; none where only the emulator's end closes it.
+    /// Signals that the listener must close; `None` where only the emulator's end closes it.
     until: Option<Until>,
     peers: JoinSet<()>,
 }
 
-/// Serves what comes to these listeners for as long as the emulator does, or until they are to close.
+/// Serves the connections of these listeners until the emulator stops or `until` closes them.
 pub(crate) fn open(
     listeners: Vec<TcpListener>,
     shared: &Arc<Shared>,
@@ -139,11 +137,11 @@ pub(crate) fn open(
 }
 
 impl Accepting {
-    /// Accepts peers until told not to, then waits for them to end; when the emulator stops, not for long.
+    /// Accepts peers until the listener must close, then waits for their connections; only briefly when the emulator stops.
     async fn run(mut self, listener: TcpListener) {
         self.accept(&listener).await;
         drop(listener);
-        // With it goes the word that the listener is closed.
+        // Dropping it reports that the listener is closed.
         drop(self.until.take());
         let Self { peers, stop, .. } = &mut self;
         tokio::select! {

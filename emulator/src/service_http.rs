@@ -1,5 +1,5 @@
-//! What a request to one of the service's two HTTP APIs says, entities by `admin` and messages by `rest`: which namespace it
-//! is for, what its token gives, and how it is told that something is refused.
+//! What the service's two HTTP APIs share, `admin` for entities and `rest` for messages: the namespace of a request, the
+//! rights of its token, and the form of an error.
 
 use std::sync::Arc;
 
@@ -13,26 +13,27 @@ use crate::shared::Shared;
 use crate::xml::Writer;
 
 const BEARER: &str = "Bearer ";
-/// The media type of refusals, of answers without a body and of messages that brought none (recorded at the service).
+/// The media type of errors, of responses without a body, and of messages that were sent without one (recorded at the
+/// service).
 pub(crate) const XML: &str = "application/xml; charset=utf-8";
 
-/// Why a token gives nothing, as the service numbers and names it.
+/// Why a token gives no rights, with the service's numbers and names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TokenRefusal {
     pub(crate) sub_code: u32,
     pub(crate) name: &'static str,
-    /// What is wrong; none where there is no token.
+    /// The error of the token; `None` where the request has no token.
     pub(crate) error: Option<TokenError>,
 }
 
-/// Host and port as the client wrote them.
+/// Returns host and port as the client wrote them.
 pub(crate) fn authority(parts: &Parts) -> &str {
     let named = || parts.headers.get(HOST)?.to_str().ok();
     let in_uri = parts.uri.authority().map(|own| own.as_str());
     in_uri.or_else(named).unwrap_or("localhost")
 }
 
-/// What the client calls the namespace, without a port.
+/// Returns the host of the request without a port.
 pub(crate) fn host(parts: &Parts) -> &str {
     let host = authority(parts);
     let without_port = host
@@ -41,7 +42,7 @@ pub(crate) fn host(parts: &Parts) -> &str {
     without_port.map_or(host, |(host, _)| host)
 }
 
-/// The namespace of a request: by the way that it came, else by its host name, else by the key that its token names.
+/// Finds the namespace of a request: by its connection, else by its host name, else by the key name in its token.
 pub(crate) fn namespace(shared: &Shared, parts: &Parts) -> Option<Arc<Namespace>> {
     let unknown = Arc::<ConnectionOrigin>::default();
     let origin = parts.extensions.get().unwrap_or(&unknown);
@@ -49,7 +50,7 @@ pub(crate) fn namespace(shared: &Shared, parts: &Parts) -> Option<Arc<Namespace>
     shared.namespaces.of_request(origin, host, token(parts))
 }
 
-/// The rights that a request's token gives at one of the `resources`, see [`Namespace::rights`].
+/// Returns the rights of the request's token at one of the `resources`, see [`Namespace::rights`].
 pub(crate) fn claims(
     namespace: &Namespace,
     parts: &Parts,
@@ -61,7 +62,7 @@ pub(crate) fn claims(
     rights.map_err(TokenRefusal::of)
 }
 
-/// The body of a refusal; characters that XML has no form for are replaced.
+/// Renders the body of an error; replaces characters that XML cannot represent.
 pub(crate) fn error_body(status: &str, detail: &str) -> String {
     let mut out = Writer::new();
     out.open("Error", &[]);
@@ -71,7 +72,7 @@ pub(crate) fn error_body(status: &str, detail: &str) -> String {
     out.finish()
 }
 
-/// The token without the name of its kind; a shared access signature has that in it.
+/// Returns the token without its scheme; a shared access signature includes the scheme.
 pub(crate) fn token(parts: &Parts) -> Option<&str> {
     let written = parts.headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
     let prefix = written.get(..BEARER.len());
@@ -82,7 +83,7 @@ pub(crate) fn token(parts: &Parts) -> Option<&str> {
 }
 
 impl TokenRefusal {
-    /// How the service tells that the token has expired, where it has (observed 67).
+    /// Returns the service's message for an expired token, if this one has expired (observed 67).
     pub(crate) fn expiry(&self) -> Option<String> {
         let expired = self.error.as_ref();
         let expired = expired.filter(|error| matches!(error, TokenError::Expired { .. }));

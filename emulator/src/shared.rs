@@ -1,6 +1,6 @@
-//! What all connections of a process share.
+//! The state that all connections of a process share.
 //!
-//! What is kept of Azure Resource Manager beyond namespaces, entities and rules: management locks, and tags.
+//! It includes the state of Azure Resource Manager beyond namespaces, entities and rules: management locks and tags.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::places::Places;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: ConnectionOptions,
@@ -43,21 +43,20 @@ pub(crate) struct Shared {
     connections_opened: AtomicU64,
 }
 
-/// One of the connections that are open.
+/// The guard of an open connection.
 pub(crate) struct Counted<'a>(&'a Shared);
 
-/// Settings of the process that connections ask for.
+/// Options that connections read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionOptions {
     pub(crate) seed: Option<u64>,
-    /// Whether outcomes to old fe2o3 peers are repeated (decision D31).
+    /// Whether outcomes to old fe2o3 clients are repeated (decision D31).
     pub(crate) outcome_delay: bool,
-    /// Most requests that wait for messages of one entity at the same time.
+    /// Limit of REST requests that wait for messages of one entity at the same time.
     pub(crate) waiting_requests: u32,
-    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
-    /// and to put a first token.
+    /// Timeout for each of a peer's first byte, a TLS handshake, the head of an HTTP request and the first token.
     pub(crate) patience: Duration,
-    /// That of namespaces that are made while the emulator serves and name none.
+    /// The tier of namespaces that are created at run time without one.
     pub(crate) tier: Tier,
 }
 
@@ -95,33 +94,33 @@ impl Shared {
         }
     }
 
-    /// How many peers are connected, and word of every change.
+    /// Returns the number of connected peers, and watches its changes.
     pub(crate) fn connections(&self) -> watch::Receiver<usize> {
         self.connections.subscribe()
     }
 
-    /// How many peers have ever connected.
+    /// Returns how many peers have ever connected.
     pub(crate) fn connections_opened(&self) -> u64 {
         self.connections_opened.load(Ordering::Relaxed)
     }
 
-    /// Counts a turn of a connection or a part of a request, where that is asked for.
+    /// Counts a turn of a connection or a part of a request, if the options ask for that.
     pub(crate) fn count_activity(&self) {
         if let Some(activity) = &self.activity {
             activity.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts a connection until the guard is dropped, however it ends.
+    /// Counts a connection until the guard is dropped.
     pub(crate) fn count_connection(&self) -> Counted<'_> {
         self.connections_opened.fetch_add(1, Ordering::Relaxed);
         self.connections.send_modify(|open| *open += 1);
         Counted(self)
     }
 
-    /// The number of a new connection.
+    /// Returns the number of a new connection.
     pub(crate) fn next_connection(&self) -> ConnectionId {
-        // Zero stands for the broker itself.
+        // Zero is the broker itself.
         ConnectionId(self.connections_made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
@@ -133,7 +132,7 @@ impl Shared {
         }
     }
 
-    /// A fresh id to find something again in the log.
+    /// Returns a new id that links an error with the log.
     pub(crate) fn tracking_id(&self, ids: &mut Ids) -> Uuid {
         uuid::Builder::from_u128(u128::from(ids.next()) << 64 | u128::from(ids.next()))
             .with_version(uuid::Version::Random)
@@ -148,19 +147,19 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Of all namespaces.
+/// The Resource Manager state of all namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceState {
     /// By their ids in lower case.
     pub(crate) locks: Mutex<BTreeMap<String, ManagementLock>>,
-    /// Location and tags of namespaces, by their names in lower case.
+    /// Locations and tags of namespaces, by lower-case name.
     pub(crate) described: Mutex<BTreeMap<String, Value>>,
-    /// Where they outlive the process.
+    /// The data directory, if any.
     store: Option<Arc<Store>>,
 }
 
 impl ResourceState {
-    /// What is kept, and from now on is; an error is what is wrong with it.
+    /// Loads the stored state; later changes are stored too. Fails if the stored state is damaged.
     pub(crate) fn kept(store: Arc<Store>) -> Result<Self, LoadError> {
         let kept = store.resources()?;
         let read = kept
@@ -175,26 +174,26 @@ impl ResourceState {
         })
     }
 
-    /// Takes down how they are now.
+    /// Stores the current state.
     pub(crate) fn keep(&self) {
         let Some(store) = &self.store else {
             return;
         };
-        // Both are held until it is taken down, so that what is older never comes behind what is newer.
+        // Both locks are held until the state is appended, so that an older state never follows a newer one.
         let (locks, described) = (self.locks.lock(), self.described.lock());
         let row = serde_json::to_vec(&(&*locks, &*described));
         store.append_resources(row.unwrap_or_default());
     }
 }
 
-/// Locks and descriptions as a row of the store has them.
+/// Locks and descriptions as a row of the store.
 type ResourceRow = (BTreeMap<String, ManagementLock>, BTreeMap<String, Value>);
 
 /// A management lock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ManagementLock {
     pub(crate) id: String,
-    /// What it is on, in lower case.
+    /// The id of the locked resource, in lower case.
     pub(crate) scope: String,
     pub(crate) name: String,
     pub(crate) is_read_only: bool,

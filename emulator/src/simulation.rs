@@ -1,5 +1,5 @@
-//! An emulator in a deterministic simulation: no socket, a wall clock that is given, and clients whose streams the
-//! simulation hands in. Everything behind that is what a listener would have begun.
+//! An emulator in a deterministic simulation: no socket, a simulated wall clock, and client streams that the simulation
+//! supplies. Everything behind the listeners is the same as in production.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,11 @@ use crate::options::{Endpoints, Options, StartError};
 use crate::server::{self, simulated};
 
 impl Emulator {
-    /// Starts serving without a socket; must be called within a tokio runtime. Its wall clock begins at `wall`.
+    /// Starts an emulator without sockets, whose wall clock begins at `wall`.
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime.
     pub fn start_simulated(options: Options, wall: SystemTime) -> Result<Self, StartError> {
         let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let endpoints = Endpoints {
@@ -30,7 +34,7 @@ impl Emulator {
         Self::serve(options, endpoints, Vec::new())
     }
 
-    /// Serves a client that connected from an address, over TCP as it were.
+    /// Serves a client's stream as if the client had connected over TCP from `from`.
     pub fn accept(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,

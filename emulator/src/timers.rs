@@ -1,4 +1,4 @@
-//! Fires what is due: one task per namespace that sleeps until the earliest deadline of its entities.
+//! Runs deadlines that are due: one task per namespace, which sleeps until the earliest deadline of its entities.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use tokio::time::{sleep, timeout};
 use crate::clock::RECHECK;
 use crate::namespace::Namespace;
 
-/// Runs for as long as the namespace is served.
+/// Runs until the namespace is removed.
 pub(crate) async fn run(namespace: Arc<Namespace>) {
     loop {
         let alarm = &namespace.alarm;
-        // Reset before looking: a deadline that appears meanwhile arms the alarm again.
+        // Disarm before reading the deadlines: one that appears in between arms the alarm again.
         alarm.disarm();
         if namespace.forward_on() {
             yield_now().await;
@@ -31,15 +31,15 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
             Some(Duration::ZERO) => {
                 let fired = catch_unwind(AssertUnwindSafe(|| namespace.fire_due()));
                 if let Err(payload) = fired {
-                    // Time goes on, but not in a circle of failures.
+                    // Entity time goes on, but without looping over the same failure.
                     namespace.failures.add_panic("what is due", &*payload);
                     sleep(RECHECK).await;
                 }
-                // A deadline that does not move must not keep the thread from everybody else.
+                // Other tasks must get the thread even if a deadline does not move.
                 yield_now().await;
             }
             Some(rest) => {
-                // The wall clock may jump meanwhile, which wakes no timer.
+                // The wall clock may jump during the wait, which wakes no timer.
                 let _ = timeout(rest.min(RECHECK), alarm.notified()).await;
             }
             None => alarm.notified().await,
@@ -62,7 +62,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// A namespace with a queue that is deleted when it was idle for an hour.
+    /// A namespace with a queue that is deleted after an idle hour.
     fn config() -> (EntityPath, NamespaceConfig) {
         let path = EntityPath::of_address("q").expect("it is legal");
         let description = EntityDescription {

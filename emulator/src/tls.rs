@@ -1,12 +1,10 @@
-//! TLS: which certificate the emulator shows, the authorities that vouch for it, and the stream.
+//! TLS: the server certificate, the authorities that issue it, and the stream.
 //!
-//! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
-//! needed: when a port for TLS is opened, else at the first client that begins with TLS or asks for the
-//! authority's certificate. It may vouch for this machine and for the service's domain alone; for all other names there is
-//! one more, in memory, for as long as the emulator runs. What the emulator itself shows is never written: it is made for
-//! the first client that comes to an address, or asks for a name, because namespaces are made while it serves.
-//!
-//! What TLS is set up with.
+//! Unless the options have a certificate, one authority per user issues it. The authority is kept in a directory and created
+//! when it is first needed: when a port for TLS is opened, else when a client begins TLS or asks for the authority's
+//! certificate. It issues certificates only for this machine and the service's domain; a second authority in memory, which
+//! ends with the emulator, issues those for all other names. Server certificates are never written: each is created for the
+//! first client of an address or name, because namespaces are created at run time.
 
 mod authorities;
 mod authority;
@@ -33,22 +31,21 @@ use tokio_rustls::server::TlsStream;
 
 use crate::clock::{RealClock, WallClock};
 
-/// The server's side of TLS with a peer, after the handshake. Beneath it the socket is read in large blocks: rustls alone
-/// asks for 4 KiB at a time.
+/// The server side of TLS after the handshake. The buffer reads the socket in large blocks; rustls alone reads 4 KiB at a
+/// time.
 pub(crate) type Secured = Box<TlsStream<BufReader<TcpStream>>>;
 
-/// TLS for a server that is no emulator but stands before one.
+/// A certificate for a server in front of the emulator.
 #[derive(Debug, Clone)]
 pub struct IssuedCertificate {
-    /// What TLS with a client is begun with.
+    /// The TLS configuration of the server.
     pub config: Arc<ServerConfig>,
     /// The certificates of the authorities that clients must trust, in PEM.
     pub authority: String,
 }
 
-/// Makes a certificate that holds for a name or an address, by the same authority of this user that vouches for
-/// emulators unless [`TlsOptions`] say otherwise; for a name that means neither this machine nor the service, by an
-/// authority that is made for this call.
+/// Issues a certificate for a name or an address. The user's authority that emulators use by default signs it; for a name
+/// that means neither this machine nor the service, an authority that is created for this call.
 pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(TlsOptions::default(), None, Vec::new(), now);
@@ -62,8 +59,8 @@ pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     })
 }
 
-/// The file with the certificate that vouches for loopback addresses and the service's domain, made now if there is none;
-/// none where a certificate is given.
+/// Returns the file with the certificate of the user's authority, which issues certificates for loopback addresses and the
+/// service's domain; creates it if needed. `None` where the options have a certificate.
 pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(options, None, Vec::new(), now);
@@ -71,17 +68,17 @@ pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsErr
     Ok(tls.authority_file().map(Path::to_owned))
 }
 
-/// Most certificates that are kept: a name and an address for each of as many namespaces as there may be.
+/// Maximum number of cached certificates: a name and an address for each namespace that may exist.
 const MAX_SHOWN: usize = 2_000;
 
 const LOCALHOST: &str = "localhost";
 
-/// The TLS of one emulator. What fails once fails ever after, with the same error.
+/// The TLS state of one emulator. A failure is permanent and repeats with the same error.
 pub(crate) struct Tls {
     options: TlsOptions,
-    /// Where the authority is kept of a user that has no place for it.
+    /// Where the authority is kept if the user has no cache directory.
     data: Option<PathBuf>,
-    /// By what clients reach the emulator.
+    /// The names by which clients reach the emulator.
     names: Vec<String>,
     /// Seconds since the Unix epoch at which the emulator started.
     started_at: i64,
@@ -89,17 +86,17 @@ pub(crate) struct Tls {
     shown: Mutex<HashMap<SniName, Arc<ServerConfig>>>,
 }
 
-/// What a client wants a certificate for, beside what every certificate holds for.
+/// The names that a client needs in the certificate beside those that every certificate has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct SniName {
-    /// The address that it came to.
+    /// The address that the client connected to.
     address: Option<IpAddr>,
-    /// The name that it asked for, if the emulator has it.
+    /// The name that the client asked for, if it is one of the emulator's.
     name: Option<String>,
 }
 
 impl SniName {
-    /// The name or address by which the client judges the certificate.
+    /// Returns the name or address that the client compares with the certificate.
     fn judged(&self) -> String {
         let address = || self.address.map(|address| address.to_string());
         self.name
@@ -110,8 +107,8 @@ impl SniName {
 }
 
 impl Tls {
-    /// For an emulator that is reached by `names`, among them addresses, and keeps what it holds in `data`. Reads and makes
-    /// nothing.
+    /// Creates the TLS state of an emulator that clients reach by `names`, addresses among them, with the data directory
+    /// `data`. Neither reads nor creates files.
     pub(crate) fn new(
         options: TlsOptions,
         data: Option<PathBuf>,
@@ -128,7 +125,7 @@ impl Tls {
         }
     }
 
-    /// Makes sure that clients can be served, and that the authority's certificate can be read.
+    /// Prepares TLS, so that clients can be served and the authority's certificate can be read.
     pub(crate) fn prepare(&self) -> Result<(), Arc<TlsError>> {
         match self.options.certificate {
             Some(_) => self.config(&SniName::default()).map(drop),
@@ -136,14 +133,15 @@ impl Tls {
         }
     }
 
-    /// What a client wants that came to an address and began TLS with a name; `is_host` tells names of namespaces.
+    /// Determines the names that a client needs by its address and its server name (SNI); `is_host` recognizes namespaces'
+    /// names.
     pub(crate) fn sought(
         &self,
         address: Option<IpAddr>,
         name: Option<&str>,
         is_host: impl FnOnce(&str) -> bool,
     ) -> SniName {
-        // A certificate that was given holds for what it holds for.
+        // The names of a given certificate cannot be changed.
         if self.options.certificate.is_some() {
             return SniName::default();
         }
@@ -152,7 +150,7 @@ impl Tls {
             if own.any(|own| own.eq_ignore_ascii_case(&name)) || is_host(&name) {
                 return Some(name);
             }
-            // It is in every certificate of the kept authority, or no authority here can vouch for it.
+            // Every certificate of the kept authority has the name, or no authority here can issue it.
             is_local(&name).then(|| LOCALHOST.to_owned())
         };
         let name = match name {
@@ -162,8 +160,8 @@ impl Tls {
         SniName { address, name }
     }
 
-    /// An address of another machine by which clients were said to come. They name none, and what passes them on may come
-    /// to loopback.
+    /// Returns the address of another machine by which clients reach the emulator according to the options. Such clients
+    /// send no name, and a proxy may forward them to the loopback.
     fn address_elsewhere(&self) -> Option<String> {
         let is_elsewhere = |name: &&String| {
             let address = name.parse::<IpAddr>();
@@ -172,13 +170,13 @@ impl Tls {
         self.options.names.iter().find(is_elsewhere).cloned()
     }
 
-    /// What TLS with a client is begun with, if that was made before.
+    /// Returns the TLS configuration if it was created before.
     pub(crate) fn made(&self, sought: &SniName) -> Option<Arc<ServerConfig>> {
         let shown = self.shown.lock();
         shown.get(sought).map(Arc::clone)
     }
 
-    /// What TLS with a client is begun with. Reads and writes files where that was not made before.
+    /// Returns the TLS configuration. Reads and writes files if it was not created before.
     pub(crate) fn config(&self, sought: &SniName) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
         if let Some(made) = self.made(sought) {
             return Ok(made);
@@ -186,14 +184,14 @@ impl Tls {
         let made = Arc::new(self.make_config(sought)?);
         let mut shown = self.shown.lock();
         if shown.len() >= MAX_SHOWN {
-            // Those of namespaces that are gone are among them, and the others are soon made again.
+            // Certificates of removed namespaces are among them, and the others are quickly created again.
             shown.clear();
         }
         Ok(Arc::clone(shown.entry(sought.clone()).or_insert(made)))
     }
 
-    /// The certificates of the authorities in PEM, that of the user's first; none where a certificate was given. Reads and
-    /// writes files where they were not needed before.
+    /// Returns the certificates of the authorities in PEM, that of the user's first; `None` where the options have a
+    /// certificate. Reads and writes files if they were not needed before.
     pub(crate) fn authority_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
         match self.options.certificate {
             Some(_) => Ok(None),
@@ -201,17 +199,17 @@ impl Tls {
         }
     }
 
-    /// The file with the certificates of the authorities that clients must trust, once there is one.
+    /// Returns the file with the certificates of the authorities that clients must trust, once it exists.
     pub(crate) fn authority_file(&self) -> Option<&Path> {
         self.authorities.get()?.as_ref().ok()?.file()
     }
 
-    /// The same certificates in a trust store for Java, once there is one.
+    /// Returns the trust store for Java with the same certificates, once it exists.
     pub(crate) fn trust_store(&self) -> Option<&Path> {
         self.authorities.get()?.as_ref().ok()?.trust_store()
     }
 
-    /// What a client must trust to believe the certificate that it was shown.
+    /// Describes what a client must trust to accept the certificate.
     pub(crate) fn to_trust(&self, sought: &SniName) -> String {
         if self.options.certificate.is_some() {
             return "the authority of the certificate that was given".to_owned();
@@ -252,8 +250,8 @@ impl Tls {
     }
 }
 
-/// The cipher suites of ring, those with AES-128 first: messages between a test and its emulator need no longer keys, and
-/// shorter ones take fewer rounds.
+/// Returns the cipher suites of ring with AES-128 first: traffic between a test and its emulator needs no longer keys, and
+/// AES-128 takes fewer rounds.
 fn provider() -> CryptoProvider {
     let mut provider = default_provider();
     let takes_longer = |suite: &SupportedCipherSuite| match suite.suite().as_str() {
@@ -265,7 +263,7 @@ fn provider() -> CryptoProvider {
 }
 
 impl fmt::Debug for Tls {
-    /// Without keys.
+    /// Leaves out the keys.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Tls")
@@ -275,28 +273,28 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// How TLS is set up.
+/// Options of TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsOptions {
-    /// Where the user's authority is kept; `servicebus-emulator` in the user's cache directory unless set.
+    /// The directory of the user's authority; `servicebus-emulator` in the user's cache directory unless set.
     pub directory: Option<PathBuf>,
-    /// A certificate to show instead of one that is made.
+    /// A certificate to use instead of a created one.
     pub certificate: Option<UserCertificate>,
-    /// Names and addresses that the made certificate holds for, beside those that the emulator knows. Those that mean
-    /// neither this machine nor the service are vouched for by an authority that ends with the emulator.
+    /// Further names and addresses for the created certificate. Those that mean neither this machine nor the service are
+    /// signed by an authority that ends with the emulator.
     pub names: Vec<String>,
 }
 
 /// A certificate of the user's own, both files in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCertificate {
-    /// The certificate, and those between it and its authority.
+    /// The certificate with its intermediate certificates.
     pub chain: PathBuf,
     /// Its private key, not encrypted.
     pub key: PathBuf,
 }
 
-/// A certificate with those above it, and its key.
+/// A certificate with its chain, and its key.
 pub(crate) type Chain = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// Reads both files.
@@ -318,7 +316,7 @@ pub(crate) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
     Ok((chain, key))
 }
 
-/// Why there is no TLS.
+/// Why TLS cannot be set up.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// The directory of the authority cannot be used.
@@ -326,10 +324,10 @@ pub enum TlsError {
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The authority's files do not make an authority.
+    /// The authority's files are not a valid authority.
     #[error(
         "ca.pem and ca-key.pem in {} are no certificate authority of this program ({reason}); remove both and it \
          makes them anew",
@@ -338,23 +336,23 @@ pub enum TlsError {
     Damaged {
         /// The directory.
         directory: PathBuf,
-        /// What is wrong with them.
+        /// What is wrong with the files.
         reason: String,
     },
-    /// A file that was given cannot be read.
+    /// A file of the options cannot be read.
     #[error("cannot read {what} from {}: {reason}", file.display())]
     Given {
         /// The certificate or its key.
         what: &'static str,
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// Why it cannot be read.
         reason: String,
     },
-    /// No certificate can be made, because of a name that was asked for or for want of randomness.
+    /// No certificate can be created, because of a name in the options or a lack of randomness.
     #[error("cannot make a certificate: {0}")]
     Make(rcgen::Error),
-    /// A certificate and its key do not go together.
+    /// A certificate and its key do not match.
     #[error("cannot use the certificate: {0}")]
     Use(rustls::Error),
 }

@@ -1,20 +1,20 @@
-//! Watches how long one poll of a task takes, in tests: a task that keeps its thread keeps every other client waiting.
+//! Watches in tests how long each poll of a task takes: a task that blocks its thread delays every other client.
 //!
-//! What is shipped does not have the feature, and polls tasks as they are.
+//! Release builds do not have the feature and poll tasks directly.
 
 #[cfg(all(feature = "watchdog", unix))]
 use std::time::Duration;
 
 use crate::failures::Failures;
 
-/// How long a poll may take on every machine.
+/// The longest poll that is accepted on every machine.
 #[cfg(all(feature = "watchdog", unix))]
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer,
-/// and longer than this machine takes now to fill 200 MiB of memory: where a virtual machine is given each page when it is
-/// first used, or other tests ask for memory, a poll was seen to take five times as long. A poll in which something panicked
-/// is left out: a backtrace takes long, and that something panicked is told anyway.
+/// Wraps a task so that `/health` reports each poll that uses more than 50 ms of its thread's processor time, and more than
+/// this machine takes at that moment to fill 200 MiB of memory. The second bound is needed where a virtual machine provides
+/// each page at its first use, or other tests allocate memory: there a poll was seen to take five times as long. A poll with
+/// a panic does not count: its backtrace takes long, and the panic is reported anyway.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
     name: &'static str,
@@ -40,7 +40,7 @@ pub(crate) fn watched<F: Future>(
     })
 }
 
-/// The thread's processor time so far.
+/// Returns the processor time of this thread so far.
 #[cfg(all(feature = "watchdog", unix))]
 fn thread_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -49,7 +49,7 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How long this thread takes to fill 200 MiB, in pieces that it has not used before.
+/// Measures how long this thread takes to fill 200 MiB, in blocks that it has not used before.
 #[cfg(all(feature = "watchdog", unix))]
 fn filling() -> Duration {
     let before = thread_time();

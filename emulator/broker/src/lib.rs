@@ -1,13 +1,13 @@
 //! Service Bus semantics as a pure, synchronous library.
 //!
-//! Nothing here knows a socket, a task, a clock or a random number: an operation is told what time it is
-//! and where fresh ids come from ([`Context`]), changes an [`Entity`], and appends what the shell must do
-//! ([`Effect`]) and what happened ([`Event`]). The same inputs give the same outputs, byte for byte.
+//! This crate has no socket, task, clock or random number. The caller passes the time and the source of new ids in a
+//! [`Context`]. An operation changes an [`Entity`] and appends what the shell must do ([`Effect`]) and what happened
+//! ([`Event`]). The same inputs give the same outputs, byte for byte.
 //!
-//! Reading order: an [`Entity`] is a queue, topic or subscription, with its store and its dead-letter stores;
-//! [`MessageStore`] is the only place where messages live. The verbs
-//! are methods of [`Entity`], one file each under `entity/operation/`. What happens when a lock ends stands in
-//! `entity/operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
+//! Reading order: an [`Entity`] is a queue, topic or subscription with its store and its dead-letter stores. Messages live
+//! in a [`MessageStore`] only. The operations are methods of [`Entity`], one file each under `entity/operation/`;
+//! `entity/operation/expire.rs` has what happens when a lock ends. A [`Transaction`] collects sends and settlements, and
+//! [`commit`] applies them together.
 
 mod changes;
 mod context;

@@ -1,4 +1,4 @@
-//! Names as they stand in `Host` and `Origin`.
+//! Host names and origins as the headers `Host` and `Origin` have them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,16 +9,16 @@ use super::{AccessError, is_local_name};
 /// Longest host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
 
-/// A host name by which the emulator is reached, without a port.
+/// A host name of the emulator, without a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// Where a web page comes from (RFC 6454): scheme, host and port.
+/// The origin of a web page (RFC 6454): scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     scheme: String,
     host: String,
-    /// None for the usual one of the scheme.
+    /// `None` for the default port of the scheme.
     port: Option<u16>,
 }
 
@@ -58,7 +58,7 @@ impl FromStr for Origin {
 }
 
 impl Origin {
-    /// Whether a page of this origin was served under this `Host`.
+    /// Returns whether a page of this origin was served under this `Host`.
     pub(crate) fn is_of(&self, host: &str) -> bool {
         authority(host).is_some_and(|(host, port)| {
             let port = port.filter(|&port| usual_port(&self.scheme) != Some(port));
@@ -66,7 +66,7 @@ impl Origin {
         })
     }
 
-    /// Whether pages of this origin come from the machine on which they are shown.
+    /// Returns whether pages of this origin come from the machine that shows them.
     pub(crate) fn is_loopback(&self) -> bool {
         let address = self.host.parse::<IpAddr>();
         is_local_name(&self.host) || address.is_ok_and(|address| address.is_loopback())
@@ -81,7 +81,7 @@ fn usual_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// `host[:port]`: the host in lower case, without the brackets of an IPv6 address and the dot that may end a name.
+/// Parses `host[:port]`: returns the host in lower case, without the brackets of an IPv6 address and a trailing dot.
 pub(crate) fn authority(text: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(bracketed) => {
@@ -105,17 +105,17 @@ pub(crate) fn authority(text: &str) -> Option<(String, Option<u16>)> {
 }
 
 const ROUTES: &str = "/proc/net/route";
-/// A route that is up and leads through a gateway (`linux/route.h`).
+/// Flags of a route that is up and uses a gateway (`linux/route.h`).
 const UP_BY_GATEWAY: u32 = 0x1 | 0x2;
 
-/// The IPv4 address of the default gateway; none where there is none, or the system has no such file.
+/// Returns the IPv4 address of the default gateway; `None` where there is none, or the system has no such file.
 pub(crate) fn default_gateway() -> Option<IpAddr> {
     let routes = std::fs::read_to_string(ROUTES).ok()?;
     parse(&routes).map(IpAddr::V4)
 }
 
-/// Reads a table of routes: interface, destination, gateway, flags and more; addresses are the hexadecimal of their
-/// bytes as a number of the machine.
+/// Parses a table of routes: interface, destination, gateway, flags and more. Addresses are hexadecimal numbers in the
+/// machine's byte order.
 fn parse(routes: &str) -> Option<Ipv4Addr> {
     routes.lines().skip(1).find_map(|line| {
         let mut columns = line.split_whitespace().skip(1);

@@ -1,6 +1,5 @@
-//! What a peer speaks, told by its first bytes: AMQP, HTTP, or TLS with either of them inside.
-//!
-//! The beginning of TLS with a peer, and what is said of one that fails.
+//! Detects the protocol of a peer by its first bytes: AMQP, HTTP, or TLS with either inside. Also runs TLS handshakes and
+//! reports failed ones.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,10 +22,10 @@ use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
 use crate::tls::{Secured, SniName};
 
-/// The beginning of a TLS handshake record.
+/// First byte of a TLS handshake record.
 const HANDSHAKE: u8 = 0x16;
 
-/// What a peer speaks.
+/// The protocol of a peer.
 enum Protocol {
     Amqp,
     Http,
@@ -34,7 +33,7 @@ enum Protocol {
     Unknown(u8),
 }
 
-/// Serves a peer in what it speaks.
+/// Serves a peer in its protocol.
 pub(crate) async fn open(mut accepted: AcceptedConnection, stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut first = [0];
@@ -51,7 +50,7 @@ pub(crate) async fn open(mut accepted: AcceptedConnection, stream: TcpStream) ->
         Protocol::Tls => open_secured(accepted, stream, arrival).await,
         Protocol::Unknown(byte) => {
             complain(&accepted, byte);
-            // What a peer that speaks another version of AMQP is owed (AMQP 1.0 §2.2).
+            // The answer to a peer with another version of AMQP (AMQP 1.0 §2.2).
             stream.try_write(b"AMQP\x03\x01\x00\x00").map(drop)
         }
     }
@@ -77,7 +76,7 @@ async fn open_secured(
     serve(accepted, secured, arrival, Cover::Tls).await
 }
 
-/// Serves a peer whose first byte can be looked at without the socket.
+/// Serves a peer whose first byte can be read without the socket.
 pub(crate) async fn serve<S>(
     mut accepted: AcceptedConnection,
     mut stream: S,
@@ -122,13 +121,13 @@ impl Protocol {
     }
 }
 
-/// What is read from a socket in one go: two full records.
+/// Bytes read from a socket at once: two full records.
 const BLOCK: usize = 32 * 1024;
 
-/// What the record has for a client that does not trust the emulator, in place of an AMQP condition.
+/// The condition in the record for a client that does not trust the emulator.
 const NOT_TRUSTED: &str = "emulator:tls-not-trusted";
 
-/// TLS with a peer; none when it came to nothing, which is in the log then.
+/// Runs a TLS handshake; logs a failure and returns `None`.
 pub(crate) async fn handshake(
     shared: &Arc<Shared>,
     stream: TcpStream,
@@ -172,7 +171,7 @@ pub(crate) async fn handshake(
     }
 }
 
-/// What TLS is begun with. Files are read and written where no other connection waits for it.
+/// Returns the TLS configuration. Reads and writes files on a thread that may block.
 async fn config(shared: &Arc<Shared>, sought: &SniName) -> io::Result<Arc<ServerConfig>> {
     if let Some(made) = shared.tls.made(sought) {
         return Ok(made);
@@ -182,7 +181,7 @@ async fn config(shared: &Arc<Shared>, sought: &SniName) -> io::Result<Arc<Server
     making.await?.map_err(io::Error::other)
 }
 
-/// Whether the client has said that it will not believe our certificate.
+/// Returns whether the client has rejected the emulator's certificate.
 fn is_distrust(error: &io::Error) -> bool {
     let error = error.get_ref().and_then(|error| error.downcast_ref());
     matches!(

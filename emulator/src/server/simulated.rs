@@ -1,4 +1,4 @@
-//! Peers of a simulation, which come over streams of its own.
+//! Serves the peers of a simulation, which supplies their streams.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::connection::{Unread, Wire};
 use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
 
-/// Bytes read in one go.
+/// Bytes read at once.
 const BLOCK: usize = 64 * 1024;
 
 /// Serves a peer as if a listener at `at` had accepted it.

@@ -1,4 +1,4 @@
-//! HTTP with a peer, and AMQP over WebSocket where it asks for that.
+//! Serves HTTP to a peer, and AMQP over WebSocket after an upgrade.
 
 mod upgrade;
 
@@ -29,10 +29,10 @@ use crate::rest::{self, Carrier, Tapped};
 use crate::shared::Shared;
 use upgrade::Slot;
 
-/// What is answered however many connections there are.
+/// Paths that are answered however many connections there are.
 const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
 
-/// Whether requests come through TLS.
+/// Whether requests come over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cover {
     Plain,
@@ -40,7 +40,7 @@ pub(crate) enum Cover {
 }
 
 impl Cover {
-    /// What a connection over WebSocket is called where connections are listed.
+    /// The transport in the list of connections.
     fn transport(self) -> &'static str {
         match self {
             Self::Plain => "websocket",
@@ -49,7 +49,7 @@ impl Cover {
     }
 }
 
-/// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
+/// Serves requests, and AMQP after an upgrade. Every request carries the origin of its connection.
 pub(crate) async fn serve<S>(
     stream: S,
     arrival: ConnectionOrigin,
@@ -121,7 +121,7 @@ where
     connection::serve(socket, &arrival, shared, stop).await
 }
 
-/// The answer to who may ask for `/health` alone.
+/// Returns the response to a peer that may only ask for `/health`.
 fn no_place() -> Response<Body> {
     let text = "There are too many connections; only /health is answered.\n";
     let mut response = Response::new(Body::from(text));
@@ -164,8 +164,8 @@ async fn answer(
     }
 }
 
-/// What is wrong with the head of a request that the HTTP library lets pass (RFC 9112 §2.2 and §3.2). Others on its way
-/// may read such a request differently.
+/// Returns what is wrong with a request head that the HTTP library accepts (RFC 9112 §2.2 and §3.2). A proxy may read such a
+/// request differently.
 fn offence(request: &Request<Incoming>) -> Option<&'static str> {
     let carrier = request.extensions().get::<Carrier>();
     if carrier.is_some_and(|carrier| !carrier.heads.begin(request)) {

@@ -1,4 +1,4 @@
-//! The request that turns HTTP into AMQP over WebSocket (AMQP WebSocket binding 1.0 §2.1).
+//! The request that upgrades HTTP to AMQP over WebSocket (AMQP WebSocket binding 1.0 §2.1).
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body
 use crate::access::Access;
 use crate::http::refused_websocket;
 
-/// Where every SDK asks for it; some with a slash at the end.
+/// The path that every SDK uses, some with a trailing slash.
 const PATH: &str = "/$servicebus/websocket";
-/// What clients call AMQP 1.0 (wire.md §10a.15); the one that was offered is taken.
+/// Names of AMQP 1.0 as a subprotocol (wire.md §10a.15); the first offered one is used.
 const PROTOCOLS: [&str; 2] = ["AMQPWSB10", "amqp"];
 
-/// Where a request that was granted leaves its stream.
+/// Where an accepted upgrade leaves its stream.
 #[derive(Clone, Default)]
 pub(crate) struct Slot(Arc<Mutex<Option<Upgrade>>>);
 
 /// A stream that will speak WebSocket.
 pub(crate) struct Upgrade {
     pub(crate) stream: OnUpgrade,
-    /// By what name the emulator was asked for.
+    /// The host name that the client asked for.
     pub(crate) host: Option<String>,
 }
 
@@ -40,28 +40,28 @@ impl Slot {
     }
 }
 
-/// Whether the request is for the path of WebSockets.
+/// Returns whether the request is for the WebSocket path.
 pub(crate) fn is_meant(request: &Request<Incoming>) -> bool {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path);
-    // A dollar sign may come as its escape.
+    // The dollar sign may be escaped.
     path == PATH || path.replacen("%24", "$", 1) == PATH
 }
 
-/// Whether the request asks for a WebSocket at a path where there is none (observed 51).
+/// Returns whether the request asks for a WebSocket at another path (observed 51).
 pub(crate) fn is_elsewhere(request: &Request<Incoming>) -> bool {
     let asked = request.headers().get(UPGRADE);
     asked.is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && !is_meant(request)
 }
 
-/// Says where there are WebSockets.
+/// Returns the error that names the WebSocket path.
 pub(crate) fn not_here(path: &str) -> Response<Body> {
     let text = format!("There is no WebSocket at {path}; AMQP over WebSocket is spoken at {PATH}.");
     refusal(StatusCode::NOT_FOUND, text)
 }
 
-/// Grants a request or says why not.
+/// Accepts an upgrade or returns why not.
 pub(crate) fn answer(
     request: &mut Request<Incoming>,
     slot: &Slot,
@@ -106,7 +106,8 @@ pub(crate) fn answer(
     granted
 }
 
-/// The first known subprotocol that is offered; none where none is offered at all. An error is what was offered.
+/// Returns the first known subprotocol that the client offers; `None` if it offers none at all. An error has what was
+/// offered.
 fn protocol(headers: &HeaderMap) -> Result<Option<&'static str>, String> {
     let offered: Vec<&str> = headers
         .get_all(SEC_WEBSOCKET_PROTOCOL)
