@@ -1,10 +1,10 @@
-//! What an operation changed that outlives the process, as a value: rows of a store that the owner of the entity writes.
+//! The changes of an operation that must outlive the process, as rows of a store that the owner of the entity writes.
 //!
-//! An entity that is told to ([`crate::Entity::keep_changes`]) notes which messages, session states and ids of duplicate
-//! detection an operation touched; [`crate::Entity::take_changes`] makes rows of them, each the whole state of its subject, so
-//! that the last row of a subject is all there is to know about it. The bytes that were sent stand apart from the row of their
-//! message, under a number that goes along when the message moves or is copied: they are written once. Once they are written
-//! those of the body need not stay in memory ([`crate::Entity::leave_out_body`]); the row has what the broker itself reads.
+//! After [`crate::Entity::keep_changes`] an entity records which messages, session states and ids of duplicate detection an
+//! operation touched; [`crate::Entity::take_changes`] turns them into rows. A row has the whole state of its subject, so
+//! that only the last row of a subject counts. The sent bytes of a message are stored apart from its row, under a [`BodyId`]
+//! that stays with the message when it is moved or copied, so that they are written once. Once written, the body need not
+//! stay in memory ([`crate::Entity::leave_out_body`]); the row has what the broker itself reads.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -14,61 +14,60 @@ use thiserror::Error;
 
 use crate::ids::{EntityId, Offset, SubQueue};
 
-/// The number under which the bytes of a message are kept.
+/// The id under which the bytes of a message are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId(pub NonZeroU64);
 
-/// What one operation changed in one entity.
+/// The changes of one operation in one entity.
 #[derive(Debug)]
 pub struct Changes {
-    /// Which entity.
+    /// The changed entity.
     pub entity: EntityId,
-    /// Rows as they are now, by their keys; none where the row is gone. Each key stands here once.
+    /// Current rows by key; `None` where the row is removed. Each key occurs once.
     pub rows: Vec<(RowKey, Option<Vec<u8>>)>,
-    /// Bytes that one row more refers to.
+    /// References from rows to bodies that were added.
     pub gained: Vec<Gained>,
-    /// Bytes that one row less refers to.
+    /// References from rows to bodies that were removed.
     pub lost: Vec<BodyId>,
-    /// Whether its description, or the rules of a topic, may be others.
+    /// Whether the description, or the rules of a topic, may have changed.
     pub definition: bool,
-    /// Whether it was deleted: nothing of it is kept.
+    /// Whether the entity was deleted: all its rows are removed.
     pub deleted: bool,
-    /// Whether a client may be told something that is true only with these rows; false where all that changed is when the entity
-    /// was last used.
+    /// Whether a client may get an answer that depends on these rows; false if only the time of the last use changed.
     pub is_awaited: bool,
 }
 
-/// A row more that refers to the bytes of a message.
+/// A new reference from a row to the bytes of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gained {
-    /// Their number.
+    /// The id of the bytes.
     pub body: BodyId,
-    /// The bytes; none where they are not in memory, because they were written before.
+    /// The bytes; `None` if they were written before and are no longer in memory.
     pub bytes: Option<Bytes>,
-    /// Where the message stands.
+    /// The store and offset of the message.
     pub place: (SubQueue, u64),
 }
 
-/// What a row of an entity is about.
+/// The subject of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowKey {
-    /// The numbers that come next, and when the entity was last used.
+    /// The next sequence numbers, and the time of the entity's last use.
     Counters,
-    /// The message at this place of a store.
+    /// The message at this offset of a store.
     Message(SubQueue, u64),
-    /// What an application keeps with the session of this name.
+    /// The application's state of the session of this name.
     Session(Box<str>),
-    /// An id that duplicate detection knows.
+    /// An id that duplicate detection remembers.
     Seen(Box<str>),
 }
 
-/// A row that cannot be what was written.
+/// A row whose contents are not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a row of the store is damaged")]
 pub struct DamagedRow;
 
 impl RowKey {
-    /// As it stands in a key of a store.
+    /// Appends the key as a store has it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Counters => out.push(b'c'),
@@ -87,7 +86,7 @@ impl RowKey {
         }
     }
 
-    /// What [`RowKey::encode`] wrote.
+    /// Reads a key that [`RowKey::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DamagedRow> {
         let text = |bytes: &[u8]| {
             let text = str::from_utf8(bytes).map_err(|_| DamagedRow)?;
@@ -114,43 +113,43 @@ impl RowKey {
     }
 }
 
-/// How many rows refer to the bytes under each number.
+/// The number of rows that refer to each body.
 #[derive(Debug, Default)]
 pub struct BodyCounts(BTreeMap<BodyId, u32>);
 
-/// What becomes of the bytes under a number.
+/// What to do with the bytes of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyChange {
-    /// They are to be written.
+    /// Write the bytes.
     Write(BodyId, Bytes),
-    /// They are written, and stay, although they were to be removed with the same operation.
+    /// Keep the written bytes, although the same operation removed another reference.
     Stay(BodyId),
-    /// No row refers to them any more.
+    /// Remove the bytes: no row refers to them any more.
     Remove(BodyId),
 }
 
 impl BodyCounts {
-    /// Counts a row that is there already.
+    /// Counts a stored row.
     pub fn count(&mut self, body: BodyId) {
         *self.0.entry(body).or_default() += 1;
     }
 
-    /// How many numbers rows refer to.
+    /// Returns how many bodies rows refer to.
     pub fn len(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// Whether no row refers to any.
+    /// Returns whether no row refers to a body.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a row refers to these bytes.
+    /// Returns whether a row refers to this body.
     pub fn is_used(&self, body: BodyId) -> bool {
         self.0.contains_key(&body)
     }
 
-    /// Counts what an operation changed; says in which order bytes are to be written and removed for that.
+    /// Counts the references that an operation changed; passes the bodies to write and remove to `change` in order.
     pub fn follow(&mut self, changes: &mut Changes, mut change: impl FnMut(BodyChange)) {
         for Gained { body, bytes, .. } in &changes.gained {
             let count = self.0.entry(*body).or_default();
@@ -174,13 +173,13 @@ impl BodyCounts {
     }
 }
 
-/// Numbers and texts at the end of a row.
+/// Appends a text with its length to a row.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
     out.extend(text);
 }
 
-/// What is left of a row while it is read.
+/// The unread part of a row.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -219,7 +218,7 @@ impl<'a> Fields<'a> {
         str::from_utf8(self.part()?).map_err(|_| DamagedRow)
     }
 
-    /// Nothing may be left.
+    /// Fails unless the whole row was read.
     pub(crate) fn end(self) -> Result<(), DamagedRow> {
         match self.0.is_empty() {
             true => Ok(()),

@@ -1,18 +1,18 @@
-//! What an operation may know, and where it says what it did and what the shell has to do because of it.
+//! The inputs of an operation, and its outputs: effects for the shell, and events.
 
 use crate::events::Events;
 use crate::ids::{ClientId, EntityId, EntityPath, IdSource, ReceiverId, SubQueue};
 use crate::time::Timestamp;
 
-/// The world as one operation sees it.
+/// The inputs and outputs of one operation.
 pub struct Context<'a> {
     /// The namespace's time.
     pub now: Timestamp,
-    /// Who asks; the broker itself for what time brings about.
+    /// The client of the operation; the broker for deadlines.
     pub client: ClientId,
-    /// Whether there is room for what clients send, where it is kept beyond the process.
+    /// Whether the data directory, if any, has space for what clients send.
     pub has_room: bool,
-    /// Where lock tokens and message ids come from.
+    /// The source of lock tokens and message ids.
     pub ids: &'a mut dyn IdSource,
     /// What the shell must do, in order.
     pub effects: &'a mut Effects,
@@ -21,7 +21,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The same world when time itself acts, at `instant`.
+    /// Returns a context for the broker's own action at `instant`.
     pub(crate) fn at(&mut self, instant: Timestamp) -> Context<'_> {
         Context {
             now: instant,
@@ -33,7 +33,7 @@ impl Context<'_> {
         }
     }
 
-    /// The same world when `client` asks.
+    /// Returns a context for an action of `client`.
     pub(crate) fn by(&mut self, client: ClientId) -> Context<'_> {
         Context {
             now: self.now,
@@ -56,23 +56,22 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-/// One thing to do.
+/// An instruction to the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Something is reserved to this receiver: its owner should take it. Said once until the owner takes, and
-    /// again for what comes after it has set its credit with nothing reserved.
+    /// Something is reserved for this receiver: its owner should take it. Sent once until the owner takes, and again for
+    /// what comes after it has set its credit with nothing reserved.
     ///
-    /// Said also to a receiver that waited for a session and was granted one: see
-    /// [`crate::Entity::accepted_session`].
+    /// Also sent to a receiver that waited for a session and was granted one: see [`crate::Entity::accepted_session`].
     Wake(ReceiverId),
-    /// The lock of the session that this receiver held is over: it gets nothing more, and its link is to be detached
-    /// with `com.microsoft:session-lock-lost`.
+    /// The receiver's session lock has ended: it gets no more messages, and its link must be detached with
+    /// `com.microsoft:session-lock-lost`.
     SessionLost(ReceiverId),
     /// This store has messages to forward: see [`crate::forward`].
     Forward(EntityPath, SubQueue),
-    /// The entity was idle for as long as its description allows: it is to be deleted with its messages.
+    /// The entity was idle for as long as its description allows: it must be deleted with its messages.
     Delete(EntityPath, EntityId),
 }
 
-/// Effects in the order in which they came about.
+/// Effects in the order in which they arose.
 pub type Effects = Vec<Effect>;

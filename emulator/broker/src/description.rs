@@ -1,7 +1,7 @@
-//! What a queue, topic or subscription is declared to be: one value for all three, with their defaults.
+//! The description of a queue, topic or subscription: one type for all three, with their defaults.
 //!
-//! Which kind has which property, and its bounds, is in the table of [`Property`]. Everything that takes a description
-//! asks [`EntityDescription::problems`], so that all of them refuse with the same words.
+//! The table of [`Property`] has which kind has which property, and the bounds. Every reader of a description validates it
+//! by [`EntityDescription::problems`], so that all report errors in the same words.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,22 +14,22 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Longest default time to live in the basic tier (semantics §4).
 pub(crate) const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// Partitions of a partitioned entity: as many as the service makes.
+/// Partitions of a partitioned entity, as many as in the service.
 pub(crate) const PARTITIONS: u64 = 16;
 
-/// What an entity is.
+/// The kind of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntityKind {
-    /// It is sent to and received from.
+    /// Clients send to it and receive from it.
     Queue,
-    /// It is sent to.
+    /// Clients send to it.
     Topic,
-    /// It is received from.
+    /// Clients receive from it.
     Subscription,
 }
 
 impl EntityKind {
-    /// Why a namespace of this tier has no entities of the kind; none where it has.
+    /// Returns why a namespace of this tier cannot have entities of the kind; `None` if it can.
     pub fn problem(self, path: &str, tier: Tier) -> Option<Problem> {
         let is_absent = self == Self::Topic && tier == Tier::Basic;
         is_absent.then(|| Problem::new("Topic", path, "none: the basic tier has no topics"))
@@ -46,10 +46,10 @@ impl fmt::Display for EntityKind {
     }
 }
 
-/// What can be done with an entity (semantics §14).
+/// The operations that an entity allows (semantics §14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EntityStatus {
-    /// Everything.
+    /// All.
     #[default]
     Active,
     /// Neither send nor receive.
@@ -61,7 +61,7 @@ pub enum EntityStatus {
 }
 
 impl EntityStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 4] = [
         Self::Active,
         Self::Disabled,
@@ -69,7 +69,7 @@ impl EntityStatus {
         Self::ReceiveDisabled,
     ];
 
-    /// Those that entities of a kind can have: nothing is received from a topic, nothing sent to a subscription.
+    /// Returns the statuses of a kind: clients neither receive from a topic nor send to a subscription.
     pub fn of(kind: EntityKind) -> &'static [Self] {
         match kind {
             EntityKind::Queue => &Self::ALL,
@@ -78,17 +78,17 @@ impl EntityStatus {
         }
     }
 
-    /// Whether messages are accepted.
+    /// Returns whether the entity accepts messages.
     pub fn can_send(self) -> bool {
         matches!(self, Self::Active | Self::ReceiveDisabled)
     }
 
-    /// Whether messages are handed out and settled.
+    /// Returns whether receivers get messages and can settle them.
     pub fn can_receive(self) -> bool {
         matches!(self, Self::Active | Self::SendDisabled)
     }
 
-    /// The word for it in configurations and the admin API.
+    /// Returns the name in configurations and the admin API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "Active",
@@ -99,65 +99,64 @@ impl EntityStatus {
     }
 }
 
-/// What an entity is declared to be. Properties that its kind does not have keep their defaults and mean nothing. Fields are
-/// public: what is not legal is found by [`EntityDescription::problems`], all of it at once.
+/// The declared properties of an entity. Properties that its kind does not have keep their defaults and have no effect. The
+/// fields are public; [`EntityDescription::problems`] finds all invalid values at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityDescription {
     /// How long a received message stays locked; 5 s to 5 min, default 1 min.
     pub lock_duration: Duration,
     /// Deliveries that may fail before the message is dead-lettered; 1 to 2147483647, default 10.
     pub max_delivery_count: u32,
-    /// Default and ceiling of a message's time to live; none means for ever.
+    /// Default and maximum of a message's time to live; `None` means that messages do not expire.
     pub default_message_time_to_live: Option<Duration>,
-    /// Whether expired messages are dead-lettered rather than dropped; default no.
+    /// Whether expired messages are dead-lettered instead of dropped; default no.
     pub dead_lettering_on_message_expiration: bool,
-    /// Whether a message is dead-lettered whose filters or actions fail; default yes.
+    /// Whether messages whose filters or actions fail are dead-lettered; default yes.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    /// What can be done with it; default everything. To a subscription messages come in every status (semantics §14).
+    /// The allowed operations; default all. A subscription gets messages in every status (semantics §14).
     pub status: EntityStatus,
-    /// Whether a message is dropped whose id was seen within the window; default no, fixed at creation.
+    /// Whether messages whose ids were seen within the window are dropped; default no, fixed at creation.
     pub requires_duplicate_detection: bool,
     /// How long an id is remembered; 20 s (5 s from a configuration file) to 7 days, default 10 min.
     pub duplicate_detection_history_time_window: Duration,
-    /// Where its messages go on to, if they do not stay.
+    /// The entity to which messages are forwarded, if any.
     pub forward_to: Option<EntityPath>,
-    /// Where its dead letters go on to, if they do not stay.
+    /// The entity to which dead letters are forwarded, if any.
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
-    /// After how long without use it is deleted; 5 min or longer, none means never. An entity that forwards messages
-    /// or dead letters keeps the setting and is never idle (observed 27); the basic tier does not have it.
+    /// Time without use after which the entity is deleted; 5 min or longer, `None` means never. An entity that forwards
+    /// messages or dead letters keeps the setting and is never idle (observed 27); the basic tier does not have it.
     pub auto_delete_on_idle: Option<Duration>,
-    /// How much it may hold, dead letters included, in MiB; default 1024. A partitioned entity holds
+    /// Maximum size in MiB, dead letters included; default 1024. A partitioned entity holds
     /// [`EntityDescription::capacity_in_megabytes`].
     pub max_size_in_megabytes: u64,
     /// Largest message in KiB, premium only: 1024 (default) to 102400.
     pub max_message_size_in_kilobytes: Option<u32>,
-    /// Whether sequence numbers carry a partition (decision D18); default no, fixed at creation.
+    /// Whether sequence numbers contain a partition (decision D18); default no, fixed at creation.
     pub enable_partitioning: bool,
-    /// Whether every message belongs to a session and is received through it (semantics §6); default no, fixed at
-    /// creation.
+    /// Whether every message belongs to a session and is received through it (semantics §6); default no, fixed at creation.
     pub requires_session: bool,
-    /// A remark of its users, which changes nothing.
+    /// A text of the user's, without effect.
     pub user_metadata: Option<Box<str>>,
-    /// Shown by the administration API as it was given, and changes nothing; default yes.
+    /// Returned by the administration API as given, without effect; default yes.
     pub enable_batched_operations: bool,
-    /// The same; default yes.
+    /// Returned as given, without effect; default yes.
     pub support_ordering: bool,
-    /// The same; default no.
+    /// Returned as given, without effect; default no.
     pub enable_express: bool,
-    /// The client of JMS that a subscription belongs to, if it belongs to one; fixed at creation.
+    /// The JMS client that owns the subscription, if any; fixed at creation.
     pub client: Option<Box<ClientAffinity>>,
 }
 
-/// What a subscription has of the client of JMS that made it.
+/// The properties of a subscription that a JMS client created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientAffinity {
-    /// The client identifier; empty for one that clients without identifier share.
+    /// The client identifier; empty for clients that share the subscription without one.
     pub client_id: Box<str>,
-    /// Whether it stays when nothing consumes it.
+    /// Whether the subscription stays when it has no consumers.
     pub is_durable: bool,
-    /// Whether several consumers may have it at once.
+    /// Whether several consumers may use it at once.
     pub is_shared: bool,
-    /// The selector, empty for none; not known of one that was made by the administration API.
+    /// The selector, empty for none; `None` if unknown because the administration API created the subscription.
     pub selector: Option<Box<str>>,
 }
 
@@ -189,7 +188,7 @@ impl Default for EntityDescription {
 }
 
 impl EntityDescription {
-    /// What an entity is in this tier when nothing is said about it.
+    /// Returns the default description in this tier.
     pub fn of_tier(tier: Tier) -> Self {
         Self {
             default_message_time_to_live: (tier == Tier::Basic).then_some(BASIC_TIME_TO_LIVE),
@@ -197,8 +196,8 @@ impl EntityDescription {
         }
     }
 
-    /// How much it holds, in MiB: each of the 16 partitions of a partitioned entity has the size that was asked for
-    /// (observed 30).
+    /// Returns the maximum size in MiB: each of the 16 partitions of a partitioned entity has the requested size (observed
+    /// 30).
     pub fn capacity_in_megabytes(&self) -> u64 {
         let partitions = if self.enable_partitioning {
             PARTITIONS
@@ -208,20 +207,20 @@ impl EntityDescription {
         self.max_size_in_megabytes.saturating_mul(partitions)
     }
 
-    /// Whether messages or dead letters go on to an entity.
+    /// Returns whether messages or dead letters are forwarded to an entity.
     pub fn forwards(&self) -> bool {
         self.forward_to.is_some() || self.forward_dead_lettered_messages_to.is_some()
     }
 }
 
-/// One setting that is out of bounds.
+/// An invalid value of one property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The setting by its official name, for example `LockDuration`.
+    /// The official name of the property, for example `LockDuration`.
     pub property: &'static str,
-    /// The value found.
+    /// The invalid value.
     pub value: String,
-    /// What would have been legal.
+    /// The allowed values.
     pub allowed: String,
 }
 

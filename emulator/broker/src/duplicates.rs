@@ -1,4 +1,4 @@
-//! Duplicate detection: which message ids were seen of late (semantics §9).
+//! Duplicate detection: the message ids that were seen within the window (semantics §9).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::description::EntityDescription;
 use crate::message::Message;
 use crate::time::Timestamp;
 
-/// Ids that one look forgets at most, because their windows may be over all at once.
+/// Maximum number of ids that one call forgets, since the windows of many may end at once.
 const FORGOTTEN: usize = 64;
 
-/// Ids with the instant from which their window counts, kept even when their messages are gone.
+/// Ids with the instants at which their windows began, kept even after their messages are gone.
 #[derive(Debug)]
 pub(crate) struct History {
     window: Duration,
     since: BTreeMap<Arc<str>, Timestamp>,
     order: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Ids about which something else is known than before, where that is kept beyond the process.
+    /// Ids whose entries changed, if changes are stored.
     #[expect(
         clippy::box_collection,
         reason = "few entities have any, and each pays for the place"
@@ -26,7 +26,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing seen yet; none where duplicates are not detected.
+    /// Creates an empty history; `None` without duplicate detection.
     pub(crate) fn of(description: &EntityDescription) -> Option<Self> {
         description.requires_duplicate_detection.then(|| Self {
             window: description.duplicate_detection_history_time_window,
@@ -36,14 +36,14 @@ impl History {
         })
     }
 
-    /// Changes the window at `now`, also of what was seen before; what was over does not come back.
+    /// Changes the window at `now`, also for ids that are remembered; windows that have ended stay ended.
     pub(crate) fn set_window(&mut self, now: Timestamp, window: Duration) {
         self.forget_old(now, usize::MAX);
         self.window = window;
     }
 
-    /// Remembers an id that is seen at `now`, with a window that counts from `since`; false, and nothing changes,
-    /// when it is remembered already.
+    /// Remembers an id that is seen at `now`, with a window that begins at `since`; returns false and changes nothing if the
+    /// id is remembered already.
     pub(crate) fn admit(&mut self, id: &str, now: Timestamp, since: Timestamp) -> bool {
         self.forget_old(now, FORGOTTEN);
         match self.since.get(id).copied() {
@@ -54,7 +54,7 @@ impl History {
         true
     }
 
-    /// Lets the window of an id count from another instant: its message will not come.
+    /// Restarts the window of an id whose message will not arrive.
     pub(crate) fn restart(&mut self, id: &str, since: Timestamp) {
         if let Some((id, before)) = self.since.remove_entry(id) {
             self.order.remove(&(before, Arc::clone(&id)));
@@ -62,7 +62,7 @@ impl History {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets all ids.
     pub(crate) fn clear(&mut self) {
         if let Some(touched) = &mut self.touched {
             touched.extend(self.since.keys().cloned());
@@ -93,12 +93,12 @@ impl History {
         self.order.insert((since, id));
     }
 
-    /// Notes from now on about which ids something else is known.
+    /// Records changed ids from now on.
     pub(crate) fn keep_changes(&mut self) {
         self.touched = Some(Box::default());
     }
 
-    /// What is known of the ids about which something else was known when this was last asked; none of those that are forgotten.
+    /// Takes the changed ids with the start of their windows; `None` for ids that were forgotten.
     pub(crate) fn take_changes(&mut self) -> Vec<(Arc<str>, Option<Timestamp>)> {
         let touched = self.touched.as_mut().map(std::mem::take);
         let touched = touched.into_iter().flat_map(|touched| *touched);
@@ -109,7 +109,7 @@ impl History {
         touched.map(known).collect()
     }
 
-    /// Knows an id again, as it was kept.
+    /// Restores a stored id.
     pub(crate) fn restore(&mut self, id: &str, since: Timestamp) {
         if !self.since.contains_key(id) {
             self.insert(id.into(), since);
@@ -126,7 +126,7 @@ impl History {
     }
 }
 
-/// What makes two messages the same for duplicate detection (semantics §9).
+/// Returns the key by which two messages count as duplicates (semantics §9).
 pub(crate) fn key(message: &Message, partitioned: bool) -> String {
     let id = message.id();
     let key = message.session_id().or_else(|| message.partition_key());

@@ -18,7 +18,7 @@ use crate::store::MessageStore;
 use crate::time::{Deadline, Timestamp};
 use kept::Kept;
 
-/// A queue, a topic or a subscription. The verbs are in `operation/`.
+/// A queue, a topic or a subscription. Its operations are in `operation/`.
 #[derive(Debug)]
 pub struct Entity {
     path: EntityPath,
@@ -26,69 +26,69 @@ pub struct Entity {
     settings: NamespaceSettings,
     description: EntityDescription,
     active: MessageStore,
-    /// What could not be forwarded.
+    /// Messages that could not be forwarded.
     transfer_dead_letters: MessageStore,
-    /// Ids seen of late, where duplicates are dropped.
+    /// Recently seen ids, with duplicate detection.
     history: Option<Box<History>>,
-    /// When a client last did something here (semantics §5).
+    /// When a client last used the entity (semantics §5).
     used_at: Timestamp,
     /// Whether something due was left to the next call.
     is_behind: bool,
     auto_delete: AutoDelete,
-    /// Why nothing can be done here any more, if that is so: a thin pointer, because every entity has one.
+    /// The failure that broke the entity, if any; a thin pointer, because every entity has one.
     broken: Option<Arc<String>>,
-    /// How many messages without a key went to the partitions in turn.
+    /// Counts messages without a key, which go to the partitions in turn.
     round_robin: u64,
-    /// What open transactions are to send here.
+    /// Bytes that open transactions will send to this entity.
     pending_bytes: PendingBytes,
     indexed_deadline: Deadline,
     is_indexed_as_busy: bool,
-    /// Where changes are kept beyond the process.
+    /// The stored state, if changes are stored.
     kept: Option<Box<Kept>>,
 }
 
-/// What the indexes of a namespace have of an entity.
+/// The state of an entity in the indexes of its namespace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Indexed {
     pub(crate) deadline: Deadline,
     pub(crate) is_busy: bool,
 }
 
-/// Whether an entity is to be deleted because it is idle.
+/// Whether an entity must be deleted because it is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AutoDelete {
-    /// No.
+    /// It stays.
     Active,
-    /// It has asked, but may stay if its subscriptions were used, which it does not know, or if it is used meanwhile.
+    /// It asked to be deleted, but stays if it is used meanwhile, or if its subscriptions were used, which it does not know.
     Pending,
-    /// What is sent from now on comes too late: it would be lost if it were accepted.
+    /// New messages are refused: they would be lost with the entity.
     Deleting,
-    /// It was deleted, for this reason or another.
+    /// It was deleted, for this or another reason.
     Deleted,
 }
 
-/// What an entity has by its kind.
+/// The state that differs by kind.
 #[derive(Debug)]
 enum Role {
-    /// Messages stay until they are received, or go on.
+    /// Messages stay until they are received or forwarded.
     Queue { dead_letters: MessageStore },
     /// Messages go to the subscriptions at once; only scheduled ones stay (decision D25).
     Topic {
         rules: Arc<RuleSet>,
-        /// What the subscriptions hold.
+        /// Bytes that the subscriptions hold.
         held: SizeInUse,
     },
     /// Messages come from the topic, under any status.
     Subscription {
         dead_letters: MessageStore,
-        /// Where the subscriptions of the topic say what they hold.
+        /// The counter of the topic for the bytes of its subscriptions.
         held: Option<SizeInUse>,
-        /// What this one last said that it holds.
+        /// The bytes that this subscription last added to the counter.
         reported: u64,
     },
 }
 
-/// How many messages there are, by what the service counts.
+/// Message counts, by the categories of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Messages of the store itself, locked and deferred ones included.
@@ -99,18 +99,18 @@ pub struct Counts {
     pub transfer_dead_letter: usize,
     /// Messages that are not active yet.
     pub scheduled: usize,
-    /// Messages on their way to another entity.
+    /// Messages that wait to be forwarded.
     pub transfer: usize,
     /// Messages under a lock, part of `active`.
     pub locked: usize,
-    /// Messages set aside, part of `active`.
+    /// Deferred messages, part of `active`.
     pub deferred: usize,
-    /// Size of everything held, dead letters included, in bytes.
+    /// Size of all messages, dead letters included, in bytes.
     pub size: u64,
 }
 
 impl Entity {
-    /// An empty entity. The topic of a subscription must be told of it, which [`crate::create`] does.
+    /// Creates an empty entity. A subscription must be added to its topic, as [`crate::create`] does.
     pub fn new(
         kind: EntityKind,
         entity: EntityId,
@@ -166,17 +166,17 @@ impl Entity {
         }
     }
 
-    /// Its number in events.
+    /// Returns the entity's number in events.
     pub fn id(&self) -> EntityId {
         self.active.entity()
     }
 
-    /// The entity's path.
+    /// Returns the entity's path.
     pub fn path(&self) -> &EntityPath {
         &self.path
     }
 
-    /// What the entity belongs to.
+    /// Returns the kind of the entity.
     pub fn kind(&self) -> EntityKind {
         match self.role {
             Role::Queue { .. } => EntityKind::Queue,
@@ -185,12 +185,12 @@ impl Entity {
         }
     }
 
-    /// What the entity was declared as, or updated to.
+    /// Returns the current description.
     pub fn description(&self) -> &EntityDescription {
         &self.description
     }
 
-    /// Where the subscriptions of a topic say what they hold.
+    /// Returns the counter for the bytes of a topic's subscriptions.
     pub fn held(&self) -> Option<SizeInUse> {
         match &self.role {
             Role::Topic { held, .. } => Some(held.clone()),
@@ -199,20 +199,20 @@ impl Entity {
         }
     }
 
-    /// Lets a new subscription say what it holds to its topic, which counts it as its own.
+    /// Makes a new subscription count its bytes as its topic's.
     pub fn join(&mut self, topic: SizeInUse) {
         if let Role::Subscription { held, .. } = &mut self.role {
             *held = Some(topic);
         }
     }
 
-    /// The tier of the namespace.
+    /// Returns the tier of the namespace.
     pub fn tier(&self) -> Tier {
         self.settings.tier
     }
 
-    /// One of the stores. A topic has no dead letters but those that could not be forwarded; what would be another one
-    /// is among them.
+    /// Returns one of the stores. The only dead letters of a topic are those that could not be forwarded; its other
+    /// dead-letter store is the same one.
     pub fn store(&self, kind: SubQueue) -> &MessageStore {
         match kind {
             SubQueue::Active => &self.active,
@@ -243,7 +243,7 @@ impl Entity {
         stores.chain([&self.transfer_dead_letters])
     }
 
-    /// Counts as seen from one of the stores.
+    /// Returns the counts of one of the stores.
     pub fn counts(&self, kind: SubQueue) -> Counts {
         let store = self.store(kind);
         let whole = kind == SubQueue::Active;
@@ -260,8 +260,8 @@ impl Entity {
         }
     }
 
-    /// Bytes that count towards the size of the entity: a topic's subscriptions are part of it, and so is what was sent
-    /// in transactions that are still open.
+    /// Returns the bytes that count towards the size of the entity, including a topic's subscriptions and the sends of open
+    /// transactions.
     pub fn whole_size(&self) -> u64 {
         let held = match &self.role {
             Role::Topic { held, .. } => held.bytes(),
@@ -270,22 +270,22 @@ impl Entity {
         self.size() + held + self.pending_bytes.bytes()
     }
 
-    /// Lets bytes that a transaction is to send here count towards the size.
+    /// Makes the bytes that a transaction will send here count towards the size.
     pub(crate) fn reserve_bytes(&self, bytes: u64) -> Reservation {
         self.pending_bytes.reserve(bytes)
     }
 
-    /// Bytes of everything held, dead letters included.
+    /// Returns the bytes of all messages, dead letters included.
     pub fn size(&self) -> u64 {
         self.stores().map(MessageStore::size).sum()
     }
 
-    /// How many bytes may be held (semantics §1).
+    /// Returns the maximum size in bytes (semantics §1).
     pub fn max_size(&self) -> u64 {
         self.description.capacity_in_megabytes() * 1024 * 1024
     }
 
-    /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).
+    /// Returns the maximum size of a message on a link in bytes, headers included (semantics §1, §17.2).
     pub fn max_message_size(&self) -> u64 {
         let own = self
             .description
@@ -294,23 +294,23 @@ impl Entity {
         own.map_or_else(|| self.settings.tier.max_message_size(), |size| size * 1024)
     }
 
-    /// Whether something is reserved to a receiver that has yet to take it.
+    /// Returns whether something is reserved for a receiver that has not taken it yet.
     pub fn has_reserved(&self) -> bool {
         self.stores().any(|store| store.receivers().has_reserved())
     }
 
-    /// Whether something is on its way to another entity.
+    /// Returns whether messages wait to be forwarded.
     pub fn is_forwarding(&self) -> bool {
         self.stores().any(|store| store.forwarding() > 0)
     }
 
-    /// Whether it is busy in either way.
+    /// Returns whether the entity has reservations or messages to forward.
     pub(crate) fn is_busy(&self) -> bool {
         self.has_reserved() || self.is_forwarding()
     }
 
-    /// Whether something happens earlier than the indexes of the namespace have it, or the entity is busy and they have not:
-    /// then [`crate::Namespace::index`] is to be called.
+    /// Returns whether the indexes of the namespace miss an earlier deadline or that the entity is busy: then the caller
+    /// must call [`crate::Namespace::index`].
     pub fn changes_index(&self) -> bool {
         let before = self.indexed_deadline.get();
         let is_before = |at| before.is_none_or(|before| at < before);
@@ -324,7 +324,7 @@ impl Entity {
         }
     }
 
-    /// Records what the indexes have of it from now on; returns what they had.
+    /// Records the state of the entity in the indexes; returns the previous one.
     pub(crate) fn set_indexed(&mut self, indexed: Indexed) -> Indexed {
         Indexed {
             deadline: std::mem::replace(&mut self.indexed_deadline, indexed.deadline),
@@ -332,13 +332,13 @@ impl Entity {
         }
     }
 
-    /// Who holds the locks of a store, a receiver for each locked message.
+    /// Returns the holders of the locks of a store, a receiver for each locked message.
     pub fn lock_holders(&self, kind: SubQueue) -> impl Iterator<Item = ReceiverId> {
         let store = Some(self.store(kind)).filter(|store| store.policy().kind() == kind);
         store.into_iter().flat_map(MessageStore::lock_holders)
     }
 
-    /// The receivers of a store that have asked for messages or wait for a session, each with its credit.
+    /// Returns the receivers of a store that have asked for messages or wait for a session, each with its credit.
     pub fn receivers(&self, kind: SubQueue) -> impl Iterator<Item = (ReceiverId, u32)> {
         let store = self.store(kind);
         let sessions = store.sessions().into_iter();
@@ -346,27 +346,28 @@ impl Entity {
         store.receivers().asking().chain(awaiting)
     }
 
-    /// Whether a message could be delivered at once, if a receiver asked for it.
+    /// Returns whether a message could be delivered at once if a receiver asked for it.
     pub fn has_ready(&self) -> bool {
         let counts = self.counts(SubQueue::Active);
         counts.active > counts.locked + counts.deferred
     }
 
-    /// When time next does something that a client may wait for, and whether it is the end of a lock whose holder is still
-    /// attached: neither expiry of messages nor deletion of an idle entity.
+    /// Returns the next deadline that a client may wait for, and whether it is the end of a lock whose holder is still
+    /// attached. Leaves out the expiry of messages and the deletion of an idle entity.
     pub fn next_awaited(&self) -> Option<(Timestamp, bool)> {
         let all = self.stores().filter_map(MessageStore::next_awaited);
         all.min_by_key(|(at, _)| *at)
     }
 
-    /// When time will next bring something about.
+    /// Returns the next deadline.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let due = self.stores().filter_map(MessageStore::next_due);
         let due = due.map(|due| due.at()).min();
         due.into_iter().chain(self.idle_at()).min()
     }
 
-    /// One verb of a client: what is due happens first, the entity is in use, and at last receivers get what is ready.
+    /// Runs an operation of a client: runs what is due, marks the entity as used, and at the end reserves ready messages for
+    /// receivers.
     fn verb<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -378,7 +379,7 @@ impl Entity {
         done
     }
 
-    /// The same for what the entity is not used by: messages that come from elsewhere, and what time or a test does.
+    /// Runs an operation that is no use of the entity: forwarded messages, deadlines, and actions of a test.
     fn follow_up<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -390,7 +391,7 @@ impl Entity {
         done
     }
 
-    /// Does what is due, and records that the entity is in use: the first thing that every verb does.
+    /// Runs what is due and marks the entity as used: the first step of every operation.
     fn begin(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
         self.used_at = cx.now;
@@ -399,8 +400,8 @@ impl Entity {
         }
     }
 
-    /// Hands what is ready to those who wait, and asks for what must be carried elsewhere: the last thing that
-    /// every verb does. Not while something is due: what has expired is for no receiver.
+    /// Reserves ready messages for waiting receivers and asks for forwarding: the last step of every operation. Does nothing
+    /// while something is due, because no receiver may get an expired message.
     fn reserve(&mut self, cx: &mut Context<'_>) {
         if self.is_behind {
             return;
@@ -409,7 +410,7 @@ impl Entity {
         self.serve(cx);
     }
 
-    /// The same without granting sessions, whose locks begin when they are granted: not in the past.
+    /// Does the same without granting sessions, whose locks must not begin in the past.
     fn serve(&mut self, cx: &mut Context<'_>) {
         self.active.serve(cx, &self.path);
         if let Role::Queue { dead_letters } | Role::Subscription { dead_letters, .. } =
@@ -421,7 +422,7 @@ impl Entity {
         self.report_size();
     }
 
-    /// A subscription's messages count as its topic's.
+    /// Counts a subscription's messages as its topic's.
     fn report_size(&mut self) {
         if !matches!(self.role, Role::Subscription { .. }) {
             return;
@@ -437,7 +438,11 @@ impl Entity {
         }
     }
 
-    /// Panics with what is wrong if anything is.
+    /// Checks the invariants.
+    ///
+    /// # Panics
+    ///
+    /// If an invariant does not hold, with a description of it.
     #[cfg(any(test, feature = "check"))]
     pub fn check_invariants(&self) {
         self.stores().for_each(MessageStore::check_invariants);
@@ -461,7 +466,7 @@ impl Role {
         }
     }
 
-    /// The rules of a store in such an entity.
+    /// Returns the policy of a store in such an entity.
     fn policy(
         &self,
         kind: SubQueue,
@@ -476,7 +481,7 @@ impl Role {
     }
 }
 
-/// An empty store of a queue or subscription.
+/// Creates an empty store of a queue or subscription.
 fn store(
     entity: EntityId,
     kind: SubQueue,

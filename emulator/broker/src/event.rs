@@ -1,32 +1,32 @@
-//! What happened: the raw material of timelines and counters.
+//! Events: the input of timelines and counters.
 //!
-//! Events are small and own no memory of their own: entities and clients are numbers, and the few texts
-//! (message ids, reasons) stand in one buffer beside them. An event never holds a slice of a payload, which
-//! would keep it alive.
+//! Events are small and own no memory: entities and clients are numbers, and the few texts (message ids, reasons) are in a
+//! shared buffer. An event never holds a slice of a payload, which would keep the payload in memory.
 
 use std::num::NonZeroU64;
 
 use crate::ids::{ClientId, EntityId, SequenceNumber, SubQueue, TransactionId};
 use crate::time::Timestamp;
 
-/// One thing that happened to one message.
+/// An event of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// When, in the namespace's time.
     pub at: Timestamp,
-    /// In which entity.
+    /// The entity.
     pub entity: EntityId,
-    /// In which of its stores.
+    /// The store of the entity.
     pub store: SubQueue,
-    /// Who did it; [`ClientId::BROKER`] for what time brought about.
+    /// The client; [`ClientId::BROKER`] for deadlines.
     pub client: ClientId,
     number: Option<NonZeroU64>,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
 impl Event {
-    /// Something that a client did, or time for [`ClientId::BROKER`], in a store of an entity to a message, or to none.
+    /// Creates an event of a client, or of [`ClientId::BROKER`] for a deadline, in a store of an entity; `number` is that of
+    /// the message, if the event concerns one.
     pub fn new(
         at: Timestamp,
         (entity, store): (EntityId, SubQueue),
@@ -44,13 +44,14 @@ impl Event {
         }
     }
 
-    /// To which message of that store; none when it was refused before it had a number, and for what concerns none.
+    /// Returns the message's number in that store; `None` if it was refused before it had a number, or the event concerns
+    /// none.
     pub fn number(&self) -> Option<SequenceNumber> {
         self.number.map(|number| SequenceNumber(number.get()))
     }
 }
 
-/// What can happen. How often each did is counted for ever, per store, by a [`Counter`].
+/// The kinds of events. A [`Counter`] counts each for ever, per store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// Accepted into the store.
@@ -59,7 +60,7 @@ pub enum EventKind {
         message_id: Text,
         /// Size of the encoded message in bytes.
         bytes: u32,
-        /// When it will expire; none if it will not.
+        /// When it will expire; `None` if it will not.
         expires_at: Option<Timestamp>,
     },
     /// Handed to a receiver under a lock.
@@ -71,9 +72,9 @@ pub enum EventKind {
     },
     /// Handed to a receiver and removed (receive-and-delete).
     ReceivedAndDeleted,
-    /// Settled as done and removed.
+    /// Completed and removed.
     Completed,
-    /// Given back; the delivery counts as failed.
+    /// Abandoned; the delivery counts as failed.
     Abandoned {
         /// Failed deliveries so far.
         delivery_count: u32,
@@ -117,14 +118,14 @@ pub enum EventKind {
         /// Its number from now on.
         moved_to: SequenceNumber,
     },
-    /// A scheduled message was taken back.
+    /// A scheduled message was cancelled.
     Cancelled,
     /// Accepted and dropped, because its id was seen before.
     DuplicateDropped {
         /// The message's id.
         message_id: Text,
     },
-    /// Set aside until somebody asks for its number.
+    /// Deferred until a client asks for its number.
     Deferred,
     /// Moved to the transfer dead-letter store.
     TransferFailed {
@@ -135,43 +136,43 @@ pub enum EventKind {
         /// `DeadLetterErrorDescription`.
         description: Text,
     },
-    /// Went on to another entity.
+    /// Forwarded to another entity.
     Forwarded {
         /// Its path.
         to: Text,
     },
-    /// A rule of a subscription matched; said of the copy before it is enqueued.
+    /// A rule of a subscription matched; recorded for the copy before it is enqueued.
     Matched {
         /// The rule's name.
         rule: Text,
     },
-    /// Every subscription of the topic has what it wanted of it.
+    /// Every subscription of the topic has its copies.
     Published,
-    /// Sent or scheduled in a transaction: accepted when that is committed.
+    /// Sent or scheduled in a transaction; accepted at its commit.
     SendEnlisted {
         /// The message's id.
         message_id: Text,
-        /// Which transaction.
+        /// The transaction.
         transaction: TransactionId,
     },
-    /// Settled in a transaction: that happens when it is committed.
+    /// Settled in a transaction; takes effect at its commit.
     SettlementEnlisted {
-        /// Which transaction.
+        /// The transaction.
         transaction: TransactionId,
     },
-    /// A transaction was committed; said in each entity that took part, before what follows from it.
+    /// A transaction was committed; recorded in each entity that took part, before the consequences.
     TransactionCommitted {
-        /// Which.
+        /// The transaction.
         transaction: TransactionId,
     },
-    /// A transaction was rolled back; said in each entity that took part.
+    /// A transaction was rolled back; recorded in each entity that took part.
     TransactionRolledBack {
-        /// Which.
+        /// The transaction.
         transaction: TransactionId,
     },
-    /// Removed by somebody who deleted messages.
+    /// Removed by a request to delete messages.
     Deleted,
-    /// Somebody holds a session from now on.
+    /// A receiver holds a session from now on.
     SessionAccepted {
         /// Its id.
         session: Text,
@@ -185,12 +186,12 @@ pub enum EventKind {
         /// The new end of the lock.
         locked_until: Timestamp,
     },
-    /// The lock of a session ended although its holder was still there.
+    /// The lock of a session ended although its holder was still attached.
     SessionLockExpired {
         /// Its id.
         session: Text,
     },
-    /// The holder of a session went.
+    /// The holder of a session detached.
     SessionReleased {
         /// Its id.
         session: Text,
@@ -199,32 +200,32 @@ pub enum EventKind {
     SessionStateSet {
         /// Its id.
         session: Text,
-        /// Bytes of the state; none when it was cleared.
+        /// Bytes of the state; `None` when it was cleared.
         size: Option<u64>,
     },
     /// The entity was deleted with everything in it.
     EntityDeleted,
-    /// Somebody moved the namespace's clock forward.
+    /// A request moved the namespace's clock forward.
     ClockAdvanced {
         /// By how many milliseconds.
         milliseconds: u64,
     },
-    /// Something went wrong because a test had scripted it.
+    /// A scripted fault was applied.
     Fault {
-        /// What.
+        /// The fault as text.
         fault: Text,
         /// The operation and the effect, in the JSON of the control API; empty where the fault was applied to no operation.
         applied: Text,
-        /// The id of the message that the operation is about, where that has no number yet; else empty.
+        /// The id of the operation's message if it has no number yet; else empty.
         message_id: Text,
     },
-    /// A client asked for something that was refused.
+    /// A client's request was refused.
     Refused {
-        /// What the client asked for; empty where that is not known.
+        /// The request; empty if unknown.
         operation: Text,
         /// The AMQP error condition.
         condition: Text,
-        /// The text that the client was given, tracking id included.
+        /// The text that the client got, tracking id included.
         description: Text,
     },
 }
@@ -237,16 +238,16 @@ pub struct Text {
 }
 
 impl Text {
-    /// Whether it has no characters.
+    /// Returns whether the text is empty.
     pub fn is_empty(self) -> bool {
         self.length == 0
     }
 }
 
-/// Declares a counter for each kind of event, by the name of the kind and the word for it in timelines.
+/// Declares a counter for each kind of event, by the name of the kind and its word in timelines.
 macro_rules! counters {
     ($($kind:ident $name:literal,)+) => {
-        /// What is counted for ever, per store: one for each kind of event.
+        /// The counters of a store: one for each kind of event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Counter {
             $(#[doc = concat!("Events called `", $name, "`.")] $kind,)+
@@ -256,7 +257,7 @@ macro_rules! counters {
             /// Every counter.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
 
-            /// The word for it in timelines.
+            /// Returns its word in timelines.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)+
@@ -312,7 +313,7 @@ counters! {
 }
 
 impl EventKind {
-    /// Does something to each text of the event.
+    /// Calls `each` for each text of the event.
     pub(crate) fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
         match self {
             Self::Enqueued { message_id, .. }

@@ -7,7 +7,7 @@ use crate::event::{Event, Text};
 
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 1024;
-/// Events for which an empty batch keeps its room.
+/// Capacity in events that an empty batch keeps.
 const KEPT: usize = 4096;
 
 /// Events in order, with their texts.
@@ -20,13 +20,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// Holds nothing yet.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that no client
-    /// can fill the record with one message.
+    /// Copies `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that no client can fill the record
+    /// with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         let start = self.origin + self.text.len() as u64;
@@ -42,17 +42,18 @@ impl Events {
         self.records.push_back(event);
     }
 
-    /// The events, oldest first.
+    /// Returns the events, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Event> {
         self.records.iter()
     }
 
-    /// The event at a position.
+    /// Returns the event at an index.
     pub fn get(&self, index: usize) -> Option<&Event> {
         self.records.get(index)
     }
 
-    /// Appends the events at these indexes that `takes` chooses to `copy`, with their texts, and tells `each` index.
+    /// Appends the events at these indexes that `takes` chooses to `copy`, with their texts, and passes each index to
+    /// `each`.
     pub(crate) fn copy_to(
         &self,
         indexes: Range<usize>,
@@ -78,25 +79,25 @@ impl Events {
         Text { start, ..text }
     }
 
-    /// How many.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The words behind a [`Text`] of one of these events.
+    /// Returns a [`Text`] of one of these events.
     pub fn read(&self, text: Text) -> String {
         String::from_utf8_lossy(&self.parts(text).concat()).into_owned()
     }
 
-    /// A text in the two parts of the buffer in which it may stand.
+    /// Returns a text in the two parts of the buffer that may contain it.
     fn parts(&self, text: Text) -> [&[u8]; 2] {
         let length = text.length as usize;
-        // The empty text of an event has no place of its own: it may begin before what is still held.
+        // The empty text of an event has no position of its own: it may begin before the kept part.
         let start = match length {
             0 => 0,
             _ => (text.start - self.origin) as usize,
@@ -109,7 +110,7 @@ impl Events {
         ]
     }
 
-    /// Moves everything from `batch` to the end; `batch` is empty afterwards and keeps its memory.
+    /// Moves all events of `batch` to the end; `batch` is empty afterwards and keeps its memory.
     pub fn absorb(&mut self, batch: &mut Self) {
         let shift = (self.origin + self.text.len() as u64).wrapping_sub(batch.origin);
         let (front, back) = batch.text.as_slices();
@@ -121,14 +122,14 @@ impl Events {
                 .texts(|text| text.start = text.start.wrapping_add(shift));
             self.records.push_back(event);
         }
-        // What is absorbed is filled again with as much as one operation does, which is little but for a few.
+        // An absorbed batch is filled again by one operation, which rarely needs much.
         batch.records.shrink_to(KEPT);
         batch.text.clear();
         batch.text.shrink_to(KEPT * size_of::<u64>());
         batch.origin = 0;
     }
 
-    /// Forgets the oldest events and their texts.
+    /// Removes the oldest events and their texts.
     pub(crate) fn forget(&mut self, count: usize) {
         let mut end = self.origin;
         for mut event in self.records.drain(..count) {
@@ -144,7 +145,7 @@ impl Events {
 
 #[cfg(test)]
 impl Events {
-    /// How many events there is room for.
+    /// Returns the capacity in events.
     pub(crate) fn room(&self) -> usize {
         self.records.capacity()
     }

@@ -1,11 +1,11 @@
-//! Which entities a namespace has, and which of them time or a receiver has something to do with.
+//! The entities of a namespace by path, and indexes of those that have deadlines or work for receivers.
 //!
-//! How an entity is held is left open ([`EntityCell`]): the shell has a lock for each, so that clients of different entities do
-//! not wait for each other; a test or a benchmark has all of them in one hand. What is here is only paths, names and the
+//! An [`EntityCell`] abstracts how an entity is held: the shell has a lock for each, so that clients of different entities
+//! do not wait for each other; tests and benchmarks use single-threaded cells. This structure has only paths, names and
 //! indexes, behind one lock that is taken after that of any entity.
 //!
-//! The indexes may be late, so that most operations change nothing in them: a deadline may have moved on by now, and what
-//! was busy may be idle. A reader corrects what is late ([`crate::Entities`]).
+//! The indexes may be stale, so that most operations need not change them: a deadline may have moved later, and a busy
+//! entity may be idle. A reader corrects stale entries ([`crate::Entities`]).
 
 pub(crate) mod entities;
 pub(crate) mod follow_ups;
@@ -25,17 +25,17 @@ const NAMES: usize = 65_536;
 
 /// How an entity is held.
 pub trait EntityCell {
-    /// Its number.
+    /// Returns the entity's number.
     fn id(&self) -> EntityId;
 
     /// Locks the entity. The [`Namespace`] must not be locked meanwhile.
     fn lock(&self) -> impl DerefMut<Target = Entity>;
 
-    /// The entity is no longer in its namespace.
+    /// Called when the entity has been removed from its namespace.
     fn on_removed(&self) {}
 }
 
-/// All entities in one hand.
+/// Entities of a single thread.
 impl EntityCell for RefCell<Entity> {
     fn id(&self) -> EntityId {
         self.borrow().id()
@@ -50,17 +50,17 @@ impl EntityCell for RefCell<Entity> {
 #[derive(Debug)]
 pub struct Namespace<E> {
     by_path: BTreeMap<EntityPath, (EntityId, Arc<E>)>,
-    /// How many of them are no subscriptions.
+    /// The number of entities that are not subscriptions.
     queues_and_topics: usize,
     names: BTreeMap<EntityId, EntityPath>,
-    /// The entities that are gone and have a name yet, in the order in which they went.
+    /// Deleted entities whose names are remembered, in the order of their deletion.
     gone: VecDeque<EntityId>,
-    /// The earliest instant at which time brings something about in an entity, or one before it.
+    /// The next deadline of each entity, or an earlier instant.
     deadlines: BTreeSet<(Timestamp, Name)>,
     busy: BTreeSet<Name>,
 }
 
-/// Another entity may have the path of one that was deleted.
+/// A path with the entity's number, since a later entity may have the same path.
 type Name = (EntityPath, EntityId);
 
 impl<E> Default for Namespace<E> {
@@ -77,37 +77,37 @@ impl<E> Default for Namespace<E> {
 }
 
 impl<E: EntityCell> Namespace<E> {
-    /// The entity of this path.
+    /// Returns the entity of this path.
     pub fn find(&self, path: &EntityPath) -> Option<&Arc<E>> {
         self.by_path.get(path).map(|(_, entity)| entity)
     }
 
-    /// All entities, in the order of their paths.
+    /// Returns all entities, in the order of their paths.
     pub fn all(&self) -> impl Iterator<Item = &Arc<E>> {
         self.by_path.values().map(|(_, entity)| entity)
     }
 
-    /// How many entities there are.
+    /// Returns the number of entities.
     pub fn count(&self) -> usize {
         self.by_path.len()
     }
 
-    /// How many queues and topics there are.
+    /// Returns the number of queues and topics.
     pub fn queues_and_topics(&self) -> usize {
         self.queues_and_topics
     }
 
-    /// The entities that are there, and those deleted ones that are remembered.
+    /// Returns the existing entities, and the deleted ones that are remembered.
     pub fn known(&self) -> impl Iterator<Item = EntityId> {
         self.names.keys().copied()
     }
 
-    /// What an entity is or was called.
+    /// Returns the current or last name of an entity.
     pub fn name(&self, id: EntityId) -> Option<&EntityPath> {
         self.names.get(&id)
     }
 
-    /// Adds an entity as `make` makes it; the one that is there already if there is one.
+    /// Adds the entity that `make` creates; returns the existing one if the path is taken.
     pub fn insert(
         &mut self,
         path: &EntityPath,
@@ -127,7 +127,7 @@ impl<E: EntityCell> Namespace<E> {
         Ok(made)
     }
 
-    /// Takes an entity away, unless it is another one of the same name that is there by now.
+    /// Removes an entity, unless the path belongs to another one by now.
     pub fn remove(&mut self, path: &EntityPath, id: Option<EntityId>) -> Option<Arc<E>> {
         let (there, _) = self.by_path.get(path)?;
         if id.is_some_and(|id| id != *there) {
@@ -140,7 +140,7 @@ impl<E: EntityCell> Namespace<E> {
         Some(removed)
     }
 
-    /// Takes all entities away.
+    /// Removes all entities.
     pub fn clear(&mut self) {
         self.all().for_each(|entity| entity.on_removed());
         let gone = self.by_path.values().map(|(id, _)| *id);
@@ -152,7 +152,7 @@ impl<E: EntityCell> Namespace<E> {
         };
     }
 
-    /// Brings the indexes up to date with an entity, which is locked; returns its deadline.
+    /// Updates the indexes for a locked entity; returns its deadline.
     pub fn index(&mut self, entity: &mut Entity) -> Option<Timestamp> {
         let name = (entity.path().clone(), entity.id());
         let after = match self.find_named(&name) {
@@ -181,7 +181,7 @@ impl<E: EntityCell> Namespace<E> {
         there.map(|(_, entity)| entity)
     }
 
-    /// Where too many names are remembered, that of the entity which has been gone for longest is not.
+    /// Forgets the name of the oldest deleted entity if too many are remembered.
     fn forget_a_name(&mut self) {
         if self.names.len() >= NAMES
             && let Some(first) = self.gone.pop_front()

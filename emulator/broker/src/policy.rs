@@ -1,4 +1,4 @@
-//! How the stores of an entity differ: the one place that tells a queue from a dead-letter queue.
+//! How the stores of an entity differ: the one place that distinguishes a queue from a dead-letter queue.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::ids::SubQueue;
 use crate::settings::{Expiry, LocksOnDetach, NamespaceSettings};
 use crate::time::Timestamp;
 
-/// The rules of one store. In a dead-letter store nothing expires, belongs to a session or counts its deliveries (semantics
-/// §3.3, observed 11, decision D32).
+/// The rules of one store. In a dead-letter store no message expires, belongs to a session or has its deliveries counted
+/// (semantics §3.3, observed 11, decision D32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StorePolicy {
     kind: SubQueue,
     lock_duration: Duration,
     max_delivery_count: u32,
-    /// Default and ceiling of the time to live.
+    /// Default and maximum of the time to live.
     default_time_to_live: Option<Duration>,
     dead_letters_expired: bool,
     expiry: Expiry,
@@ -25,7 +25,7 @@ pub(crate) struct StorePolicy {
 }
 
 impl StorePolicy {
-    /// The rules of a queue's or subscription's store of this kind.
+    /// Creates the policy of a queue's or subscription's store.
     pub(crate) fn new(
         kind: SubQueue,
         queue: &EntityDescription,
@@ -50,7 +50,7 @@ impl StorePolicy {
         }
     }
 
-    /// The same at a topic, whose messages go on to its subscriptions.
+    /// Returns the policy for a topic, whose messages go on to its subscriptions.
     pub(crate) fn of_topic(self) -> Self {
         Self {
             forwards: self.is_active(),
@@ -58,49 +58,50 @@ impl StorePolicy {
         }
     }
 
-    /// Which store this is.
+    /// Returns which store this is.
     pub(crate) fn kind(&self) -> SubQueue {
         self.kind
     }
 
-    /// Whether it is no dead-letter store: its messages expire, and their failed deliveries count.
+    /// Returns whether this is the active store: its messages expire, and their failed deliveries count.
     pub(crate) fn is_active(&self) -> bool {
         self.kind == SubQueue::Active
     }
 
-    /// Whether its messages belong to sessions.
+    /// Returns whether messages belong to sessions.
     pub(crate) fn has_sessions(&self) -> bool {
         self.is_active() && self.requires_session
     }
 
-    /// Whether what is ready goes on to another entity.
+    /// Returns whether ready messages are forwarded.
     pub(crate) fn forwards(&self) -> bool {
         self.forwards
     }
 
-    /// Whether receivers are handed what is ready: not while receiving is disabled, and never from an entity that forwards
+    /// Returns whether receivers get ready messages: not while receiving is disabled, and never from an entity that forwards
     /// (semantics §11, §14).
     pub(crate) fn serves(&self) -> bool {
         self.serves
     }
 
-    /// When a lock ends that begins at `now`.
+    /// Returns the end of a lock that begins at `now`.
     pub(crate) fn lock_until(&self, now: Timestamp) -> Timestamp {
         now + self.lock_duration
     }
 
-    /// When a lock ends that is renewed at `now`: at least a millisecond later than `before` (observed 16).
+    /// Returns the end of a lock that is renewed at `now`: at least a millisecond later than `before` (observed 16).
     pub(crate) fn renewed_until(&self, now: Timestamp, before: Timestamp) -> Timestamp {
         self.lock_until(now).max(before + Duration::from_millis(1))
     }
 
-    /// How many failed deliveries dead-letter a message, if so many have failed.
+    /// Returns the limit of failed deliveries if `delivery_count` has reached it.
     pub(crate) fn exhausted_by(&self, delivery_count: u32) -> Option<u32> {
         let limit = self.max_delivery_count;
         (self.is_active() && delivery_count >= limit).then_some(limit)
     }
 
-    /// How long a message lives: its own time to live under the entity's ceiling, or the entity's default (semantics §4).
+    /// Returns the lifetime of a message: its own time to live up to the entity's maximum, or the entity's default
+    /// (semantics §4).
     pub(crate) fn lifetime(&self, own: Option<u64>) -> Option<Duration> {
         let own = own.map(Duration::from_millis);
         let lifetime = match (own, self.default_time_to_live) {
@@ -110,22 +111,22 @@ impl StorePolicy {
         lifetime.filter(|_| self.is_active())
     }
 
-    /// The time to live of messages that bring none.
+    /// Returns the time to live of messages without one.
     pub(crate) fn default_time_to_live(&self) -> Option<Duration> {
         self.default_time_to_live
     }
 
-    /// Whether what has expired leaves by itself (decision D1).
+    /// Returns whether expired messages are removed without a request (decision D1).
     pub(crate) fn lets_expire(&self, is_awaited: bool) -> bool {
         self.expiry == Expiry::Eager || is_awaited || self.forwards
     }
 
-    /// Whether what expires is dead-lettered rather than dropped.
+    /// Returns whether expired messages are dead-lettered instead of dropped.
     pub(crate) fn dead_letters_expired(&self) -> bool {
         self.dead_letters_expired
     }
 
-    /// Whether a closed link gives its locks back (decision D2).
+    /// Returns whether a closed link releases its locks (decision D2).
     pub(crate) fn releases_on_detach(&self) -> bool {
         self.locks_on_detach == LocksOnDetach::Release
     }

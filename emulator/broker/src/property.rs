@@ -1,8 +1,7 @@
-//! A property of entities: how its value is read from a description, judged, changed and told.
+//! The properties of entities: how each is read from a description, validated, changed and rendered.
 //!
-//! Everything that reads, judges, changes or shows an entity walks the table of properties: the configuration file, the
-//! administration API, the control API with its description, exports and `check`. What a property does stands with the
-//! operations that ask for it.
+//! The configuration file, the administration API, the control API with its description, exports and `check` all walk the
+//! table of properties. The effect of a property is in the operations that read it.
 
 mod table;
 
@@ -16,51 +15,51 @@ use crate::settings::Tier;
 pub use table::PROPERTIES;
 
 const DAY: u64 = 86_400;
-/// The bound of durations that have none.
+/// The upper bound of durations without one.
 const ENDLESS: Duration = Duration::from_secs(u64::MAX);
 
 /// One property of entities.
 #[derive(Debug)]
 pub struct Property {
-    /// Its official name.
+    /// The official name.
     pub name: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub value_type: PropertyType,
-    /// Who sets it.
+    /// Which clients set it.
     pub audience: Audience,
-    /// What it decides, as the description of the control API tells it.
+    /// Its meaning, for the description of the control API.
     pub about: &'static str,
     /// Whether it is fixed when the entity is created.
     pub is_fixed: bool,
-    /// Whether a change through the administration API that does not name it leaves it as it is.
+    /// Whether an update by the administration API that does not name the property leaves it unchanged.
     pub is_kept: bool,
-    /// The first version of the administration API that shows it.
+    /// The first version of the administration API that returns it.
     pub since: Option<&'static str>,
-    /// Where its element stands in the XML of a queue, a topic and a subscription; 0 where such an entity does not have it.
+    /// Positions of the element in the XML of a queue, a topic and a subscription; 0 where such an entity does not have it.
     positions: [u16; 3],
     field: Field,
-    /// The least and the greatest number, or the shortest and the longest duration in seconds; of texts, their characters.
+    /// Minimum and maximum of a number, of a duration in seconds, or of a text's length in characters.
     pub bounds: Option<(u64, u64)>,
-    /// How a duration without an end is told.
+    /// The text for an infinite duration.
     pub endless: &'static str,
     /// The longest duration in the basic tier.
     basic: Option<Duration>,
-    /// Tiers in which it has its default, and how that is told.
+    /// Tiers in which only the default is allowed, and the text for that.
     absent: Option<(&'static [Tier], &'static str)>,
 }
 
-/// Who sets a property.
+/// Which clients set a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Configurations and every API.
+    /// Users of configurations and of every API.
     Everyone,
-    /// Clients of the administration API: messages do not feel it.
+    /// Clients of the administration API; no effect on messages.
     Administration,
-    /// The same clients, for whom it must stay false: the emulator does not do what it asks for.
+    /// Clients of the administration API; must stay false, because the emulator does not support it.
     Unsupported,
 }
 
-/// What the values of a property are.
+/// The type of a property's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PropertyType {
     /// True or false.
@@ -69,17 +68,17 @@ pub enum PropertyType {
     Number,
     /// A duration.
     Duration,
-    /// A duration, or none for "for ever".
+    /// A duration, or `None` for an infinite one.
     Endless,
-    /// One of the statuses that the kind of entity can have.
+    /// A status that the kind of entity can have.
     Status,
-    /// The name of a queue or topic, or none.
+    /// The name of a queue or topic, or `None`.
     Target,
-    /// Any text, or none.
+    /// Any text, or `None`.
     Text,
 }
 
-/// A value of a property, for code that reads and writes all of them alike.
+/// A value of a property, for code that handles all properties alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PropertyValue {
     /// Of a [`PropertyType::Flag`].
@@ -98,58 +97,58 @@ pub enum PropertyValue {
     Text(Option<Box<str>>),
 }
 
-/// Where a description has the property.
+/// The field of a description that has the property.
 #[derive(Debug, Clone, Copy)]
 struct Field {
     get: fn(&EntityDescription) -> Option<PropertyValue>,
     set: fn(&mut EntityDescription, PropertyValue),
 }
 
-/// A field of a description as a value and back; a value of another type changes nothing.
+/// Converts a field of a description into a value and back; a value of another type changes nothing.
 trait Stored {
     fn get(&self) -> Option<PropertyValue>;
     fn set(&mut self, value: PropertyValue);
 }
 
 impl Property {
-    /// The properties of a kind of entity that configurations have, and all APIs.
+    /// Returns the properties of a kind of entity that configurations and all APIs have.
     pub fn of(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
         Self::all_of(kind).filter(|property| property.audience == Audience::Everyone)
     }
 
-    /// All properties of a kind of entity, those that only the administration API has among them.
+    /// Returns all properties of a kind of entity, including those of the administration API only.
     pub fn all_of(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
         PROPERTIES
             .iter()
             .filter(move |property| property.position(kind) != 0)
     }
 
-    /// The property of this name, if entities of the kind have it.
+    /// Returns the property of this name, if entities of the kind have it.
     pub fn named(kind: EntityKind, name: &str) -> Option<&'static Self> {
         Self::all_of(kind).find(|property| property.name == name)
     }
 
-    /// Where its element stands in the XML of such an entity; 0 where the entity does not have it.
+    /// Returns the position of the element in the XML of such an entity; 0 where the entity does not have it.
     pub fn position(&self, kind: EntityKind) -> u16 {
         self.positions[kind as usize]
     }
 
-    /// What a description says; none where the tier of the namespace decides.
+    /// Returns the value in a description; `None` where the tier of the namespace decides.
     pub fn get(&self, description: &EntityDescription) -> Option<PropertyValue> {
         (self.field.get)(description)
     }
 
-    /// Changes a description; a value of another type than the property's changes nothing.
+    /// Changes a description; a value of another type changes nothing.
     pub fn set(&self, description: &mut EntityDescription, value: PropertyValue) {
         (self.field.set)(description, value);
     }
 
-    /// Whether every entity of a namespace of this tier has its default.
+    /// Returns whether every entity in a namespace of this tier has the default.
     pub fn is_absent_in(&self, tier: Tier) -> bool {
         self.absent.is_some_and(|(tiers, _)| tiers.contains(&tier))
     }
 
-    /// A value as people say it.
+    /// Renders a value for messages.
     pub fn text(&self, value: &PropertyValue) -> String {
         match value {
             PropertyValue::Flag(flag) => flag.to_string(),
@@ -168,7 +167,7 @@ impl Property {
         }
     }
 
-    /// What is not legal about a description's value; none where it is.
+    /// Returns why a description's value is invalid; `None` if it is valid.
     pub(crate) fn problem(
         &self,
         description: &EntityDescription,
@@ -185,7 +184,7 @@ impl Property {
         Some(Problem::new(self.name, told, allowed))
     }
 
-    /// What would be allowed in the place of a value that is not.
+    /// Returns the allowed values if this value is not allowed.
     fn not_allowed(&self, value: &PropertyValue, kind: EntityKind, tier: Tier) -> Option<String> {
         if let Some((tiers, allowed)) = self.absent
             && tiers.contains(&tier)
@@ -218,7 +217,7 @@ impl Property {
         }
     }
 
-    /// What a duration may be, where it is too short or too long.
+    /// Returns the allowed durations if this one is too short or too long.
     fn not_within(&self, duration: Duration, tier: Tier) -> Option<String> {
         let (shortest, longest) = self.bounds?;
         let (shortest, longest) = (Duration::from_secs(shortest), Duration::from_secs(longest));
@@ -241,7 +240,7 @@ impl Property {
 }
 
 impl EntityDescription {
-    /// Everything about the properties of an entity of this kind that is not legal; empty when they are.
+    /// Returns all invalid properties of an entity of this kind.
     pub fn problems(&self, kind: EntityKind, tier: Tier) -> Vec<Problem> {
         let properties = Property::all_of(kind);
         properties
@@ -249,7 +248,7 @@ impl EntityDescription {
             .collect()
     }
 
-    /// The properties that `changed` would change although they are fixed at creation.
+    /// Returns the properties that `changed` would change although they are fixed at creation.
     pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
         let fixed = PROPERTIES.iter().filter(|property| property.is_fixed);
         let differ = fixed.filter_map(|property| {
@@ -260,7 +259,7 @@ impl EntityDescription {
         differ.collect()
     }
 
-    /// Where messages and dead letters go on to, with the properties that say so.
+    /// Returns the entities to which messages and dead letters are forwarded, with the names of the properties.
     pub fn targets(&self) -> impl Iterator<Item = (&'static str, EntityPath)> {
         let targets = PROPERTIES
             .iter()
@@ -277,7 +276,7 @@ impl EntityDescription {
     }
 }
 
-/// The type of a field, its value, and the field from a value.
+/// Implements [`Stored`] for the types of fields.
 macro_rules! stored {
     ($($stored:ty: |$own:ident| $get:expr, $variant:ident($value:ident) => $set:expr;)*) => {$(
         impl Stored for $stored {
@@ -298,7 +297,7 @@ macro_rules! stored {
 stored! {
     bool: |own| Some(PropertyValue::Flag(*own)), Flag(flag) => flag;
     u64: |own| Some(PropertyValue::Number(*own)), Number(number) => number;
-    // A number that does not fit becomes the greatest, which is out of bounds as well.
+    // A number that does not fit becomes the maximum, which is out of bounds as well.
     u32: |own| Some(PropertyValue::Number(u64::from(*own))),
         Number(number) => Self::try_from(number).unwrap_or(Self::MAX);
     Option<u32>: |own| own.map(|number| PropertyValue::Number(u64::from(number))),
@@ -310,7 +309,7 @@ stored! {
     Option<Box<str>>: |own| Some(PropertyValue::Text(own.clone())), Text(text) => text;
 }
 
-/// A bound as problems tell it: `5 min (PT5M)`.
+/// A bound in the form of error texts: `5 min (PT5M)`.
 struct Span(Duration);
 
 impl fmt::Display for Span {

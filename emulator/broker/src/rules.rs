@@ -1,7 +1,7 @@
 //! The rules of a topic's subscriptions: which of them get a message, and how many copies (semantics §13.1).
 //!
-//! A set is shared with what is published right now and copied when it is changed meanwhile, so that filters are
-//! evaluated while the topic is not locked.
+//! A publish in progress shares the set, and a change meanwhile copies it, so that filters are evaluated while the topic is
+//! not locked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::ids::{EntityPath, IdSource};
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
     subscriptions: BTreeMap<EntityPath, Subscribed>,
-    /// Correlation filters: looked up, not tried.
+    /// Correlation filters, which are looked up and not tried one by one.
     index: CorrelationIndex<Indexed>,
-    /// How many SQL and how many correlation filters there are.
+    /// The number of SQL and of correlation filters.
     filters: Filters,
 }
 
-/// Rules by the subscription.
+/// The matching rules of each subscription.
 pub(crate) type Matched<'a> = BTreeMap<&'a EntityPath, Vec<Arc<Rule>>>;
-/// The rule of a subscription that failed, and why.
+/// A rule that failed, with its subscription and the error.
 pub(crate) type Failed<'a> = (&'a EntityPath, &'a Rule, Box<RuleError>);
 
-/// Filters of a topic by what they are limited by (semantics §1).
+/// Filters of a topic by their limits (semantics §1).
 #[derive(Debug, Clone, Copy, Default)]
 struct Filters {
     sql: usize,
     correlation: usize,
-    /// Those that need not be evaluated; they are not limited.
+    /// Filters without evaluation, which are not limited.
     constant: usize,
 }
 
@@ -43,11 +43,11 @@ impl Filters {
     }
 }
 
-/// The rules of one subscription, by their names without regard to case.
+/// The rules of one subscription, by case-insensitive name.
 #[derive(Debug, Clone, Default)]
 struct Subscribed {
     rules: BTreeMap<String, Arc<Rule>>,
-    /// Those of them that must be tried on every message.
+    /// Rules that must be evaluated on every message.
     tried: BTreeMap<String, Arc<Rule>>,
 }
 
@@ -65,35 +65,35 @@ impl PartialEq for Indexed {
 }
 
 impl RuleSet {
-    /// Most subscriptions of a topic (semantics §1).
+    /// Maximum number of subscriptions of a topic (semantics §1).
     pub const MAX_SUBSCRIPTIONS: usize = 2_000;
-    /// Most SQL filters of a topic, all its subscriptions together (semantics §1).
+    /// Maximum number of SQL filters in all subscriptions of a topic (semantics §1).
     pub const MAX_SQL_FILTERS: usize = 2_000;
-    /// Most correlation filters of a topic, all its subscriptions together (semantics §1).
+    /// Maximum number of correlation filters in all subscriptions of a topic (semantics §1).
     pub const MAX_CORRELATION_FILTERS: usize = 100_000;
 
-    /// The subscriptions, in the order of their paths.
+    /// Returns the subscriptions in the order of their paths.
     pub fn subscriptions(&self) -> impl Iterator<Item = &EntityPath> {
         self.subscriptions.keys()
     }
 
-    /// The rules of a subscription, in the order of their names.
+    /// Returns the rules of a subscription in the order of their names.
     pub fn of(&self, subscription: &EntityPath) -> impl Iterator<Item = &Arc<Rule>> {
         let subscribed = self.subscriptions.get(subscription);
         subscribed.into_iter().flat_map(|s| s.rules.values())
     }
 
-    /// One rule by its name.
+    /// Returns a rule by its name.
     pub fn find(&self, subscription: &EntityPath, name: &str) -> Option<&Arc<Rule>> {
         self.subscriptions.get(subscription)?.rules.get(&key(name))
     }
 
-    /// How many SQL filters the topic has; those that select everything or nothing are SQL filters as well (observed 22).
+    /// Returns the number of SQL filters; those that select everything or nothing count too (observed 22).
     pub fn sql_filters(&self) -> usize {
         self.filters.sql + self.filters.constant
     }
 
-    /// How many correlation filters the topic has.
+    /// Returns the number of correlation filters.
     pub fn correlation_filters(&self) -> usize {
         self.filters.correlation
     }
@@ -102,7 +102,7 @@ impl RuleSet {
         self.subscriptions.contains_key(subscription)
     }
 
-    /// How many filters of this kind there may be, if there are as many.
+    /// Returns the limit of filters of this kind if it is reached.
     pub(crate) fn limit_reached(&self, filter: &Filter) -> Option<usize> {
         let (count, limit) = match filter {
             Filter::Sql(_) => (self.filters.sql, Self::MAX_SQL_FILTERS),
@@ -124,7 +124,7 @@ impl RuleSet {
         self.subscriptions.remove(subscription);
     }
 
-    /// Adds a rule; false, and nothing changes, when there is one of this name.
+    /// Adds a rule; returns false and changes nothing if the name is taken.
     pub(crate) fn add(&mut self, subscription: &EntityPath, rule: Rule) -> bool {
         let key = key(&rule.name);
         let subscribed = self.subscriptions.entry(subscription.clone()).or_default();
@@ -146,7 +146,7 @@ impl RuleSet {
         true
     }
 
-    /// Removes a rule; false when there is none of this name.
+    /// Removes a rule; returns false if the name is unknown.
     pub(crate) fn remove(&mut self, subscription: &EntityPath, name: &str) -> bool {
         let key = key(name);
         let Some(subscribed) = self.subscriptions.get_mut(subscription) else {
@@ -167,7 +167,7 @@ impl RuleSet {
         true
     }
 
-    /// The rules of each subscription that select a message, and those that could not be evaluated.
+    /// Returns the rules of each subscription that select a message, and the rules that failed.
     pub(crate) fn matching(
         &self,
         message: &Properties<'_>,

@@ -1,16 +1,16 @@
-//! What holds for a whole namespace: which reading of the documentation, and which tier.
+//! The settings of a whole namespace: the variants of documented behaviour, and the tier.
 
-/// When an expired message leaves (decision D1).
+/// When an expired message is removed (decision D1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
     /// At the instant it expires.
     #[default]
     Eager,
-    /// When a receiver is active on its queue, as the documentation describes; until then it can be peeked and counted.
+    /// When a receiver is active on its queue, as documented; until then it can be peeked and counted.
     OnReceive,
 }
 
-/// What happens to the locks of a link that goes away (decision D2).
+/// What happens to the locks of a detached link (decision D2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocksOnDetach {
     /// They run to their end; then the delivery counts as failed.
@@ -20,8 +20,8 @@ pub enum LocksOnDetach {
     Release,
 }
 
-/// Where a message goes that cannot be forwarded: its target is full, disabled or deleted, or it was forwarded four times
-/// already (decision D3).
+/// Where a message goes that cannot be forwarded because its target is full, disabled or deleted, or because it was
+/// forwarded four times already (decision D3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailedForwards {
     /// Into the transfer dead-letter queue of the entity whose forward failed.
@@ -31,38 +31,39 @@ pub enum FailedForwards {
     DeadLetter,
 }
 
-/// Whether an entity that takes no messages of clients takes forwarded ones: documents and observations differ
+/// Whether an entity that accepts no messages from clients accepts forwarded ones: the documentation and observations differ
 /// (spec/observed.md 29).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForwardToDisabled {
-    /// It takes none, as documented: the message is dead-lettered where it comes from.
+    /// It accepts none, as documented: the source dead-letters the message.
     #[default]
     Refuse,
-    /// It takes them, as was seen on real namespaces.
+    /// It accepts them, as seen on real namespaces.
     Deliver,
 }
 
-/// What bounds a batch (spec/observed.md 9).
+/// The limits of a batch (spec/observed.md 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BatchLimit {
-    /// Its bytes alone.
+    /// Only its size in bytes.
     #[default]
     Bytes,
-    /// Also 4,500 messages in the basic and the standard tier, as it was until about 2024.
+    /// Also 4,500 messages in the basic and the standard tier, as until about 2024.
     Messages,
 }
 
-/// What becomes of links and connections that are not used (spec/newest.md 9).
+/// What happens to idle links and connections (spec/newest.md 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdleTimeouts {
-    /// They stay.
+    /// They stay open.
     #[default]
     None,
-    /// A link ends after ten minutes, a connection after one without any and five without one any more, in real time.
+    /// A link closes after ten minutes. A connection closes after one minute if it never had a link, and five minutes after
+    /// its last one. In real time.
     Service,
 }
 
-/// What the namespace was bought as; decides limits and what entities can do (decision D15).
+/// The tier of a namespace, which determines limits and features (decision D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
     /// Messages of 256 KiB that live up to 14 days; no topics, no duplicate detection, no forwarding.
@@ -75,7 +76,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Largest message, in bytes, headers included (semantics §1).
+    /// Returns the maximum size of a message in bytes, headers included (semantics §1).
     pub fn max_message_size(self) -> u64 {
         match self {
             Self::Basic | Self::Standard => 256 * 1024,
@@ -83,7 +84,7 @@ impl Tier {
         }
     }
 
-    /// Largest message that an entity may be set to take, in bytes (semantics §1).
+    /// Returns the largest maximum message size that an entity may have, in bytes (semantics §1).
     pub fn max_large_message_size(self) -> u64 {
         match self {
             Self::Basic | Self::Standard => self.max_message_size(),
@@ -91,7 +92,7 @@ impl Tier {
         }
     }
 
-    /// Largest state of a session, in bytes (semantics §1).
+    /// Returns the maximum size of a session state in bytes (semantics §1).
     pub fn max_session_state(self) -> u64 {
         match self {
             Self::Basic | Self::Standard => 256 * 1024,
@@ -99,7 +100,7 @@ impl Tier {
         }
     }
 
-    /// Most messages of a batch under [`BatchLimit::Messages`]; none where only bytes count.
+    /// Returns the maximum number of messages in a batch under [`BatchLimit::Messages`]; `None` where only bytes count.
     pub fn max_batch_messages(self) -> Option<usize> {
         match self {
             Self::Basic | Self::Standard => Some(4500),
@@ -107,7 +108,7 @@ impl Tier {
         }
     }
 
-    /// Most messages that one request may delete (semantics §17.3).
+    /// Returns the maximum number of messages that one request may delete (semantics §17.3).
     pub fn max_batch_delete(self) -> u32 {
         match self {
             Self::Basic | Self::Standard => 500,
@@ -119,18 +120,18 @@ impl Tier {
 /// The settings of a namespace that change how its entities behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NamespaceSettings {
-    /// When expired messages leave.
+    /// When expired messages are removed.
     pub expiry: Expiry,
-    /// What a closed link does to its locks.
+    /// What happens to the locks of a detached link.
     pub locks_on_detach: LocksOnDetach,
     /// Where messages go that cannot be forwarded.
     pub failed_forwards: FailedForwards,
-    /// Whether a disabled entity takes what is forwarded to it.
+    /// Whether a disabled entity accepts forwarded messages.
     pub forward_to_disabled: ForwardToDisabled,
-    /// What bounds a batch.
+    /// The limits of a batch.
     pub batch_limit: BatchLimit,
-    /// What becomes of what is not used.
+    /// What happens to idle links and connections.
     pub idle_timeouts: IdleTimeouts,
-    /// Limits.
+    /// The tier, which has the limits.
     pub tier: Tier,
 }

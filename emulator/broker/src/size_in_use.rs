@@ -1,32 +1,32 @@
-//! What counts towards the size of an entity beside its own messages: what the subscriptions of a topic hold (semantics
-//! §1), and what was sent in transactions that are not committed yet.
+//! The bytes that count towards the size of an entity beside its own messages: those of a topic's subscriptions (semantics
+//! §1), and those of sends in open transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that the subscriptions of one topic hold, as each of them last said.
+/// The bytes that the subscriptions of one topic hold, as each last reported.
 #[derive(Debug, Clone, Default)]
 pub struct SizeInUse(Arc<AtomicU64>);
 
 impl SizeInUse {
-    /// The sum.
+    /// Returns the sum.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// A subscription holds `now` bytes that held `before`.
+    /// Records that a subscription that held `before` bytes holds `now`.
     pub(crate) fn changed(&self, before: u64, now: u64) {
-        // Wraps when it became less, and so does the sum: together that is a subtraction.
+        // Wraps if the size decreased, and so does the sum: together that is a subtraction.
         self.0
             .fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 }
 
-/// Bytes of the messages that open transactions are to send to one entity.
+/// The bytes of messages that open transactions will send to one entity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PendingBytes(Arc<AtomicU64>);
 
-/// A part of them, until it is dropped: with its transaction, however that ends.
+/// A part of them, held until its transaction ends.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     of: PendingBytes,
@@ -34,12 +34,12 @@ pub(crate) struct Reservation {
 }
 
 impl PendingBytes {
-    /// The sum.
+    /// Returns the sum.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Lets so many bytes count.
+    /// Adds bytes until the reservation is dropped.
     pub(crate) fn reserve(&self, bytes: u64) -> Reservation {
         self.0.fetch_add(bytes, Ordering::Relaxed);
         Reservation {

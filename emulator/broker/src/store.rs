@@ -1,7 +1,7 @@
-//! One ordered set of messages: the only place where entries live.
+//! One ordered set of messages: the only place that stores entries.
 //!
 //! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
-//! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
+//! [`crate::StorePolicy`]s. Every index here is derived from `entries`; `invariants.rs` states how.
 
 mod change;
 mod enlistments;
@@ -35,22 +35,22 @@ use receivers::Receivers;
 use sessions::Sessions;
 use touched::Touched;
 
-/// Messages in order of arrival, who may take them, and what time will do to them.
+/// Messages in order of arrival, their receivers and their deadlines.
 #[derive(Debug)]
 pub struct MessageStore {
     entity: EntityId,
     policy: StorePolicy,
     entries: SegmentedMap<Entry>,
     next: Offset,
-    /// Those that can be reserved, first come first; where there are sessions, each has its own.
+    /// Messages that can be reserved, in order; with sessions, each session has its own.
     ready: SequenceSet,
-    /// Of those, the ones that came back because a lock ended, and whose it was.
+    /// Ready messages that came back because a lock ended, with the former holder.
     #[expect(
         clippy::box_collection,
         reason = "an entity has three of them, mostly empty"
     )]
     returned: Option<Box<BTreeMap<Offset, ReceiverId>>>,
-    /// When locks end; where there are sessions, those of the sessions do.
+    /// When locks end; with sessions, the sessions have the deadlines.
     locks: DeadlineIndex,
     /// When unlocked messages expire.
     expiries: DeadlineIndex,
@@ -58,14 +58,14 @@ pub struct MessageStore {
     activations: DeadlineIndex,
     /// Messages that are deferred, locked or not.
     deferred: usize,
-    /// Where a transaction has ever been to settle a lock.
+    /// Locks that transactions will settle, once there have been any.
     enlistments: Option<Box<Enlistments>>,
     forwards: Forwards,
     receivers: Receivers,
-    /// Where messages belong to sessions.
+    /// The sessions, if the entity requires them.
     sessions: Option<Box<Sessions>>,
     size: u64,
-    /// Where changes are kept beyond the process.
+    /// Touched entries, if changes are stored.
     touched: Option<Box<Touched>>,
 }
 
@@ -91,66 +91,66 @@ impl MessageStore {
         }
     }
 
-    /// Messages held, in any state.
+    /// Returns the number of messages in any state.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no message is held.
+    /// Returns whether there is no message.
     pub fn is_empty(&self) -> bool {
         self.entries.len() == 0
     }
 
-    /// Messages under a lock.
+    /// Returns the number of locked messages.
     pub fn locked(&self) -> usize {
         let under_sessions = self.sessions.as_ref();
         under_sessions.map_or(self.locks.len(), |sessions| sessions.locked())
     }
 
-    /// Messages set aside, those under a lock included.
+    /// Returns the number of deferred messages, locked ones included.
     pub fn deferred(&self) -> usize {
         self.deferred
     }
 
-    /// Messages that are not active yet.
+    /// Returns the number of messages that are not active yet.
     pub fn scheduled(&self) -> usize {
         self.activations.len()
     }
 
-    /// Messages on their way to another entity.
+    /// Returns the number of messages that wait to be forwarded.
     pub fn forwarding(&self) -> usize {
         self.forwards.len()
     }
 
-    /// Bytes of all messages held, and of the states of sessions.
+    /// Returns the bytes of all messages and session states.
     pub fn size(&self) -> u64 {
         let states = self.sessions.as_ref();
         self.size + states.map_or(0, |sessions| sessions.state_bytes())
     }
 
-    /// Whether a receiver waits for messages or for a session, or has yet to take what is reserved.
+    /// Returns whether a receiver waits for messages or for a session, or has not taken its reserved messages.
     pub(crate) fn is_awaited(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.receivers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
     }
 
-    /// Whose messages these are.
+    /// Returns the entity of the store.
     pub(crate) fn entity(&self) -> EntityId {
         self.entity
     }
 
-    /// Its rules.
+    /// Returns its policy.
     pub(crate) fn policy(&self) -> &StorePolicy {
         &self.policy
     }
 
-    /// Goes by other rules from now on; nothing is reserved any more.
+    /// Replaces the policy; nothing is reserved any more.
     pub(crate) fn set_policy(&mut self, policy: StorePolicy) {
         self.policy = policy;
         self.unreserve_all();
     }
 
-    /// The sessions, where messages belong to sessions.
+    /// Returns the sessions, if the entity requires them.
     pub(crate) fn sessions(&self) -> Option<&Sessions> {
         self.sessions.as_deref()
     }
@@ -159,37 +159,37 @@ impl MessageStore {
         self.sessions.as_deref_mut()
     }
 
-    /// Forgets all sessions, whose locks must be over.
+    /// Removes all sessions, whose locks must have ended.
     pub(crate) fn drop_sessions(&mut self) {
         self.sessions = None;
     }
 
-    /// An entry by where it stands.
+    /// Returns the entry at an offset.
     pub(crate) fn get(&self, offset: Offset) -> Option<&Entry> {
         self.entries.get(offset)
     }
 
-    /// The entries from `from` on, in order.
+    /// Returns the entries from `from` on, in order.
     pub(crate) fn from(&self, from: Offset) -> impl Iterator<Item = (Offset, &Entry)> {
         self.entries.range_from(from)
     }
 
-    /// The entries from `from` back to the first.
+    /// Returns the entries from `from` back to the first.
     pub(crate) fn back_from(&self, from: Offset) -> impl Iterator<Item = (Offset, &Entry)> {
         self.entries.range_back(from)
     }
 
-    /// Every entry, in order.
+    /// Returns all entries, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Offset, &Entry)> {
         self.entries.iter()
     }
 
-    /// The messages under locks that end by themselves, those that end first first.
+    /// Returns the messages whose locks have deadlines, the earliest first.
     pub(crate) fn locks(&self) -> impl Iterator<Item = Offset> {
         self.locks.offsets()
     }
 
-    /// Who holds the locks, a receiver for each locked message.
+    /// Returns the holders of the locks, a receiver for each locked message.
     pub(crate) fn lock_holders(&self) -> impl Iterator<Item = ReceiverId> {
         let locks = self.locks.offsets();
         let locks = locks.filter_map(|offset| Some(self.entries.get(offset)?.lock()?.receiver));
@@ -201,18 +201,18 @@ impl MessageStore {
         locks.chain(under_sessions)
     }
 
-    /// Where the next message will stand.
+    /// Returns the offset of the next message.
     pub(crate) fn next_offset(&self) -> Offset {
         self.next
     }
 
-    /// Records what happened to an entry that is here.
+    /// Records an event of an entry in the store.
     pub(crate) fn record(&self, cx: &mut Context<'_>, offset: Offset, kind: EventKind) {
         let entry = self.entries.get(offset);
         self.record_as(cx, entry.map(|entry| entry.number(offset)), kind);
     }
 
-    /// Records what happened to a message by its number, or to none.
+    /// Records an event of a message by its sequence number, or of none.
     pub(crate) fn record_as(
         &self,
         cx: &mut Context<'_>,
@@ -229,45 +229,45 @@ impl MessageStore {
     }
 }
 
-/// One message with what the broker knows about it. Where it stands in its life is `state` and nothing else.
+/// One message with its broker state. Only `state` determines the state of its life cycle.
 #[derive(Debug)]
 pub(crate) struct Entry {
     message: Message,
     /// When it was accepted; for a scheduled message that has become active, when it did.
     enqueued_at: Timestamp,
-    /// Its number where it first entered the namespace.
+    /// Its sequence number where it first entered the namespace.
     enqueued_number: SequenceNumber,
-    /// Whether it first entered elsewhere, under a number of that place.
+    /// Whether it first entered another entity, with a sequence number of that entity.
     is_moved: bool,
-    /// None when it does not expire.
+    /// `None` if it does not expire.
     expires_at: Deadline,
-    /// The time to live of the topic that it was published by, in milliseconds, which it does not take along.
+    /// The time to live of the publishing topic, in milliseconds, which it does not take along.
     ceiling: Option<NonZeroU64>,
-    /// Deliveries that failed.
+    /// Failed deliveries.
     delivery_count: u32,
     /// How often it was forwarded on its way here.
     hops: u8,
-    /// Which partition its number shows (decision D18).
+    /// The partition in its sequence number (decision D18).
     partition: u8,
     /// Whether it is not forwarded although its store forwards (decisions D3, D22).
     stays: bool,
     state: State,
 }
 
-/// Where an entry is, or who has it.
+/// The state of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No receiver has it.
     Ready,
-    /// A receiver with credit for it has yet to take it; nothing has begun.
+    /// Reserved for a receiver with credit that has not taken it yet; no delivery has begun.
     Reserved(ReceiverId),
-    /// A receiver holds the token.
+    /// A receiver holds its lock.
     Locked(Lock),
-    /// Set aside until a client asks for its number.
+    /// Deferred until a client asks for its sequence number.
     Deferred,
-    /// Not there yet.
+    /// Not active until this instant.
     Scheduled(Timestamp),
-    /// On its way to another entity.
+    /// Waits to be forwarded to another entity.
     Forwarding,
 }
 
@@ -275,16 +275,16 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lock {
     pub(crate) nonce: LockNonce,
-    /// None under a session, whose lock ends it.
+    /// `None` in a session, whose lock ends it.
     pub(crate) until: Deadline,
-    /// Who took it; may be gone by now.
+    /// The receiver that took it; may have detached.
     pub(crate) receiver: ReceiverId,
     /// Whether the message was deferred, and is again when the lock ends.
     pub(crate) deferred: bool,
 }
 
 impl Entry {
-    /// A message as it comes in at `now`, ready, under this number where it first enters.
+    /// Creates a ready entry for a message that arrives at `now`, with this sequence number where it first enters.
     pub(crate) fn new(message: Message, now: Timestamp, number: SequenceNumber) -> Self {
         Self {
             message,
@@ -305,7 +305,7 @@ impl Entry {
         Self { partition, ..self }
     }
 
-    /// The same of one that comes from another entity; from a topic under its time to live.
+    /// Marks an entry as forwarded from another entity; from a topic with the topic's time to live.
     pub(crate) fn forwarded(self, hops: u8, ceiling: Option<NonZeroU64>) -> Self {
         Self {
             is_moved: true,
@@ -315,7 +315,7 @@ impl Entry {
         }
     }
 
-    /// The same as a dead letter.
+    /// Turns the entry into a dead letter.
     pub(crate) fn into_dead_letter(self) -> Self {
         Self {
             state: State::Ready,
@@ -324,7 +324,7 @@ impl Entry {
         }
     }
 
-    /// The same of one that was scheduled and becomes active at `now`.
+    /// Turns a scheduled entry into one that becomes active at `now`.
     pub(crate) fn into_active(mut self, now: Timestamp, number: SequenceNumber) -> Self {
         self.message.set_was_scheduled();
         Self {
@@ -363,22 +363,22 @@ impl Entry {
         self.partition
     }
 
-    /// Whether no receiver has it or is to have it, and it goes nowhere.
+    /// Returns whether it is neither locked nor reserved nor forwarded.
     pub(crate) fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Ready | State::Deferred)
     }
 
-    /// Whether it was deferred and is not locked.
+    /// Returns whether it is deferred and not locked.
     pub(crate) fn is_set_aside(&self) -> bool {
         self.state == State::Deferred
     }
 
-    /// Whether its time has passed at `now`.
+    /// Returns whether it has expired at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.has_come(now)
     }
 
-    /// The time to live that it brought here in milliseconds: its own under that of its topic, if either is there.
+    /// Returns the time to live with which it arrived, in milliseconds: its own up to that of its topic, if any.
     pub(crate) fn time_to_live(&self) -> Option<u64> {
         let own = self.message.time_to_live();
         own.into_iter()
@@ -386,18 +386,19 @@ impl Entry {
             .min()
     }
 
-    /// How long it lives by what its entity said when it came, or by what that says now if it brought nothing (decision D7).
+    /// Returns its lifetime by its entity's settings on arrival, or by the current ones if it has no own time to live
+    /// (decision D7).
     pub(crate) fn lifetime(&self) -> Option<Duration> {
         let begin = self.activates_at().unwrap_or(self.enqueued_at);
         Some(self.expires_at.get()?.since(begin))
     }
 
-    /// The number of the entry at this offset.
+    /// Returns the sequence number of the entry at this offset.
     pub(crate) fn number(&self, offset: Offset) -> SequenceNumber {
         offset.in_partition(self.partition)
     }
 
-    /// Its number where it first entered, if that is elsewhere.
+    /// Returns its sequence number where it first entered, if that is another entity.
     pub(crate) fn number_of_origin(&self) -> Option<SequenceNumber> {
         self.is_moved.then_some(self.enqueued_number)
     }
@@ -413,7 +414,7 @@ impl Entry {
         }
     }
 
-    /// Where it is in its life, as operators see it.
+    /// Returns its state as operators see it.
     pub(crate) fn message_state(&self) -> MessageState {
         match self.state {
             State::Ready | State::Reserved(_) => MessageState::Active,
@@ -424,7 +425,7 @@ impl Entry {
         }
     }
 
-    /// When its time to live ends.
+    /// Returns when it expires.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
         self.expires_at.get()
     }
@@ -433,7 +434,7 @@ impl Entry {
         self.state == State::Deferred || self.lock().is_some_and(|lock| lock.deferred)
     }
 
-    /// When it will become active, if it is not yet.
+    /// Returns when it becomes active, if it is scheduled.
     pub(crate) fn activates_at(&self) -> Option<Timestamp> {
         match self.state {
             State::Scheduled(at) => Some(at),
@@ -445,8 +446,8 @@ impl Entry {
         }
     }
 
-    /// Whether time takes it away when it expires: not while it is locked, and a deferred or scheduled message
-    /// never in the background (decision D9).
+    /// Returns whether a deadline removes it when it expires: not while it is locked, and never if it is deferred or
+    /// scheduled (decision D9).
     fn can_expire(&self) -> bool {
         matches!(
             self.state,

@@ -1,37 +1,37 @@
-//! Wall time as the broker is told it.
+//! Wall time as the broker gets it.
 //!
-//! Service Bus shows its users wall-clock instants (enqueued, locked until, expires at), so the core has
-//! one time type. That it never runs backwards is the shell's job.
+//! Service Bus shows wall-clock instants to clients (enqueued, locked until, expires at), so the core has one type of time.
+//! The shell ensures that it never runs backwards.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Milliseconds since the Unix epoch, as AMQP writes instants.
+/// Milliseconds since the Unix epoch, as in AMQP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The last instant that can be told.
+    /// The last representable instant.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// From milliseconds since the Unix epoch.
+    /// Creates an instant from milliseconds since the Unix epoch.
     pub const fn from_millis(milliseconds: i64) -> Self {
         Self(milliseconds)
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// Time passed since `earlier`; nothing when `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// An instant that may be missing, in the room of one: a million messages have one each.
+/// An optional instant of the size of an instant, since a million messages have one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline(i64);
 
@@ -55,7 +55,7 @@ impl Default for Deadline {
 
 impl From<Timestamp> for Deadline {
     fn from(at: Timestamp) -> Self {
-        // An instant that cannot be told from the last one never comes.
+        // The last instant stands for none: it never comes.
         Self(at.0)
     }
 }

@@ -1,4 +1,4 @@
-//! The bounded record of what happened in a namespace, and counters that stay exact when it overflows.
+//! The bounded record of a namespace's events, and counters that stay exact when it overflows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Bound, Range};
@@ -9,25 +9,25 @@ use crate::ids::{EntityId, SubQueue};
 
 type Tally = [u64; Counter::ALL.len()];
 
-/// A ring of events and a fold over them.
+/// A ring of events with counters.
 #[derive(Debug)]
 pub struct Timeline {
     events: Events,
     capacity: usize,
     dropped: u64,
     tallies: BTreeMap<(EntityId, SubQueue), Tally>,
-    /// Entities that were deleted and are still counted on their own, the oldest first.
+    /// Deleted entities that still have counters of their own, the oldest first.
     deleted: VecDeque<EntityId>,
 }
 
 impl Timeline {
-    /// How many deleted entities are counted on their own: a namespace may make and delete them without end.
+    /// How many deleted entities keep counters of their own: a namespace may create and delete them without end.
     const DELETED: usize = 1_024;
 
-    /// How many events a namespace keeps unless told otherwise (harness.md §6).
+    /// The default number of events that a namespace keeps (harness.md §6).
     pub const CAPACITY: usize = 65_536;
 
-    /// Keeps at most `capacity` events.
+    /// Creates a timeline of at most `capacity` events.
     pub fn new(capacity: usize) -> Self {
         Self {
             events: Events::new(),
@@ -38,10 +38,10 @@ impl Timeline {
         }
     }
 
-    /// Takes everything from `batch`, counts it, and drops the oldest events that no longer fit.
+    /// Takes and counts the events of `batch`; drops the oldest events that no longer fit.
     pub fn absorb(&mut self, batch: &mut Events) {
         self.tally(batch);
-        // Before there is too much, so that the ring never grows to twice its size.
+        // Trims before appending, so that the ring never grows to twice its size.
         let excess = batch.len().saturating_sub(self.capacity);
         batch.forget(excess);
         self.trim(self.capacity.saturating_sub(batch.len()));
@@ -50,7 +50,7 @@ impl Timeline {
         self.trim(self.capacity);
     }
 
-    /// Counts events, most of which happened where the one before did.
+    /// Counts events; most of them are of the same store as the one before.
     fn tally(&mut self, batch: &Events) {
         let place = |event: &Event| (event.entity, event.store);
         let mut events = batch.iter().peekable();
@@ -81,17 +81,18 @@ impl Timeline {
         self.dropped += excess as u64;
     }
 
-    /// The events still held.
+    /// Returns the kept events.
     pub fn events(&self) -> &Events {
         &self.events
     }
 
-    /// The position of the latest event; the first one ever has 1.
+    /// Returns the position of the latest event; positions begin with 1.
     pub fn last_position(&self) -> u64 {
         self.dropped + self.events.len() as u64
     }
 
-    /// Copies the events at these positions that `takes` chooses, with their positions; returns the position to go on from.
+    /// Copies the events at these positions that `takes` chooses, with their positions; returns the position from which to
+    /// continue.
     pub fn copy(
         &self,
         range: Range<u64>,
@@ -111,8 +112,7 @@ impl Timeline {
         range.end.max(first)
     }
 
-    /// Adds the entities of the events at positions from `from` on; looks at `max` of them and returns the position to go
-    /// on from.
+    /// Adds the entities of up to `max` events from position `from` on; returns the position from which to continue.
     pub fn entities(&self, from: u64, max: usize, entities: &mut BTreeSet<EntityId>) -> u64 {
         let first = self.dropped + 1;
         let start = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl Timeline {
         from.max(first) + count.max(1)
     }
 
-    /// How often each kind of event happened in the stores behind `after`, at most `max` of them.
+    /// Returns the counts of each kind of event in up to `max` stores behind `after`.
     pub fn tallies(
         &self,
         after: Option<(EntityId, SubQueue)>,
@@ -133,26 +133,26 @@ impl Timeline {
         stores.map(|(store, tally)| (store, tally.as_slice()))
     }
 
-    /// The events of one entity, oldest first.
+    /// Returns the events of one entity, oldest first.
     pub fn of(&self, entity: EntityId) -> impl Iterator<Item = &Event> {
         self.events
             .iter()
             .filter(move |event| event.entity == entity)
     }
 
-    /// How many events no longer fitted.
+    /// Returns how many events were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How often this happened in this store, dropped events included.
+    /// Returns how often this happened in this store, dropped events included.
     pub fn count(&self, entity: EntityId, store: SubQueue, counter: Counter) -> u64 {
         self.tallies
             .get(&(entity, store))
             .map_or(0, |tally| tally[counter as usize])
     }
 
-    /// How often things happened in those stores that `takes` chooses, dropped events included.
+    /// Returns the sums of counts in the stores that `takes` chooses, dropped events included.
     pub fn totals(
         &self,
         takes: impl Fn(EntityId, SubQueue) -> bool,
@@ -167,7 +167,7 @@ impl Timeline {
         Counter::ALL.iter().copied().zip(totals)
     }
 
-    /// Forgets everything.
+    /// Removes all events and counts.
     pub fn clear(&mut self) {
         *self = Self::new(self.capacity);
     }

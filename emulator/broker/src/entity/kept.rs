@@ -1,4 +1,4 @@
-//! What outlives the process: an entity says what an operation changed of it, and is made again of that.
+//! Storage beyond the process: an entity reports the changes of operations, and is restored from them.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::store::sessions::SessionState;
 use crate::store::touched::Touch;
 use crate::time::Timestamp;
 
-/// What was said before of what an entity has beside its messages.
+/// The state of an entity beside its messages that was last reported.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// As they were last written.
+    /// As last written.
     counters: Option<Counters>,
-    /// Whether the description or the rules may be others since.
+    /// Whether the description or the rules may have changed since.
     pub(crate) definition: bool,
 }
 
-/// Numbers that come next, and when an entity was last used.
+/// The next sequence numbers, and the time of the entity's last use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counters {
     next: [u64; 3],
     round_robin: u64,
     used_at: Timestamp,
-    /// Whether a receiver waits, which uses it all the time.
+    /// Whether a receiver waits, which counts as use all the time.
     is_awaited: bool,
 }
 
@@ -56,14 +56,14 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Whether nothing else differs than when the entity was last used.
+    /// Returns whether at most the time of the last use differs.
     fn counts_like(&self, other: &Self) -> bool {
         (self.next, self.round_robin) == (other.next, other.round_robin)
     }
 }
 
 impl Entity {
-    /// Notes from now on what changes, beginning with all that there is; nothing is noted of an entity that is not told to.
+    /// Records changes from now on, beginning with the whole state. An entity records nothing before this call.
     pub fn keep_changes(&mut self) {
         self.kept = Some(Box::new(Kept {
             counters: None,
@@ -77,15 +77,14 @@ impl Entity {
         }
     }
 
-    /// Notes that the description or the rules may be others.
+    /// Records that the description or the rules may have changed.
     pub fn definition_changed(&mut self) {
         if let Some(kept) = &mut self.kept {
             kept.definition = true;
         }
     }
 
-    /// What operations changed since this was last asked; none where nothing did. `next_body` gives out numbers that were never
-    /// given out before.
+    /// Takes the changes since the last call; `None` if there are none. `next_body` returns ids that were never used before.
     pub fn take_changes(&mut self, next_body: &mut dyn FnMut() -> BodyId) -> Option<Changes> {
         self.kept.as_ref()?;
         let mut changes = Changes {
@@ -103,7 +102,7 @@ impl Entity {
             }
         }
         if changes.deleted {
-            // What it does from now on is nothing.
+            // Later changes of a deleted entity do not count.
             changes.rows.clear();
             self.kept = None;
             return Some(changes);
@@ -186,14 +185,15 @@ impl Entity {
     }
 }
 
-/// An entity is made anew by its description, then of its rows in any order, and then [recovers](Entity::recover).
+/// An entity is created from its description, then restored from its rows in any order, then [recovered](Entity::recover).
 impl Entity {
-    /// The bytes that the row of a message refers to, and whether they are needed to restore it.
+    /// Returns the body that the row of a message refers to, and whether its bytes are needed to restore the message.
     pub fn body_of(row: &[u8]) -> Result<(BodyId, bool), DamagedRow> {
         body_of(row)
     }
 
-    /// Holds again what a row tells of; `payload` is what the row of a message refers to where that is needed, and else empty.
+    /// Restores a row; `payload` has the bytes of a message's body if [`Entity::body_of`] says that they are needed, and
+    /// else is empty.
     pub fn restore(&mut self, key: &RowKey, row: &[u8], payload: Bytes) -> Result<(), DamagedRow> {
         match key {
             RowKey::Counters => self.restore_counters(Counters::decode(row)?),
@@ -208,7 +208,7 @@ impl Entity {
             RowKey::Seen(id) => {
                 let since = row.try_into().map_err(|_| DamagedRow)?;
                 let since = Timestamp::from_millis(i64::from_be_bytes(since));
-                // The window may have been taken from it meanwhile by another configuration.
+                // The configuration may have removed duplicate detection meanwhile.
                 if let Some(history) = &mut self.history {
                     history.restore(id, since);
                 }
@@ -217,13 +217,13 @@ impl Entity {
         Ok(())
     }
 
-    /// Leaves the bytes of a message's body to where they are kept under this number, if the message is still at this place of
-    /// a store; from then on it has to be [filled](crate::Message::fill) before it is encoded.
+    /// Drops the stored body of a message from memory, if the message is still at this offset of a store; from then on it
+    /// must be [filled](crate::Message::fill) before it is encoded.
     pub fn leave_out_body(&mut self, (kind, offset): (SubQueue, u64), body: BodyId) {
         self.store_mut(kind).leave_out_body(Offset(offset), body);
     }
 
-    /// The rules of the subscriptions of a topic, as they were kept.
+    /// Restores the rules of the subscriptions of a topic.
     pub fn restore_rules(&mut self, rules: impl IntoIterator<Item = (EntityPath, Vec<Rule>)>) {
         if let Role::Topic { rules: set, .. } = &mut self.role {
             let set = Arc::make_mut(set);
@@ -263,8 +263,8 @@ impl Entity {
         Ok(())
     }
 
-    /// Goes on where it was when its rows were written: what was due meanwhile happens, each at its own instant, and every lock
-    /// is lost, as when the service is updated. From now on it notes what changes.
+    /// Continues from the stored state: runs what became due meanwhile, each deadline at its own instant, and ends every
+    /// lock, as an update of the service does. Records changes from now on.
     pub fn recover(&mut self, cx: &mut Context<'_>) {
         let written = self.kept.take().and_then(|kept| kept.counters);
         self.keep_changes();

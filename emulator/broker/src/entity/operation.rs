@@ -1,7 +1,7 @@
-//! The verbs: methods of [`crate::Entity`], one file each, with the errors each can give.
+//! The operations: methods of [`crate::Entity`], one file each, with their errors.
 //!
-//! Every verb first does what is due ([`crate::Entity::handle_timeout`]): a lock that has ended is
-//! over even when no timer has fired yet.
+//! Every operation first runs what is due ([`crate::Entity::handle_timeout`]): a lock whose time is over has ended even if
+//! no timer has fired yet.
 
 pub(crate) mod accept_session;
 pub(crate) mod dead_letter;

@@ -1,6 +1,6 @@
-//! Partitioned entities: which partition a message belongs to, and how its number shows it (decision D18).
+//! Partitioned entities: the partition of a message, and its place in the sequence number (decision D18).
 //!
-//! One store holds all partitions: the lower 48 bits of a number count over the whole entity, so that they are
+//! One store holds all partitions: the lower 48 bits of a sequence number count over the whole entity, so that they are
 //! unique and ascending within every partition, and browsing goes in the order of arrival.
 
 use crate::description::PARTITIONS;
@@ -9,8 +9,8 @@ use crate::entity::operation::send::SendError;
 use crate::message::Message;
 
 impl Entity {
-    /// What decides about the partition of a message, where there are partitions: session id, else partition key, else
-    /// message id where duplicates are detected (semantics §15).
+    /// Returns the key that determines a message's partition: session id, else partition key, else message id with duplicate
+    /// detection (semantics §15). `None` without partitions.
     pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
         if !self.description.enable_partitioning {
             return Ok(None);
@@ -30,7 +30,7 @@ impl Entity {
         Ok(key.map(|key| key.into_owned()))
     }
 
-    /// The partition of a message with this key; without one, partitions take turns. 0 where there are none.
+    /// Returns the partition of a message with this key; without a key, partitions take turns. 0 without partitions.
     pub(crate) fn partition(&mut self, key: Option<&str>) -> u8 {
         if !self.description.enable_partitioning {
             return 0;
@@ -45,13 +45,14 @@ impl Entity {
         (key.map_or(self.round_robin, hash) % PARTITIONS) as u8
     }
 
-    /// The partition of a batch with these keys.
+    /// Returns the partition of a batch with these keys.
     pub(crate) fn partition_of_batch(&mut self, keys: &[Option<String>]) -> Result<u8, SendError> {
         Ok(self.partition(key_of_batch(keys)?))
     }
 }
 
-/// The key of a batch: messages of it that have keys have the same, and all go to one partition (semantics §17.1).
+/// Returns the key of a batch: its messages that have keys must have the same, and all go to one partition (semantics
+/// §17.1).
 pub(crate) fn key_of_batch(keys: &[Option<String>]) -> Result<Option<&str>, SendError> {
     let mut given = keys.iter().flatten();
     let Some(first) = given.next() else {

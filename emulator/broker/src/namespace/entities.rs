@@ -1,4 +1,4 @@
-//! How operations reach the entities of a namespace, one at a time, and what they leave to do when none is in hand.
+//! How operations access the entities of a namespace, one at a time, and what they leave to do afterwards.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::DerefMut;
@@ -10,31 +10,32 @@ use crate::entity::Entity;
 use crate::ids::{EntityId, EntityPath, ReceiverId, SubQueue};
 use crate::time::Timestamp;
 
-/// Who does something to the entities of a namespace, one at a time, and looks for them while none is locked.
+/// Access to the entities of a namespace, one at a time; looks entities up while none is locked.
 pub trait Entities {
-    /// How they are held.
+    /// How entities are held.
     type Cell: EntityCell;
 
     /// Locks the namespace.
     fn namespace(&mut self) -> impl DerefMut<Target = Namespace<Self::Cell>>;
 
-    /// Does something to an entity, brings the indexes up to date and lets [`FollowUps::take`] have the effects; none when
-    /// it breaks by that.
+    /// Runs an operation on an entity, updates the indexes and passes the effects to [`FollowUps::take`]; returns `None` if
+    /// the entity breaks.
     fn operate<T>(
         &mut self,
         entity: &Arc<Self::Cell>,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T>;
 
-    /// How many milliseconds the namespace's time is ahead of that of its clients, in which rules see instants (decision D20).
+    /// Returns how many milliseconds the namespace's time is ahead of that of its clients, whose time rules use (decision
+    /// D20).
     fn ahead(&self) -> i64 {
         0
     }
 
-    /// What operations have left to do.
+    /// Returns the follow-ups of operations.
     fn follow_ups(&mut self) -> &mut FollowUps;
 
-    /// Does something to the entity of this path; none when there is no such entity.
+    /// Runs an operation on the entity of this path; returns `None` if there is no such entity.
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
@@ -48,7 +49,7 @@ pub trait Entities {
         done.flatten()
     }
 
-    /// When time next brings something about in any entity.
+    /// Returns the next deadline of any entity.
     fn first_deadline(&mut self) -> Option<Timestamp> {
         loop {
             let first = self.namespace().deadlines.first().cloned();
@@ -59,7 +60,7 @@ pub trait Entities {
         }
     }
 
-    /// At most `max` entities in which something is due at `now`, the earliest first.
+    /// Returns at most `max` entities with deadlines that are due at `now`, the earliest first.
     fn due(&mut self, now: Timestamp, max: usize) -> Vec<Arc<Self::Cell>> {
         let namespace = self.namespace();
         let due = namespace.deadlines.iter().take_while(|(at, _)| *at <= now);
@@ -70,9 +71,9 @@ pub trait Entities {
             .collect()
     }
 
-    /// At most `max` entities in which time brings something about, the earliest first.
+    /// Returns at most `max` entities with deadlines, the earliest first.
     fn soonest(&mut self, max: usize) -> Vec<Arc<Self::Cell>> {
-        // What the indexes have too early is corrected by the first look.
+        // The first pass corrects deadlines that are too early in the indexes.
         for _ in 0..2 {
             let names = self.names_by_deadline(max);
             names.iter().for_each(|name| drop(indexed(self, name)));
@@ -82,14 +83,14 @@ pub trait Entities {
         entities.filter_map(|name| indexed(self, name)).collect()
     }
 
-    /// The names of at most `max` entities in which time brings something about, the earliest first.
+    /// Returns the names of at most `max` entities with deadlines, the earliest first.
     fn names_by_deadline(&mut self, max: usize) -> Vec<Name> {
         let namespace = self.namespace();
         let names = namespace.deadlines.iter().map(|(_, name)| name.clone());
         names.take(max).collect()
     }
 
-    /// Entities that have deadlines, in the order of their paths.
+    /// Returns the entities with deadlines in the order of their paths.
     fn with_deadlines(&mut self) -> Vec<Arc<Self::Cell>> {
         let namespace = self.namespace();
         let names = namespace.deadlines.iter().map(|(_, name)| name);
@@ -99,8 +100,7 @@ pub trait Entities {
         entities.collect()
     }
 
-    /// Entities in which something reserved waits to be acquired, or something is on its way to another entity, in the
-    /// order of their paths.
+    /// Returns the entities with untaken reservations or messages to forward, in the order of their paths.
     fn busy(&mut self) -> Vec<Arc<Self::Cell>> {
         let names: Vec<_> = self.namespace().busy.iter().cloned().collect();
         let entities = names.iter().filter_map(|name| {
@@ -112,7 +112,7 @@ pub trait Entities {
     }
 }
 
-/// The entity of this name, if something happens in it at `at`.
+/// Returns the entity of this name if its deadline is `at`.
 fn confirm<A: Entities + ?Sized>(
     access: &mut A,
     at: Timestamp,
@@ -126,7 +126,7 @@ fn confirm<A: Entities + ?Sized>(
     is_right.then_some(entity)
 }
 
-/// The entity of this name, with the indexes brought up to date.
+/// Returns the entity of this name after updating its indexes.
 fn indexed<A: Entities + ?Sized>(access: &mut A, name: &Name) -> Option<Arc<A::Cell>> {
     let found = access.namespace().find_named(name).cloned();
     let Some(entity) = found else {
@@ -139,27 +139,27 @@ fn indexed<A: Entities + ?Sized>(access: &mut A, name: &Name) -> Option<Arc<A::C
     Some(entity)
 }
 
-/// What operations have asked for that is done when no entity is in hand.
+/// Work that operations have asked for and that runs while no entity is locked.
 #[derive(Debug, Default)]
 pub struct FollowUps {
-    /// Stores with something to forward, in the order in which they said so.
+    /// Stores with messages to forward, in the order of their effects.
     sources: VecDeque<(EntityPath, SubQueue)>,
-    /// The last of them that was asked for.
+    /// The store's entity that was taken last.
     current: Option<EntityPath>,
     idle: Vec<(EntityPath, EntityId)>,
 }
 
-/// What a receiver is told.
+/// A notification for a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// Of [`Effect::Wake`].
+    /// From [`Effect::Wake`].
     Wake(ReceiverId),
-    /// Of [`Effect::SessionLost`].
+    /// From [`Effect::SessionLost`].
     SessionLost(ReceiverId),
 }
 
 impl FollowUps {
-    /// Takes what effects ask for; what they say to receivers is for `notify`.
+    /// Takes the follow-ups of effects; passes notifications of receivers to `notify`.
     pub fn take(&mut self, effects: &mut Effects, mut notify: impl FnMut(Notice)) {
         for effect in effects.drain(..) {
             match effect {
@@ -171,27 +171,27 @@ impl FollowUps {
         }
     }
 
-    /// Entities that have asked to be deleted because they are idle.
+    /// Takes the entities that have asked to be deleted because they are idle.
     pub(crate) fn take_idle(&mut self) -> Vec<(EntityPath, EntityId)> {
         std::mem::take(&mut self.idle)
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether nothing is left to do.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty() && self.idle.is_empty()
     }
 
-    /// Lets stores forward that others have left.
+    /// Adds stores that another caller has left.
     pub fn add_sources(&mut self, sources: impl IntoIterator<Item = (EntityPath, SubQueue)>) {
         self.sources.extend(sources);
     }
 
-    /// Stores that have more to forward than was to be done; they are left to the caller.
+    /// Takes the stores whose messages exceeded the limit; the caller must forward them later.
     pub fn take_sources(&mut self) -> VecDeque<(EntityPath, SubQueue)> {
         std::mem::take(&mut self.sources)
     }
 
-    /// The entity that forwarded last.
+    /// Takes the entity that forwarded last.
     pub fn take_current(&mut self) -> Option<EntityPath> {
         self.current.take()
     }

@@ -1,8 +1,8 @@
-//! What follows elsewhere in a namespace from operations on its entities: messages are forwarded and published, entities
-//! that are idle are deleted; a topic's subscriptions are created, changed and deleted with it.
+//! The consequences of operations elsewhere in a namespace: messages are forwarded and published, idle entities are deleted,
+//! and a topic's subscriptions are created, changed and deleted with it.
 //!
-//! An operation has one entity in hand; what it asks for beyond that is an [`Effect`] and is done here, once, for all who
-//! hold entities. No entity is held while another one is reached for.
+//! An operation has access to one entity; its [`Effect`]s for others are carried out here, once for all implementations of
+//! [`Entities`]. No entity is locked while another one is accessed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::filter::Rule;
 use crate::ids::{EntityId, EntityPath, IdSource, SubQueue};
 use crate::rules::RuleSet;
 
-/// Deletes entities that have asked for it because they are idle, and says whether any is gone. A topic is not idle while
+/// Deletes entities that have asked for it because they are idle; returns whether any was deleted. A topic is not idle while
 /// its subscriptions are used (semantics §5).
 pub fn delete_idle(entities: &mut impl Entities) -> bool {
     let mut is_gone = false;
@@ -49,8 +49,8 @@ pub fn delete_idle(entities: &mut impl Entities) -> bool {
     is_gone
 }
 
-/// Creates an entity as `make` makes it; the one that has the path already if there is one. A subscription counts as its
-/// topic's from then on, which publishes to it by these rules; where the topic has gone meanwhile, it is deleted again.
+/// Adds the entity that `make` creates; returns the existing one if the path is taken. A subscription counts as its topic's
+/// from then on, and the topic publishes to it by these rules; if the topic was deleted meanwhile, so is the subscription.
 pub fn create<N: Entities>(
     entities: &mut N,
     path: &EntityPath,
@@ -85,7 +85,7 @@ pub fn lose_locks(entities: &mut impl Entities, path: &EntityPath) {
     }
 }
 
-/// Deletes an entity with everything in it, and the subscriptions of a topic; false when it is not there.
+/// Deletes an entity with its contents, and the subscriptions of a topic; returns false if it does not exist.
 pub fn delete(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -> bool {
     // Before its name is free: a new subscription of this name must not lose its rules.
     if let Some((topic, _)) = path.topic() {
@@ -94,7 +94,7 @@ pub fn delete(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -> 
     delete_whole(entities, path, id)
 }
 
-/// The same of one that is no subscription of its topic any more.
+/// Deletes an entity that its topic no longer has as a subscription.
 fn delete_whole(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -> bool {
     let Some(subscriptions) = remove(entities, path, Some(id)) else {
         return false;
@@ -105,7 +105,7 @@ fn delete_whole(entities: &mut impl Entities, path: &EntityPath, id: EntityId) -
     true
 }
 
-/// Takes an entity out of its namespace and empties it; the subscriptions that it had, none when it is not there.
+/// Removes an entity from its namespace and empties it; returns its subscriptions, or `None` if it does not exist.
 fn remove(
     entities: &mut impl Entities,
     path: &EntityPath,
@@ -121,7 +121,7 @@ fn remove(
     Some(subscriptions.unwrap_or_default())
 }
 
-/// Does what operations have left, but forwards no more than about so many messages; says whether an entity is gone.
+/// Runs the follow-ups of operations, but forwards at most about `at_most` messages; returns whether an entity was deleted.
 pub fn follow_up(entities: &mut impl Entities, at_most: usize) -> bool {
     let mut is_gone = false;
     loop {
@@ -133,8 +133,8 @@ pub fn follow_up(entities: &mut impl Entities, at_most: usize) -> bool {
     }
 }
 
-/// Carries what waits to be forwarded, until nothing does or about `at_most` messages were handed over, each copy for a
-/// subscription counted. A store that has more to forward has said so again by then. A message may pass several entities.
+/// Forwards waiting messages until none is left or about `at_most` were handed over, counting each copy for a subscription.
+/// A store with more to forward has announced itself again by then. A message may pass several entities.
 pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
     while at_most > 0
         && let Some((path, kind)) = entities.follow_ups().next_source()
@@ -158,7 +158,7 @@ pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
     }
 }
 
-/// Carries a batch of a store to another entity.
+/// Forwards a batch of a store to another entity.
 fn forward_batch(
     entities: &mut impl Entities,
     (source, id): (&EntityPath, EntityId),
@@ -171,7 +171,7 @@ fn forward_batch(
         entity.accept_transfers(cx, kind, messages)
     });
     let answers = answers.unwrap_or_else(|| {
-        // It is not there, or broke just now.
+        // The target does not exist or has just broken.
         let whole = entities.with_entity(target, |entity, _| entity.check_whole().err());
         let missing = || SendError::NotFound(target.clone());
         let failure = whole.flatten().unwrap_or_else(missing);
@@ -184,7 +184,7 @@ fn forward_batch(
     });
 }
 
-/// Hands a batch of a topic to the subscriptions whose rules match.
+/// Publishes a batch of a topic to the subscriptions whose rules match.
 fn publish(
     entities: &mut impl Entities,
     (topic, id): (&EntityPath, EntityId),
@@ -192,7 +192,7 @@ fn publish(
     batch: Vec<Transfer>,
 ) {
     let offsets: Vec<_> = batch.iter().map(|transfer| transfer.offset).collect();
-    // Filters ask for ids while no entity, and so no source of ids, is in hand.
+    // Filters need ids while no entity, and so no source of ids, is locked.
     let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
     let mut ids = Drawn(seed.unwrap_or_default());
     let ahead = entities.ahead();
@@ -206,14 +206,14 @@ fn publish(
         entities.with_entity(&subscription, |entity, cx| entity.accept_copies(cx, copies));
     }
     entities.with_entity(topic, |entity, cx| {
-        // Another topic may have its path by now, whose messages have the same offsets.
+        // Another topic may have the path by now, with messages at the same offsets.
         if entity.id() == id {
             entity.published(cx, offsets);
         }
     });
 }
 
-/// SplitMix64 from a number of the true source: `newid()` needs many, and each only once.
+/// SplitMix64, seeded from the real source: `newid()` needs many numbers, each only once.
 struct Drawn(u64);
 
 impl IdSource for Drawn {

@@ -1,6 +1,5 @@
-//! The table of entity properties: which there are, which kind of entity has which, of what type, within what bounds.
-//!
-//! Bounds are those of semantics §1 and decisions D15 and D21.
+//! The table of entity properties: their kinds of entities, types and bounds. The bounds are those of semantics §1 and
+//! decisions D15 and D21.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use super::{Audience, DAY, Field, Property, PropertyType, PropertyValue, Stored}
 use crate::description::BASIC_TIME_TO_LIVE;
 use crate::settings::Tier::{self, Basic, Standard};
 
-/// Where a description has a property.
+/// A field of a description.
 macro_rules! field {
     ($name:ident) => {
         Field {
@@ -19,20 +18,20 @@ macro_rules! field {
     };
 }
 
-/// The field of what the emulator does not do.
+/// The field of properties that the emulator does not support.
 const ALWAYS_FALSE: Field = Field {
     get: |_| Some(PropertyValue::Flag(false)),
     set: |_, _| {},
 };
 
-/// The field of what a client of JMS 2.0 has made for itself.
+/// The field of a subscription that a JMS 2.0 client created.
 const IS_CLIENT_AFFINE: Field = Field {
     get: |description| Some(PropertyValue::Flag(description.client.is_some())),
     set: |_, _| {},
 };
 
-/// Every property of an entity, in the order in which problems are told. The numbers are positions in the XML of a queue, a
-/// topic and a subscription, where the service has its own order: see [`Property::position`].
+/// All properties in the order of error reports. The numbers are positions in the XML of a queue, a topic and a
+/// subscription, where the service has its own order: see [`Property::position`].
 #[rustfmt::skip]
 pub static PROPERTIES: [Property; 23] = [
     Property::new("LockDuration", Span, [10, 0, 10], field!(lock_duration),
@@ -119,7 +118,7 @@ impl Property {
         }
     }
 
-    /// Numbers, seconds of durations, or characters of texts.
+    /// Sets the bounds of a number, of a duration in seconds, or of a text's length in characters.
     const fn within(mut self, least: u64, most: u64) -> Self {
         self.bounds = Some((least, most));
         self

@@ -1,6 +1,4 @@
-//! Every change of an entry and of the indexes that say something about it.
-//!
-//! What time will do to the messages of a store.
+//! Every change of an entry and of the indexes that depend on it, and the next deadlines of a store.
 
 use servicebus_codec::DecodeError;
 
@@ -12,21 +10,21 @@ use crate::message::PropertyChanges;
 use crate::time::{Deadline, Timestamp};
 
 impl MessageStore {
-    /// Holds `entry` behind all others; `session` is the one it belongs to, where there are sessions.
+    /// Appends `entry`; `session` is its session, if the entity has sessions.
     pub(crate) fn append(&mut self, now: Timestamp, entry: Entry, session: Option<Slot>) -> Offset {
         let offset = self.reserve_offset();
         self.append_at(offset, entry, now, session);
         offset
     }
 
-    /// Gives out the next place for a message that may come later, or never.
+    /// Reserves the next offset for a message that may arrive later, or never.
     pub(crate) fn reserve_offset(&mut self) -> Offset {
         let offset = self.next;
         self.next = Offset(offset.0 + 1);
         offset
     }
 
-    /// Holds `entry` at the place that was reserved for it, until it becomes active at `at`.
+    /// Stores `entry` at its reserved offset, until it becomes active at `at`.
     pub(crate) fn schedule(
         &mut self,
         offset: Offset,
@@ -38,7 +36,7 @@ impl MessageStore {
         self.append_at(offset, entry, at, session);
     }
 
-    /// Holds `entry` at its place; its time to live begins at `begin`.
+    /// Stores `entry` at its offset; its time to live begins at `begin`.
     fn append_at(
         &mut self,
         offset: Offset,
@@ -70,7 +68,7 @@ impl MessageStore {
         }
     }
 
-    /// Takes an entry out of every index.
+    /// Removes an entry from every index.
     pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
         let entry = self.entries.remove(offset)?;
         self.note_removed(offset, entry.message.body_id());
@@ -94,8 +92,8 @@ impl MessageStore {
         Some(entry)
     }
 
-    /// Puts a reserved, locked or forwarded entry back where it belongs when no receiver has it: at its old place,
-    /// deferred again if it was, on its way if the store forwards.
+    /// Puts a reserved, locked or forwarded entry back: at its offset, deferred again if it was deferred, or to be forwarded
+    /// if the store forwards.
     pub(crate) fn put_back(&mut self, offset: Offset) {
         let Some(entry) = self.entries.get_mut(offset) else {
             return;
@@ -122,7 +120,7 @@ impl MessageStore {
         }
     }
 
-    /// Ends the lock of an entry and sets it aside.
+    /// Ends the lock of an entry and defers it.
     pub(crate) fn defer(&mut self, offset: Offset) {
         if let Some(entry) = self.entries.get_mut(offset)
             && let State::Locked(lock) = entry.state
@@ -137,7 +135,7 @@ impl MessageStore {
         }
     }
 
-    /// Lets a deferred entry that is not locked be received again, at its old place.
+    /// Makes a deferred entry that is not locked ready again, at its offset.
     pub(crate) fn undefer(&mut self, offset: Offset) {
         if self.get(offset).is_some_and(Entry::is_set_aside) {
             self.deferred -= 1;
@@ -149,7 +147,7 @@ impl MessageStore {
         }
     }
 
-    /// Locks an entry that is ready, or that is reserved to the receiver that locks it.
+    /// Locks an entry that is ready, or that is reserved for the receiver that locks it.
     pub(crate) fn lock(&mut self, offset: Offset, lock: Lock) {
         let Some(entry) = self.entries.get_mut(offset) else {
             return;
@@ -168,7 +166,7 @@ impl MessageStore {
         }
     }
 
-    /// Gives a receiver an entry that is ready, to acquire it.
+    /// Reserves a ready entry for a receiver.
     pub(crate) fn reserve_to(&mut self, receiver: ReceiverId, offset: Offset) {
         self.take_from_ready(offset);
         if let Some(entry) = self.entries.get_mut(offset) {
@@ -176,7 +174,7 @@ impl MessageStore {
         }
     }
 
-    /// Adds an entry to those that are ready.
+    /// Marks an entry as ready.
     pub(super) fn make_ready(&mut self, offset: Offset) {
         match &mut self.sessions {
             Some(sessions) => sessions.make_ready(offset),
@@ -199,7 +197,8 @@ impl MessageStore {
         }
     }
 
-    /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
+    /// Records the former lock holder of an entry that is ready again: other receivers are served first (spec/observed.md
+    /// 17).
     pub(crate) fn note_returned(&mut self, offset: Offset, former: ReceiverId) {
         let entry = self.entries.get(offset);
         if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
@@ -216,14 +215,14 @@ impl MessageStore {
         }
     }
 
-    /// Nothing expires that is locked or on its way: it leaves the index until that is over.
+    /// Removes a locked or forwarded entry from the index of expiries until that is over.
     pub(crate) fn protect(&mut self, offset: Offset, expires_at: Deadline) {
         if let Some(at) = expires_at.get() {
             self.expiries.remove(at, offset);
         }
     }
 
-    /// Renews a lock that ends by itself; returns its new end.
+    /// Renews a lock that has its own deadline; returns its new end.
     pub(crate) fn renew_lock(&mut self, offset: Offset, now: Timestamp) -> Option<Timestamp> {
         let State::Locked(lock) = &mut self.entries.get_mut(offset)?.state else {
             return None;
@@ -241,12 +240,12 @@ impl MessageStore {
     pub(crate) fn renew_session(&mut self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
         let policy = &self.policy;
         let sessions = self.sessions.as_mut()?;
-        // One that is due and has many messages ends in several steps.
+        // A due lock with many messages ends in several steps.
         let is_held = sessions.get(slot)?.lock()?.until > now;
         is_held.then(|| sessions.renew(slot, |before| policy.renewed_until(now, before)))?
     }
 
-    /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.
+    /// Counts a delivery whose lock has ended; returns the holder of the lock and the number of failed deliveries.
     pub(crate) fn count_lock_expiry(
         &mut self,
         offset: Offset,
@@ -258,7 +257,7 @@ impl MessageStore {
         Some(counted)
     }
 
-    /// Takes a lock that is over out of the indexes.
+    /// Removes an ended lock from the indexes.
     fn unlock(&mut self, offset: Offset, lock: Lock) {
         if let Some(until) = lock.until.get() {
             self.locks.remove(until, offset);
@@ -273,7 +272,7 @@ impl MessageStore {
         }
     }
 
-    /// Lets an entry expire at another instant.
+    /// Changes when an entry expires.
     pub(crate) fn reschedule_expiry(&mut self, offset: Offset, expires_at: Deadline) {
         let Some(entry) = self.entries.get_mut(offset) else {
             return;
@@ -287,7 +286,7 @@ impl MessageStore {
         }
     }
 
-    /// Sets application properties of an entry; nothing when they do not fit.
+    /// Sets application properties of an entry; changes nothing if they do not fit.
     pub(crate) fn change_properties(
         &mut self,
         offset: Offset,
@@ -302,8 +301,8 @@ impl MessageStore {
         Ok(())
     }
 
-    /// Sets application properties of an entry and counts a delivery that did not end in completion; returns how many there
-    /// were.
+    /// Sets application properties of an entry and counts a delivery that did not complete; returns the number of such
+    /// deliveries.
     pub(crate) fn count_delivery(
         &mut self,
         offset: Offset,
@@ -320,7 +319,7 @@ impl MessageStore {
     }
 }
 
-/// What time brings about next.
+/// The next deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// A lock ends.
@@ -331,12 +330,12 @@ pub(crate) enum Due {
     Expiry(Timestamp, Offset),
     /// A scheduled message becomes active.
     Activation(Timestamp, Offset),
-    /// Dead letters are tried again that their target entity refused.
+    /// Dead letters that the target refused are forwarded again.
     Retry(Timestamp),
 }
 
 impl MessageStore {
-    /// False when nothing is due by `now`; when true, something may be.
+    /// Returns false if nothing is due by `now`; true if something may be.
     pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
         let instants = [&self.locks, &self.expiries, &self.activations];
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
@@ -345,22 +344,22 @@ impl MessageStore {
             || self.forwards.retry_at().is_some_and(|at| at <= now)
     }
 
-    /// Everything that is due has happened.
+    /// Updates the bounds after everything due has run.
     pub(crate) fn came_up_to_date(&mut self) {
         for instants in [&mut self.locks, &mut self.expiries, &mut self.activations] {
             instants.follow();
         }
     }
 
-    /// When time next does something that a client may wait for, and whether it is the end of a lock whose holder is still
-    /// attached. That messages expire and that forwarding is tried again is none of it.
+    /// Returns the next deadline that a client may wait for, and whether it is the end of a lock whose holder is still
+    /// attached. Leaves out expiry and retries of forwarding.
     pub(crate) fn next_awaited(&self) -> Option<(Timestamp, bool)> {
         let lock_end = self.locks.first().map(|(at, offset)| {
             let lock = self.get(offset).and_then(|entry| entry.lock());
             let is_held = lock.is_some_and(|lock| self.receivers.knows(lock.receiver));
             (at, is_held)
         });
-        // The link that holds a session gives it back where it is detached.
+        // A link that detaches releases its session.
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
         let session_end = session_end.map(|(at, _)| (at, true));
         let activation = self.activations.first().map(|(at, _)| (at, false));
@@ -368,27 +367,27 @@ impl MessageStore {
         all.min_by_key(|(at, _)| *at)
     }
 
-    /// When locks end that end by themselves.
+    /// Returns when locks with their own deadlines end.
     pub(crate) fn lock_ends(&self) -> &DeadlineIndex {
         &self.locks
     }
 
-    /// When messages expire.
+    /// Returns when messages expire.
     pub(crate) fn expiries(&self) -> &DeadlineIndex {
         &self.expiries
     }
 
-    /// When scheduled messages become active.
+    /// Returns when scheduled messages become active.
     pub(crate) fn activations(&self) -> &DeadlineIndex {
         &self.activations
     }
 
-    /// When forwarding is tried again.
+    /// Returns when forwarding is retried.
     pub(crate) fn forward_retry_at(&self) -> Option<Timestamp> {
         self.forwards.retry_at()
     }
 
-    /// What time brings about next, if anything.
+    /// Returns the next deadline, if any.
     pub(crate) fn next_due(&self) -> Option<Due> {
         let lock_end = self.locks.first();
         let lock_end = lock_end.map(|(at, n)| Due::LockEnd(at, n));
@@ -410,7 +409,7 @@ impl MessageStore {
 }
 
 impl Due {
-    /// When.
+    /// Returns the instant.
     pub(crate) fn at(self) -> Timestamp {
         match self {
             Self::LockEnd(at, _)

@@ -1,7 +1,7 @@
-//! Which locks of a store are to be settled by transactions that are still open (semantics §12).
+//! The locks of a store that open transactions will settle (semantics §12).
 //!
-//! An enlisted lock runs on like any other, and is forgotten here when it ends, however that happens: a transaction
-//! finds at its commit that it is not there any more. So does one whose time is over, by itself.
+//! An enlisted lock runs on like any other, and is removed here when it ends for any reason: the transaction finds at its
+//! commit that the lock is gone. So does a transaction whose time is over.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) struct Enlistments(BTreeMap<Offset, Enlistment>);
 #[derive(Debug)]
 struct Enlistment {
     transaction: TransactionId,
-    /// When the transaction is over, whether or not it is discharged.
+    /// The deadline of the transaction, whether or not it is discharged.
     until: Timestamp,
 }
 
@@ -25,13 +25,13 @@ impl Enlistments {
         self.0.insert(offset, Enlistment { transaction, until });
     }
 
-    /// Whether this transaction settles this lock.
+    /// Returns whether this transaction will settle this lock.
     fn has(&self, offset: Offset, transaction: TransactionId) -> bool {
         let enlistment = self.0.get(&offset);
         enlistment.is_some_and(|enlistment| enlistment.transaction == transaction)
     }
 
-    /// Takes back that a transaction settles a lock.
+    /// Removes the enlistment of a lock by a transaction.
     fn withdraw(&mut self, offset: Offset, transaction: TransactionId) {
         if self.has(offset, transaction) {
             self.remove(offset);
@@ -49,26 +49,26 @@ impl Enlistments {
 }
 
 impl MessageStore {
-    /// Lets a transaction settle a lock.
+    /// Enlists a lock in a transaction.
     pub(crate) fn enlist(&mut self, offset: Offset, transaction: TransactionId, until: Timestamp) {
         let enlistments = self.enlistments.get_or_insert_default();
         enlistments.add(offset, transaction, until);
     }
 
-    /// Whether this transaction settles this lock.
+    /// Returns whether this transaction will settle this lock.
     pub(crate) fn is_enlisted(&self, offset: Offset, transaction: TransactionId) -> bool {
         let enlistments = self.enlistments.as_ref();
         enlistments.is_some_and(|all| all.has(offset, transaction))
     }
 
-    /// Takes back that a transaction settles a lock.
+    /// Removes the enlistment of a lock by a transaction.
     pub(crate) fn withdraw(&mut self, offset: Offset, transaction: TransactionId) {
         if let Some(enlistments) = &mut self.enlistments {
             enlistments.withdraw(offset, transaction);
         }
     }
 
-    /// The message that this token locks now, unless a transaction is to settle it.
+    /// Returns the message that this token locks now, unless a transaction will settle it.
     pub(crate) fn find_lock(&self, token: LockToken, now: Timestamp) -> Option<Offset> {
         let offset = self.locked_by(token)?;
         let enlistment = self.enlistments.as_ref();

@@ -1,6 +1,6 @@
-//! What a store that forwards has to send on, in order.
+//! The messages that a store forwards, in order.
 //!
-//! One batch is on its way at a time, so that order is kept whichever task carries it (decision D3, semantics §11).
+//! Only one batch is in transfer at a time, which keeps the order whichever task transfers it (decision D3, semantics §11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use super::{MessageStore, State};
 use crate::ids::{EntityPath, Offset};
 use crate::time::Timestamp;
 
-/// Numbers of entries whose state is [`State::Forwarding`].
+/// Offsets of entries whose state is [`State::Forwarding`].
 #[derive(Debug, Default)]
 pub(crate) struct Forwards {
-    /// Those that wait.
+    /// Entries that wait.
     waiting: BTreeSet<Offset>,
-    /// Those that are carried right now.
+    /// Entries in transfer.
     in_transfer: BTreeSet<Offset>,
-    /// Where single entries go, not to the target of the store: they were sent to go there (semantics §12).
+    /// Destinations of single entries that were sent via this store, instead of the store's target (semantics §12).
     #[expect(
         clippy::box_collection,
         reason = "few entities have any, and each pays for the place"
@@ -26,12 +26,12 @@ pub(crate) struct Forwards {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// No effect was produced for what waits.
+    /// No effect has announced the waiting entries.
     #[default]
     Quiet,
-    /// An effect says that something waits.
+    /// An effect has announced the waiting entries.
     Announced,
-    /// The target entity refused what came first: nothing goes on until then (decision D22).
+    /// The target refused the first entry: forwarding is paused until then (decision D22).
     PausedUntil(Timestamp),
 }
 
@@ -44,7 +44,7 @@ impl Forwards {
         self.in_transfer.contains(&offset)
     }
 
-    /// Whether an effect must say that there is something to carry; true once.
+    /// Returns whether an effect must announce waiting entries; true once.
     fn must_announce(&mut self) -> bool {
         let idle = !self.waiting.is_empty() && self.in_transfer.is_empty();
         let must = idle && self.progress == Progress::Quiet;
@@ -54,7 +54,7 @@ impl Forwards {
         must
     }
 
-    /// When forwarding is tried again that the target entity refused.
+    /// Returns when refused forwarding is retried.
     pub(crate) fn retry_at(&self) -> Option<Timestamp> {
         match self.progress {
             Progress::PausedUntil(at) => Some(at),
@@ -62,23 +62,23 @@ impl Forwards {
         }
     }
 
-    /// Where an entry goes by itself.
+    /// Returns the entry's own destination.
     pub(crate) fn destination(&self, offset: Offset) -> Option<&EntityPath> {
         self.destinations.as_ref()?.get(&offset)
     }
 
-    /// Forgets an entry that leaves the store.
+    /// Removes an entry that leaves the store.
     pub(crate) fn remove(&mut self, offset: Offset) {
         self.halt(offset);
         self.take_destination(offset);
     }
 
-    /// Forgets where an entry goes by itself, and returns it.
+    /// Removes and returns the entry's own destination.
     pub(crate) fn take_destination(&mut self, offset: Offset) -> Option<EntityPath> {
         self.destinations.as_mut()?.remove(&offset)
     }
 
-    /// Takes an entry off its way.
+    /// Stops forwarding an entry.
     fn halt(&mut self, offset: Offset) {
         self.waiting.remove(&offset);
         self.in_transfer.remove(&offset);
@@ -88,7 +88,7 @@ impl Forwards {
         self.waiting.union(&self.in_transfer).copied().collect()
     }
 
-    /// What waits without a destination of its own, and what has one.
+    /// Returns the waiting entries without and with a destination of their own.
     #[cfg(any(test, feature = "check"))]
     pub(crate) fn by_target(&self) -> (BTreeSet<Offset>, BTreeSet<Offset>) {
         let destinations = self.destinations.iter();
@@ -98,7 +98,7 @@ impl Forwards {
 }
 
 impl MessageStore {
-    /// Marks an entry as on its way. It must be in no other index but that of expiries.
+    /// Marks an entry as waiting to be forwarded. It must be in no other index but that of expiries.
     pub(crate) fn await_forward(&mut self, offset: Offset) {
         if let Some(entry) = self.entries.get_mut(offset) {
             entry.state = State::Forwarding;
@@ -106,34 +106,34 @@ impl MessageStore {
         }
     }
 
-    /// Where single messages go by themselves, and which are on their way.
+    /// Returns the state of forwarding.
     pub(crate) fn forwards(&self) -> &Forwards {
         &self.forwards
     }
 
-    /// Whether an effect must say that there is something to carry; true once.
+    /// Returns whether an effect must announce waiting entries; true once.
     pub(crate) fn must_announce(&mut self) -> bool {
         self.forwards.must_announce()
     }
 
-    /// Forgets where an entry goes by itself, and returns it.
+    /// Removes and returns the entry's own destination.
     pub(crate) fn take_destination(&mut self, offset: Offset) -> Option<EntityPath> {
         self.forwards.take_destination(offset)
     }
 
-    /// Lets the entry that comes next at this offset go to a destination of its own.
+    /// Gives the entry that will be stored at this offset a destination of its own.
     pub(crate) fn address(&mut self, offset: Offset, destination: EntityPath) {
         let destinations = self.forwards.destinations.get_or_insert_default();
         destinations.insert(offset, destination);
     }
 
-    /// Whether an entry that is not locked is on its way from here.
+    /// Returns whether an entry that is not locked is forwarded from here.
     pub(crate) fn auto_forwards(&self, offset: Offset, stays: bool) -> bool {
         let by_store = self.policy.forwards() && !stays && self.forwards.retry_at().is_none();
         by_store || self.forwards.destination(offset).is_some()
     }
 
-    /// The next entries to carry to the same place, at most `max`; none while others are carried.
+    /// Begins to transfer the next entries with the same target, at most `max`; returns none while others are in transfer.
     pub(crate) fn begin_transfers(&mut self, max: usize) -> Vec<Offset> {
         if !self.forwards.in_transfer.is_empty() || self.forwards.retry_at().is_some() {
             return Vec::new();
@@ -154,7 +154,7 @@ impl MessageStore {
         offsets
     }
 
-    /// Keeps a carried entry here for good, ready.
+    /// Keeps an entry in transfer here for good, ready.
     pub(crate) fn keep(&mut self, offset: Offset) {
         if let Some(entry) = self.entries.get_mut(offset) {
             entry.stays = true;
@@ -163,13 +163,13 @@ impl MessageStore {
         self.abort_transfer(offset);
     }
 
-    /// Takes an entry off its way: where it goes from here is as the store now is.
+    /// Aborts the transfer of an entry, which is forwarded again or not as the store now is.
     pub(crate) fn abort_transfer(&mut self, offset: Offset) {
         self.forwards.halt(offset);
         self.put_back(offset);
     }
 
-    /// Stops forwarding until `retry_at` or [`MessageStore::resume_forwards`]: everything on its way is ready again.
+    /// Pauses forwarding until `retry_at` or [`MessageStore::resume_forwards`]: all waiting entries are ready again.
     pub(crate) fn pause_forwards(&mut self, retry_at: Timestamp) {
         self.forwards.progress = Progress::PausedUntil(retry_at);
         for offset in self.forwards.all() {
@@ -177,14 +177,14 @@ impl MessageStore {
         }
     }
 
-    /// Puts on its way what is ready and may go on, and takes off its way what may not; what is carried right now
-    /// is left to the task that carries it.
+    /// Forwards ready entries that may go on, and stops forwarding those that may not; leaves entries in transfer to the
+    /// task that transfers them.
     pub(crate) fn resume_forwards(&mut self) {
         if self.forwards.retry_at().is_some() {
             self.forwards.progress = Progress::Quiet;
         }
         if !self.policy.forwards() {
-            // The task that was told finds nothing to carry, and must be told again when there is.
+            // A task that was notified finds nothing to transfer, and must be notified again later.
             self.forwards.progress = Progress::Quiet;
             for offset in std::mem::take(&mut self.forwards.waiting) {
                 self.put_back(offset);

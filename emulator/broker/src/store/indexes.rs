@@ -1,4 +1,4 @@
-//! What finds entries by their offsets: a map from offsets to values, sets of offsets, and offsets by deadlines.
+//! Indexes by offset: a map from offsets to values, sets of offsets, and offsets by deadlines.
 
 #[cfg(any(test, feature = "check"))]
 use std::collections::BTreeSet;
@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ids::Offset;
 use crate::time::Timestamp;
 
-/// With what an entry takes, just below a size that allocators give out whole.
+/// Chosen so that a block of entries is just below an allocator's size class.
 const SLOTS: usize = 60;
 
 /// Values by offset, in blocks.
 ///
-/// Measured with a million ascending keys: a `BTreeMap` of 200-byte values costs 386 bytes an entry because its nodes stay
+/// Measured with a million ascending keys: a `BTreeMap` of 200-byte values costs 386 bytes per entry because its nodes stay
 /// half full; blocks cost 200. A block whose last value is removed is freed; the block that still grows is kept.
 ///
-/// Offsets are inserted in ascending order, but for some that come later than those behind them.
+/// Most offsets are inserted in ascending order.
 #[derive(Debug)]
 pub(crate) struct SegmentedMap<T> {
     /// Index of the first block: its lowest offset divided by [`SLOTS`].
@@ -53,7 +53,7 @@ impl<T> SegmentedMap<T> {
         self.len
     }
 
-    /// Inserts at an offset that was never inserted before.
+    /// Inserts a value at an offset that was never used before.
     pub(crate) fn insert(&mut self, offset: Offset, value: T) {
         let (index, slot) = split_block(offset);
         if self.blocks.is_empty() {
@@ -64,7 +64,7 @@ impl<T> SegmentedMap<T> {
             self.blocks.push_back(Some(Box::new(Block::new())));
             self.release_front();
         }
-        // One that comes late: its block may have been freed.
+        // The block of a late offset may have been freed.
         while index < self.first {
             self.blocks.push_front(None);
             self.first -= 1;
@@ -103,7 +103,7 @@ impl<T> SegmentedMap<T> {
         Some(value)
     }
 
-    /// Values from `offset` on, in ascending order.
+    /// Returns values from `offset` on, in ascending order.
     pub(crate) fn range_from(&self, offset: Offset) -> impl Iterator<Item = (Offset, &T)> {
         let start = offset.0.max(self.first * SLOTS as u64);
         let (index, slot) = split_block(Offset(start));
@@ -121,7 +121,7 @@ impl<T> SegmentedMap<T> {
             })
     }
 
-    /// Values from `offset` back, in descending order.
+    /// Returns values from `offset` back, in descending order.
     pub(crate) fn range_back(&self, offset: Offset) -> impl Iterator<Item = (Offset, &T)> {
         let (index, slot) = split_block(offset);
         let before = index.checked_sub(self.first);
@@ -149,7 +149,7 @@ impl<T> SegmentedMap<T> {
             .as_deref_mut()
     }
 
-    /// The block that grew until now may be empty already.
+    /// Frees the block that grew until now if it is empty.
     fn release_back(&mut self) {
         if let Some(back) = self.blocks.back_mut()
             && back.as_ref().is_some_and(|block| block.used == 0)
@@ -166,18 +166,18 @@ impl<T> SegmentedMap<T> {
     }
 }
 
-/// The block of an offset, and its place in it.
+/// Returns the block of an offset, and the index in it.
 fn split_block(offset: Offset) -> (u64, usize) {
     (offset.0 / SLOTS as u64, (offset.0 % SLOTS as u64) as usize)
 }
 
 /// Pairs of a key and an offset, in order.
 ///
-/// Messages that come together stand side by side and go together: 64 neighbours are the bits of one word, so that a tree
-/// of words is a few nodes where one of offsets has thousands.
+/// Messages that arrive together have neighbouring offsets and leave together: 64 neighbours are the bits of one word, so
+/// that the tree has a few nodes instead of thousands.
 #[derive(Debug)]
 pub(crate) struct SequenceSet<K = ()> {
-    /// Which offsets of 64 there are, by the key and by the offset divided by 64; never none.
+    /// A bit for each offset, by the key and by the offset divided by 64; never zero.
     words: BTreeMap<(K, u64), u64>,
     len: usize,
 }
@@ -190,7 +190,7 @@ impl<K: Ord + Copy> SequenceSet<K> {
         }
     }
 
-    /// False when it was there before.
+    /// Returns false if it was present before.
     pub(crate) fn insert(&mut self, key: K, offset: Offset) -> bool {
         let (place, bit) = split_word(offset);
         let word = self.words.entry((key, place)).or_default();
@@ -200,7 +200,7 @@ impl<K: Ord + Copy> SequenceSet<K> {
         is_new
     }
 
-    /// False when it was not there.
+    /// Returns false if it was not present.
     pub(crate) fn remove(&mut self, key: K, offset: Offset) -> bool {
         let (place, bit) = split_word(offset);
         let Entry::Occupied(mut word) = self.words.entry((key, place)) else {
@@ -231,7 +231,7 @@ impl<K: Ord + Copy> SequenceSet<K> {
         })
     }
 
-    /// The offsets of a key from `from` on.
+    /// Returns the offsets of a key from `from` on.
     pub(crate) fn of_from(&self, key: K, from: Offset) -> impl Iterator<Item = Offset> {
         let words = self.words.range((key, from.0 / 64)..=(key, u64::MAX));
         let offsets = words.flat_map(|(&(_, place), &word)| of_word(place, word));
@@ -240,7 +240,7 @@ impl<K: Ord + Copy> SequenceSet<K> {
 }
 
 impl SequenceSet {
-    /// The offsets of a set without keys.
+    /// Returns the offsets of a set without keys.
     pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
         self.iter().map(|((), offset)| offset)
     }
@@ -252,29 +252,29 @@ impl<K: Ord + Copy> Default for SequenceSet<K> {
     }
 }
 
-/// The place of an offset's word, and its bit in it.
+/// Returns the index of an offset's word, and the bit in it.
 fn split_word(offset: Offset) -> (u64, u64) {
     (offset.0 / 64, 1 << (offset.0 % 64))
 }
 
-/// The offsets in a word in which there are any.
+/// Returns the offsets in a word that is not zero.
 fn of_word(place: u64, word: u64) -> impl Iterator<Item = Offset> {
     let without_lowest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
     let left = std::iter::successors(Some(word), without_lowest);
     left.map(move |left| lowest(place, left))
 }
 
-/// The lowest offset in a word in which there is one.
+/// Returns the lowest offset in a word that is not zero.
 fn lowest(place: u64, word: u64) -> Offset {
     Offset(place * 64 + u64::from(word.trailing_zeros()))
 }
 
-/// Messages by the instant at which something happens to them.
+/// Messages by their deadlines.
 #[derive(Debug)]
 pub(crate) struct DeadlineIndex {
     all: SequenceSet<Timestamp>,
-    /// None is earlier. It stays when the first is removed, which nearly every operation does, and follows when a caller
-    /// has looked for what is due: so that every operation can ask without walking down the tree.
+    /// A lower bound of the deadlines. It is not updated when the first deadline is removed, which nearly every operation
+    /// does, but when a caller looks for what is due: so every operation can check it without walking down the tree.
     bound: Option<Timestamp>,
 }
 
@@ -303,22 +303,22 @@ impl DeadlineIndex {
         self.all.len()
     }
 
-    /// The messages and their instants, the earliest first.
+    /// Returns the messages and their deadlines, the earliest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Timestamp, Offset)> {
         self.all.iter()
     }
 
-    /// The messages, those of the earliest instants first.
+    /// Returns the messages, the earliest deadline first.
     pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
         self.all.iter().map(|(_, offset)| offset)
     }
 
-    /// False when no instant has come by `now`; when true, one may have.
+    /// Returns false if nothing is due by `now`; true if something may be.
     pub(crate) fn may_have_come(&self, now: Timestamp) -> bool {
         self.bound.is_some_and(|bound| bound <= now)
     }
 
-    /// Lets the bound follow what was removed.
+    /// Updates the bound after removals.
     pub(crate) fn follow(&mut self) {
         self.bound = self.first().map(|(at, _)| at);
     }

@@ -1,6 +1,6 @@
-//! What must always hold of a store: every index agrees with the entries.
+//! The invariants of a store: every index agrees with the entries.
 //!
-//! Called after every operation in our own tests; the most exact description of the store there is.
+//! Checked after every operation in our own tests; also the most exact description of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{MessageStore, State};
 use crate::ids::{Offset, ReceiverId};
 use crate::time::Timestamp;
 
-/// What the entries alone say that the indexes must be.
+/// The contents of the indexes as computed from the entries alone.
 #[derive(Debug, Default)]
 struct Expected {
     ready: BTreeSet<Offset>,
@@ -115,7 +115,7 @@ impl MessageStore {
                 let at = entry.expires_at.get();
                 expected.expiries.extend(at.map(|at| (at, offset)));
             }
-            // What goes on to another entity begins there anew, under any limit here.
+            // A forwarded message starts anew at its target, under any limit here.
             assert!(
                 self.policy.exhausted_by(entry.delivery_count).is_none()
                     || entry.state == State::Forwarding,
@@ -126,7 +126,7 @@ impl MessageStore {
         expected
     }
 
-    /// What receivers hold is known where it is released when they go, and nowhere else.
+    /// Checks that the locks of receivers are recorded only where a detach releases them.
     fn check_held(&self) {
         let locks = self.entries.iter().filter_map(|(offset, entry)| {
             let holder = entry.lock()?.receiver;

@@ -1,7 +1,7 @@
-//! Who waits for messages of a store, and in which order they are served.
+//! The receivers of a store, and the order in which they are served.
 //!
-//! Receivers with credit take turns, one message each (spec/observed.md 17); whose credit was used up waits behind the
-//! others when it has some again. What is reserved still counts as credit until its owner takes it.
+//! Receivers with credit take turns, one message each (spec/observed.md 17); a receiver that has used up its credit queues
+//! behind the others when it gets more. A reserved message counts as credit until its owner takes it.
 
 mod reserved;
 
@@ -19,7 +19,7 @@ use reserved::Reserved;
 pub enum ReceiveMode {
     /// Under a lock, until it is settled.
     PeekLock,
-    /// Removed when handed over.
+    /// Removed on delivery.
     ReceiveAndDelete,
 }
 
@@ -27,31 +27,31 @@ pub enum ReceiveMode {
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
     table: BTreeMap<ReceiverId, Receiver>,
-    /// Those with credit, in the order in which they are served.
+    /// Receivers with credit, in the order in which they are served.
     turns: BTreeMap<Turn, ReceiverId>,
-    /// How many entries are reserved, to all receivers together.
+    /// The number of reserved entries of all receivers.
     reserved: usize,
-    /// How many receivers select.
+    /// The number of receivers with selectors.
     selecting: usize,
 }
 
-/// One link, or what else takes messages.
+/// A link, or another consumer of messages.
 #[derive(Debug)]
 struct Receiver {
     mode: ReceiveMode,
-    /// Given to it and not yet taken.
+    /// Entries reserved for it and not taken yet.
     reserved: Reserved,
-    /// What it has locked, where that matters when it goes (decision D2).
+    /// Entries that it has locked, if that matters when it detaches (decision D2).
     held: SequenceSet,
-    /// Beyond what is reserved to it.
+    /// Credit beyond the reserved entries.
     credit: u32,
     /// Its place in `turns`, while it has credit.
     turn: Option<Turn>,
-    /// Whether it has been told that something is reserved.
+    /// Whether it has been woken for reserved entries.
     woken: bool,
-    /// Whether it has had credit at any time.
+    /// Whether it has ever had credit.
     has_asked: bool,
-    /// What it selects; all messages if none.
+    /// Its selector; `None` for all messages.
     selection: Option<Box<Selection>>,
 }
 
@@ -59,12 +59,12 @@ struct Receiver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn(u64);
 
-/// What a receiver leaves behind.
+/// The entries of a removed receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Released {
-    /// Reserved to it and never taken.
+    /// Reserved for it and never taken.
     pub(crate) reserved: Vec<Offset>,
-    /// Under its locks, where that matters.
+    /// Locked by it, if that matters.
     pub(crate) held: SequenceSet,
 }
 
@@ -90,7 +90,7 @@ impl Receivers {
         debug_assert!(old.is_none(), "receiver ids are never used again");
     }
 
-    /// Forgets a receiver and its credit.
+    /// Removes a receiver and its credit.
     pub(crate) fn remove(&mut self, id: ReceiverId) -> Released {
         let Some(receiver) = self.table.remove(&id) else {
             return Released::default();
@@ -106,28 +106,28 @@ impl Receivers {
         }
     }
 
-    /// Whether a receiver with credit waits or has something reserved (decision D1).
+    /// Returns whether a receiver waits with credit or has reserved entries (decision D1).
     pub(crate) fn is_active(&self) -> bool {
         !self.turns.is_empty() || self.has_reserved()
     }
 
-    /// The receivers that have asked for messages since they attached, with the credit that each has left.
+    /// Returns the receivers that have asked for messages since they attached, with the credit that is left.
     pub(crate) fn asking(&self) -> impl Iterator<Item = (ReceiverId, u32)> {
         let receivers = self.table.iter().filter(|(_, receiver)| receiver.has_asked);
         receivers.map(|(&id, receiver)| (id, receiver.credit + receiver.reserved.len() as u32))
     }
 
-    /// Whether something is reserved and not yet taken, or is still looked for.
+    /// Returns whether entries are reserved and not taken, or a receiver is still looking for some.
     pub(crate) fn has_reserved(&self) -> bool {
         self.reserved > 0 || self.have_selectors() && self.looking().next().is_some()
     }
 
-    /// Whether there are receivers that do not take every message.
+    /// Returns whether there are receivers with selectors.
     pub(crate) fn have_selectors(&self) -> bool {
         self.selecting > 0
     }
 
-    /// The receivers with credit that have not looked at everything that is ready.
+    /// Returns the receivers with credit that have not looked at every ready message.
     pub(crate) fn looking(&self) -> impl Iterator<Item = ReceiverId> {
         let receivers = self.table.iter().filter(|(_, receiver)| {
             let selection = receiver.selection.as_ref();
@@ -136,12 +136,12 @@ impl Receivers {
         receivers.map(|(&id, _)| id)
     }
 
-    /// The receivers with credit, in the order in which they are served.
+    /// Returns the receivers with credit, in the order in which they are served.
     pub(crate) fn in_turn(&self) -> Vec<ReceiverId> {
         self.turns.values().copied().collect()
     }
 
-    /// What a receiver selects, until it is put back.
+    /// Takes a receiver's selection, until it is put back.
     pub(crate) fn take_selection(&mut self, id: ReceiverId) -> Option<Box<Selection>> {
         self.table.get_mut(&id)?.selection.take()
     }
@@ -152,12 +152,12 @@ impl Receivers {
         }
     }
 
-    /// Whether a receiver has yet to look at what is ready.
+    /// Returns whether a receiver has not looked at every ready message.
     pub(crate) fn is_looking(&self, id: ReceiverId) -> bool {
         self.have_selectors() && self.looking().any(|looking| looking == id)
     }
 
-    /// An entry is ready, which those who select have not seen as such.
+    /// Adds a ready entry to those that receivers with selectors must look at.
     pub(crate) fn note_ready(&mut self, offset: Offset) {
         let receivers = self.table.values_mut();
         for selection in receivers.filter_map(|receiver| receiver.selection.as_mut()) {
@@ -165,13 +165,12 @@ impl Receivers {
         }
     }
 
-    /// How many entries are reserved to this receiver.
+    /// Returns how many entries are reserved for this receiver.
     pub(crate) fn reserved_to(&self, id: ReceiverId) -> usize {
         self.table.get(&id).map_or(0, |c| c.reserved.len())
     }
 
-    /// Sets the credit of a receiver, what is reserved to it included; returns reserved entries that
-    /// it no longer has credit for.
+    /// Sets the credit of a receiver, including its reserved entries; returns reserved entries beyond the new credit.
     pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) -> Vec<Offset> {
         let Some(receiver) = self.table.get_mut(&id) else {
             return Vec::new();
@@ -181,7 +180,7 @@ impl Receivers {
             returned.extend(receiver.reserved.pop_last());
         }
         if receiver.reserved.is_empty() {
-            // An owner without credit does not come to take, even when it was told to.
+            // An owner without credit does not take, even when it was woken.
             receiver.woken = false;
         }
         self.reserved -= returned.len();
@@ -191,8 +190,8 @@ impl Receivers {
         returned
     }
 
-    /// Assigns `offset` to the receiver whose turn it is, but to `former` only if no other has credit; says to which, and
-    /// whether it must be told.
+    /// Reserves `offset` for the next receiver, but for `former` only if no other has credit; returns the receiver and
+    /// whether it must be woken.
     pub(crate) fn reserve_next(
         &mut self,
         offset: Offset,
@@ -205,7 +204,7 @@ impl Receivers {
         Some((id, self.reserve_in_turn(id, offset)?))
     }
 
-    /// Assigns `offset` to a receiver with credit, whose turn is over by that; says whether it must be told.
+    /// Reserves `offset` for a receiver with credit, whose turn then ends; returns whether it must be woken.
     pub(crate) fn reserve_in_turn(&mut self, id: ReceiverId, offset: Offset) -> Option<bool> {
         let wake = self.reserve_to(id, offset)?;
         if self.turns.len() > 1
@@ -218,7 +217,7 @@ impl Receivers {
         Some(wake)
     }
 
-    /// Assigns `offset` to one receiver if it has credit; says whether it must be told.
+    /// Reserves `offset` for one receiver if it has credit; returns whether it must be woken.
     pub(crate) fn reserve_to(&mut self, id: ReceiverId, offset: Offset) -> Option<bool> {
         let receiver = self.table.get_mut(&id)?;
         receiver.credit = receiver.credit.checked_sub(1)?;
@@ -229,7 +228,7 @@ impl Receivers {
         Some(!is_told)
     }
 
-    /// The receiver whose turn it is, this one left out and those that do not take every message.
+    /// Returns the next receiver except `id` and those with selectors.
     pub(crate) fn waiting_beside(&self, id: ReceiverId) -> Option<ReceiverId> {
         let takes_all = |id: &ReceiverId| {
             let receiver = self.table.get(id);
@@ -239,35 +238,35 @@ impl Receivers {
         waiting.find(|other| *other != id && takes_all(other))
     }
 
-    /// Whether this receiver is attached.
+    /// Returns whether this receiver is attached.
     pub(crate) fn knows(&self, id: ReceiverId) -> bool {
         self.table.contains_key(&id)
     }
 
-    /// Whether this receiver waits with credit.
+    /// Returns whether this receiver waits with credit.
     pub(crate) fn has_credit_of(&self, id: ReceiverId) -> bool {
         self.table.get(&id).is_some_and(|c| c.credit > 0)
     }
 
-    /// The last entry that is reserved to this receiver.
+    /// Returns the last entry that is reserved for this receiver.
     pub(crate) fn last_reserved(&self, id: ReceiverId) -> Option<Offset> {
         self.table.get(&id)?.reserved.last()
     }
 
-    /// Notes that a receiver is told that there is something for it; says whether it must be.
+    /// Marks a receiver as woken; returns whether it was not.
     pub(crate) fn wake(&mut self, id: ReceiverId) -> bool {
         let receiver = self.table.get_mut(&id);
         receiver.is_some_and(|receiver| !std::mem::replace(&mut receiver.woken, true))
     }
 
-    /// Lets a receiver be told of what comes from now on.
+    /// Lets a receiver be woken again.
     pub(crate) fn listen(&mut self, id: ReceiverId) {
         if let Some(receiver) = self.table.get_mut(&id) {
             receiver.woken = false;
         }
     }
 
-    /// Takes a reserved entry away again, which gives its credit back.
+    /// Removes a reservation and gives its credit back.
     pub(crate) fn unreserve(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id)
             && receiver.reserved.remove(offset)
@@ -278,7 +277,7 @@ impl Receivers {
         }
     }
 
-    /// Takes all reserved entries away again.
+    /// Removes all reservations.
     pub(crate) fn unreserve_all(&mut self) -> Vec<Offset> {
         let each = |(&id, receiver): (&ReceiverId, &Receiver)| {
             let offsets = receiver.reserved.offsets();
@@ -291,14 +290,14 @@ impl Receivers {
         reserved.into_iter().map(|(_, offset)| offset).collect()
     }
 
-    /// The first entry that is reserved to a receiver, and how it receives.
+    /// Returns the first entry that is reserved for a receiver, and the receive mode.
     pub(crate) fn first_reserved(&self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
         let receiver = self.table.get(&id)?;
         let offset = receiver.reserved.first()?;
         Some((offset, receiver.mode))
     }
 
-    /// The first entry that is reserved to a receiver, which from now on is told again when there is more.
+    /// Takes the first entry that is reserved for a receiver, which can be woken again from now on.
     pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
         let receiver = self.table.get_mut(&id)?;
         receiver.woken = false;
@@ -307,21 +306,21 @@ impl Receivers {
         Some((offset, receiver.mode))
     }
 
-    /// Notes that a receiver has locked an entry.
+    /// Records that a receiver has locked an entry.
     pub(crate) fn hold(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id) {
             receiver.held.insert((), offset);
         }
     }
 
-    /// Notes that the lock of a receiver is over.
+    /// Records that the lock of a receiver has ended.
     pub(crate) fn release_lock(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id) {
             receiver.held.remove((), offset);
         }
     }
 
-    /// Gives a receiver that has credit the last turn unless it has one, and takes it from one that has none.
+    /// Queues a receiver with credit last unless it has a turn, and removes the turn of one without credit.
     fn queue_up(&mut self, id: ReceiverId) {
         let Some(receiver) = self.table.get_mut(&id) else {
             return;
@@ -343,7 +342,7 @@ impl Receivers {
 }
 
 impl MessageStore {
-    /// Registers a receiver without credit, which takes what it selects, or every message.
+    /// Registers a receiver without credit, with or without a selector.
     pub(crate) fn attach(
         &mut self,
         id: ReceiverId,
@@ -354,20 +353,20 @@ impl MessageStore {
         self.receivers.add(id, mode, selection);
     }
 
-    /// Forgets a receiver: what was reserved to it is ready again. Returns what it has locked, where that is noted.
+    /// Removes a receiver: its reserved entries are ready again. Returns its recorded locks.
     pub(crate) fn detach(&mut self, id: ReceiverId) -> SequenceSet {
         let released = self.receivers.remove(id);
         self.put_all_back(released.reserved);
         released.held
     }
 
-    /// Sets the credit of a receiver, what is reserved to it included; what it has no credit for is ready again.
+    /// Sets the credit of a receiver, including its reserved entries; those beyond it are ready again.
     pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) {
         let returned = self.receivers.set_credit(id, credit);
         self.put_all_back(returned);
     }
 
-    /// Makes everything ready again that is reserved.
+    /// Makes all reserved entries ready again.
     pub(crate) fn unreserve_all(&mut self) {
         let reserved = self.receivers.unreserve_all();
         self.put_all_back(reserved);
@@ -379,22 +378,22 @@ impl MessageStore {
         }
     }
 
-    /// The receivers.
+    /// Returns the receivers.
     pub(crate) fn receivers(&self) -> &Receivers {
         &self.receivers
     }
 
-    /// Says that a receiver is told that there is something for it; says whether it must be.
+    /// Marks a receiver as woken; returns whether it was not.
     pub(crate) fn wake(&mut self, id: ReceiverId) -> bool {
         self.receivers.wake(id)
     }
 
-    /// Lets a receiver be told of what comes from now on.
+    /// Lets a receiver be woken again.
     pub(crate) fn listen(&mut self, id: ReceiverId) {
         self.receivers.listen(id);
     }
 
-    /// The first message that is reserved to a receiver, which is its own now and must be handed out.
+    /// Takes the first message that is reserved for a receiver, which the caller must hand out.
     pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
         self.receivers.acquire(id)
     }
@@ -402,7 +401,7 @@ impl MessageStore {
 
 #[cfg(any(test, feature = "check"))]
 impl Receivers {
-    /// Whether a receiver waits that takes every message.
+    /// Returns whether a receiver without selector waits with credit.
     pub(crate) fn has_credit(&self) -> bool {
         let mut waiting = self.turns.values();
         waiting.any(|id| self.table[id].selection.is_none())
@@ -442,7 +441,7 @@ impl Receivers {
         );
     }
 
-    /// What a receiver that is still here has locked, as noted.
+    /// Returns the recorded locks of attached receivers.
     pub(crate) fn held(&self) -> impl Iterator<Item = (ReceiverId, Offset)> {
         let each = |(&id, receiver): (&ReceiverId, &'_ Receiver)| {
             receiver

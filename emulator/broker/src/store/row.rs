@@ -1,6 +1,6 @@
-//! A message and what the broker knows of it as a row: what is restored of an [`Entry`] when the process begins again.
+//! A message with its broker state as a row, from which an [`Entry`] is restored when the process starts again.
 //!
-//! Of a lock there is only its end: it has no holder and no token when the row is read.
+//! Of a lock only its end is stored: it has no holder and no token when the row is read.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -28,11 +28,11 @@ const HAS_SESSION: u8 = 16;
 const REPLACES: u8 = 32;
 const HAS_BEGINNING: u8 = 64;
 
-/// What a row of a message begins with.
+/// Length of the fixed part of a message's row.
 const FIXED: usize = 64;
 
 impl MessageStore {
-    /// The row of an entry; the number of its bytes must be known.
+    /// Encodes the row of an entry, whose body must have an id.
     pub(crate) fn row(&self, offset: Offset, entry: &Entry) -> Vec<u8> {
         let message = &entry.message;
         let destination = self.forwards.destination(offset);
@@ -90,8 +90,8 @@ impl MessageStore {
         out
     }
 
-    /// Holds again what a row tells of, with the bytes that it refers to where it [needs](body_of) them; what was locked is, by
-    /// no receiver.
+    /// Restores an entry from its row, with its bytes where [`body_of`] says that they are needed; a locked entry is locked
+    /// by no receiver.
     pub(crate) fn restore(
         &mut self,
         offset: Offset,
@@ -146,7 +146,7 @@ impl MessageStore {
         }
     }
 
-    /// What is locked, that whose lock ends first first; what a session locked last.
+    /// Returns the locked entries in the order in which their locks end; those of sessions last.
     pub(crate) fn locked_offsets(&self) -> Vec<Offset> {
         let entries = self.entries.iter();
         let locked = entries.filter_map(|(offset, entry)| Some((entry.lock()?, offset)));
@@ -227,7 +227,7 @@ impl<'a> Restored<'a> {
     }
 }
 
-/// The number of the bytes that a row refers to, and whether it is restored with them.
+/// Returns the body that a row refers to, and whether its bytes are needed to restore the row.
 pub(crate) fn body_of(row: &[u8]) -> Result<(BodyId, bool), DamagedRow> {
     let mut fields = Fields(row);
     let needs_bytes = fields.bytes(8)?[1] & HAS_BEGINNING == 0;
@@ -261,7 +261,7 @@ fn replaced<'a>(fields: &mut Fields<'a>) -> Result<Replaced<'a>, DamagedRow> {
     })
 }
 
-/// The lock of a receiver of an earlier process.
+/// Returns the lock of a receiver of an earlier process.
 fn of_before(until: Timestamp, deferred: bool) -> Lock {
     Lock {
         nonce: LockNonce::of_none(),

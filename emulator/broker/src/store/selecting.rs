@@ -1,8 +1,8 @@
-//! Receivers that select: each passes over what its selector does not match, and keeps the order of what it does.
+//! Receivers with selectors: each skips messages that its selector does not match, and keeps the order of the others.
 //!
-//! A receiver looks at each message once: at those behind the last that it has seen, and at those before it that were given
-//! back meanwhile. One operation looks at a bounded number; where that was not enough, the receiver is told that it has
-//! something to take, and its next operation goes on.
+//! A receiver looks at each message once: at those behind the last that it has seen, and at those before it that were put
+//! back meanwhile. One operation looks at a bounded number; where more are left, the receiver is woken, and its next
+//! operation continues.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use crate::context::{Context, Effect};
 use crate::filter::{SqlFilter, System, Truth};
 use crate::ids::{IdSource, Offset, ReceiverId};
 
-/// Messages with little before their bodies that one operation looks at for all receivers together.
+/// How many small messages one operation looks at for all receivers together.
 const LOOKS: usize = 1024;
-/// Messages given back that are remembered one by one; beyond, all are looked at again.
+/// How many messages that were put back are remembered one by one; beyond, all are looked at again.
 const REMEMBERED: usize = 1024;
 
-/// What a receiver selects, and how far it has looked.
+/// A receiver's selector, and how far it has looked.
 #[derive(Debug)]
 pub(crate) struct Selection {
     selector: SqlFilter,
-    /// The first that it has not looked at.
+    /// The first offset that it has not looked at.
     from: Offset,
-    /// Those before that which became ready since.
+    /// Earlier entries that became ready since.
     returned: BTreeSet<Offset>,
-    /// Whether more is ready than it has looked at.
+    /// Whether there are ready entries that it has not looked at.
     is_behind: bool,
 }
 
@@ -53,7 +53,7 @@ impl Selection {
         }
     }
 
-    /// The next that it has to look at, which from now on it has.
+    /// Returns the next entry to look at, and counts it as seen.
     fn step(&mut self, store: &MessageStore) -> Option<Offset> {
         while let Some(offset) = self.returned.pop_first() {
             if store.is_ready(offset) {
@@ -65,7 +65,7 @@ impl Selection {
         next
     }
 
-    /// The next that it selects of those that it has to look at, as far as it may.
+    /// Returns the next selected entry, within the limit of looks.
     fn find(
         &mut self,
         store: &MessageStore,
@@ -94,18 +94,18 @@ impl Selection {
         };
         let message = entry.message();
         let properties = message.filter_view(&System {
-            // Selectors name nothing else of this kind.
+            // Selectors can name no other system property.
             delivery_count: entry.delivery_count(),
             ..System::default()
         });
-        // What was accepted decodes.
+        // An accepted message decodes.
         properties
             .is_ok_and(|properties| self.selector.evaluate(&properties, ids) == Ok(Truth::True))
     }
 }
 
 impl MessageStore {
-    /// Hands ready entries to waiting receivers, of which some select.
+    /// Hands ready entries to waiting receivers, some of which have selectors.
     pub(crate) fn serve_selecting(&mut self, cx: &mut Context<'_>) {
         let mut looks = LOOKS;
         while let Some((receiver, offset)) = self.next_selected(&mut looks, cx.ids) {
@@ -125,7 +125,7 @@ impl MessageStore {
         }
     }
 
-    /// The first receiver by turn that has something to take, and what.
+    /// Returns the first receiver by turn that can take an entry, and the entry.
     fn next_selected(
         &mut self,
         looks: &mut usize,
@@ -142,14 +142,14 @@ impl MessageStore {
         if former != Some(&receiver) {
             return Some((receiver, offset));
         }
-        // A receiver whose lock ended gets it again only where no other would have it (spec/observed.md 17).
+        // A receiver whose lock ended gets the message again only if no other takes it (spec/observed.md 17).
         let others = waiting.into_iter().filter(|other| *other != receiver);
         let takes = |other: &ReceiverId| self.takes(*other, offset, ids);
         let other = { others }.find(takes);
         Some((other.unwrap_or(receiver), offset))
     }
 
-    /// The next that a receiver takes.
+    /// Returns the next entry that a receiver takes.
     fn find_for(
         &mut self,
         receiver: ReceiverId,
@@ -164,7 +164,7 @@ impl MessageStore {
         found
     }
 
-    /// Whether a receiver would take an entry.
+    /// Returns whether a receiver would take an entry.
     fn takes(&mut self, receiver: ReceiverId, offset: Offset, ids: &mut dyn IdSource) -> bool {
         let Some(selection) = self.receivers.take_selection(receiver) else {
             return true;

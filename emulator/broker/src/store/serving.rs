@@ -1,11 +1,11 @@
-//! What is ready goes to those who wait for it.
+//! Reserves ready messages for waiting receivers.
 
 use super::{MessageStore, State};
 use crate::context::{Context, Effect};
 use crate::ids::{EntityPath, ReceiverId};
 
 impl MessageStore {
-    /// Hands ready entries to waiting receivers, and asks for what must be carried elsewhere from this entity.
+    /// Reserves ready entries for waiting receivers, and announces entries to forward from this entity.
     pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
         self.reserve(cx);
         if self.must_announce() {
@@ -14,7 +14,7 @@ impl MessageStore {
         }
     }
 
-    /// Hands ready entries to waiting receivers, in order of arrival on both sides.
+    /// Reserves ready entries for waiting receivers, both in order of arrival.
     fn reserve(&mut self, cx: &mut Context<'_>) {
         if !self.policy.serves() {
             return;
@@ -40,7 +40,7 @@ impl MessageStore {
         }
     }
 
-    /// Reserves the first entry that is reserved to a receiver to another one that waits; says whether one does.
+    /// Moves the first entry reserved for a receiver to another one that waits; returns whether one does.
     pub(crate) fn reassign(&mut self, cx: &mut Context<'_>, id: ReceiverId) -> bool {
         let other = self.receivers.waiting_beside(id);
         let first = self.receivers.first_reserved(id);

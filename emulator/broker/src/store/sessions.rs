@@ -1,8 +1,8 @@
-//! The sessions of a store: which message belongs to which, who holds them, and who waits for one (semantics §6).
+//! The sessions of a store: their messages, holders and waiting receivers (semantics §6).
 //!
-//! Only the active store of an entity that requires sessions has this. Every change of a session goes through
-//! [`Sessions::change`], which keeps the indexes: the session that is next, the lock that ends next and those who
-//! must be served are found without a look at the others.
+//! Only the active store of an entity that requires sessions has them. Every change of a session goes through
+//! [`Sessions::change`], which updates the indexes: the next session, the next end of a lock and the sessions to serve are
+//! found without a look at the others.
 
 mod holding;
 #[cfg(any(test, feature = "check"))]
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 pub(crate) use holding::{Ended, Grant};
 use holding::{Standing, Waiting};
 
-/// Places of sessions that are kept where there are none.
+/// Slots whose memory is kept when there are no sessions.
 const KEPT_SLOTS: usize = 64;
 
 /// The sessions of one store.
@@ -37,25 +37,25 @@ pub(crate) struct Sessions {
     members: SequenceSet<Slot>,
     /// Sessions that may be accepted, by their oldest ready message (decision D10).
     available: BTreeMap<Offset, Slot>,
-    /// When session locks end, of several at once the one of the oldest receiver first.
+    /// When session locks end; at the same instant the one of the oldest receiver first.
     ends: BTreeMap<(Timestamp, ReceiverId), Slot>,
-    /// Sessions that a receiver holds and that have changed since they were served.
+    /// Held sessions that have changed since they were served.
     changed: Vec<Slot>,
-    /// Who waits for a session or holds one; not those who have lost theirs.
+    /// Receivers that wait for a session or hold one; not those that have lost theirs.
     standings: BTreeMap<ReceiverId, Standing>,
-    /// Who waits for any session, in order of arrival.
+    /// Receivers that wait for any session, in order of arrival.
     waiting: BTreeMap<u64, Waiting>,
-    /// The last place given out among those who wait.
+    /// The last place given to a waiting receiver.
     latest: u64,
     /// Messages under the locks of sessions.
     locked: usize,
     /// Bytes of all states.
     state_bytes: u64,
-    /// Sessions whose states were set, where that is kept beyond the process.
+    /// Sessions whose states were set, if changes are stored.
     touched: Option<BTreeSet<SessionName>>,
 }
 
-/// The place of a session in its store.
+/// The index of a session in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
@@ -79,12 +79,12 @@ impl Sessions {
         }
     }
 
-    /// All sessions, by name.
+    /// Returns all sessions by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
         self.names.values().filter_map(|&slot| self.get(slot))
     }
 
-    /// The session of this name, if there is anything to know about it.
+    /// Returns the session of this name, if it is known.
     pub(crate) fn find(&self, name: &SessionName) -> Option<(Slot, &Session)> {
         let slot = *self.names.get(name)?;
         Some((slot, self.get(slot)?))
@@ -94,39 +94,39 @@ impl Sessions {
         self.slots.get(slot.0 as usize)?.as_ref()
     }
 
-    /// The session that a message belongs to.
+    /// Returns the session of a message.
     pub(crate) fn of(&self, offset: Offset) -> Option<&Session> {
         self.get(*self.of.get(offset)?)
     }
 
-    /// The messages of a session from `from` on.
+    /// Returns the messages of a session from `from` on.
     pub(crate) fn offsets(&self, slot: Slot, from: Offset) -> impl Iterator<Item = Offset> {
         self.members.of_from(slot, from)
     }
 
-    /// Messages under the locks of sessions.
+    /// Returns the number of messages under the locks of sessions.
     pub(crate) fn locked(&self) -> usize {
         self.locked
     }
 
-    /// Bytes of all states, which count towards the size of the entity.
+    /// Returns the bytes of all states, which count towards the size of the entity.
     pub(crate) fn state_bytes(&self) -> u64 {
         self.state_bytes
     }
 
-    /// When the next lock of a session ends, and of which.
+    /// Returns when the next lock of a session ends, and the session.
     pub(crate) fn next_end(&self) -> Option<(Timestamp, Slot)> {
         let (&(at, _), &slot) = self.ends.first_key_value()?;
         Some((at, slot))
     }
 
-    /// When the locks of sessions end, the earliest first.
+    /// Returns when the locks of sessions end, the earliest first.
     pub(crate) fn ends(&self) -> impl Iterator<Item = (Timestamp, &SessionName)> {
         let ends = self.ends.iter();
         ends.filter_map(|(&(at, _), &slot)| Some((at, self.get(slot)?.name())))
     }
 
-    /// Notes that a new message belongs to a session.
+    /// Adds a new message to a session.
     pub(crate) fn join(&mut self, offset: Offset, slot: Slot, scheduled: bool) {
         self.of.insert(offset, slot);
         self.members.insert(slot, offset);
@@ -136,7 +136,7 @@ impl Sessions {
         });
     }
 
-    /// Forgets a message that is in no other index any more.
+    /// Removes a message that is in no other index any more.
     pub(crate) fn leave(&mut self, offset: Offset, entry: &Entry) {
         let Some(slot) = self.of.remove(offset) else {
             return;
@@ -149,14 +149,14 @@ impl Sessions {
         });
     }
 
-    /// Changes the session that a message belongs to.
+    /// Changes the session of a message.
     fn change_of(&mut self, offset: Offset, change: impl FnOnce(&mut Session)) {
         if let Some(&slot) = self.of.get(offset) {
             self.change(slot, change);
         }
     }
 
-    /// Adds a message to those of its session that are ready.
+    /// Adds a message to the ready ones of its session.
     pub(crate) fn make_ready(&mut self, offset: Offset) {
         self.change_of(offset, |session| {
             session.ready.insert(offset);
@@ -169,7 +169,7 @@ impl Sessions {
         });
     }
 
-    /// Adds a message to those of its session that are under a lock.
+    /// Adds a message to the locked ones of its session.
     pub(crate) fn lock(&mut self, offset: Offset) {
         self.change_of(offset, |session| {
             session.locked.insert(offset);
@@ -182,17 +182,17 @@ impl Sessions {
         });
     }
 
-    /// Counts a message of a session as deferred, if it was not before.
+    /// Counts a message of a session as deferred, if `is_new`.
     pub(crate) fn defer(&mut self, offset: Offset, is_new: bool) {
         self.change_of(offset, |session| session.deferred += usize::from(is_new));
     }
 
-    /// A message of a session is deferred no longer.
+    /// Counts a message of a session as no longer deferred.
     pub(crate) fn undefer(&mut self, offset: Offset) {
         self.change_of(offset, |session| session.deferred -= 1);
     }
 
-    /// Notes that a session has been served.
+    /// Marks a session as served.
     fn served(&mut self, slot: Slot) {
         if let Some(Some(session)) = self.slots.get_mut(slot.0 as usize) {
             session.is_changed = false;
@@ -208,19 +208,19 @@ impl Sessions {
         self.change(slot, |session| session.state = state);
     }
 
-    /// Notes from now on whose states are set.
+    /// Records set states from now on.
     pub(crate) fn keep_changes(&mut self) {
         self.touched = Some(BTreeSet::new());
     }
 
-    /// The sessions whose states were set since this was last asked.
+    /// Takes the sessions whose states were set since the last call.
     pub(crate) fn take_touched(&mut self) -> BTreeSet<SessionName> {
         self.touched
             .as_mut()
             .map_or_else(BTreeSet::new, std::mem::take)
     }
 
-    /// Forgets all states.
+    /// Clears all states.
     pub(crate) fn clear_states(&mut self) {
         let slots: Vec<Slot> = self.names.values().copied().collect();
         for slot in slots {
@@ -228,7 +228,7 @@ impl Sessions {
         }
     }
 
-    /// The session of this name, made if need be; its maker gives it something at once.
+    /// Returns the session of this name, created if needed; the caller must use it at once.
     pub(crate) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
         if let Some(&slot) = self.names.get(name) {
             return Some(slot);
@@ -249,7 +249,7 @@ impl Sessions {
         Some(slot)
     }
 
-    /// Changes a session, lets the indexes follow, and forgets it when there is nothing left to know about it.
+    /// Changes a session, updates the indexes, and removes the session when it is empty.
     fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Session)) {
         let Some(Some(session)) = self.slots.get_mut(slot.0 as usize) else {
             return;
@@ -280,7 +280,7 @@ impl Sessions {
         }
     }
 
-    /// Gives back what many sessions took when the last of them is gone.
+    /// Frees the memory of many sessions once the last is gone.
     fn forget_slots(&mut self) {
         if self.names.is_empty() {
             self.slots.clear();
@@ -291,46 +291,46 @@ impl Sessions {
     }
 }
 
-/// A session as long as there is anything to know about it.
+/// A session, which exists while it has messages, a holder or a state.
 #[derive(Debug)]
 pub(crate) struct Session {
     name: SessionName,
-    /// How many messages it has, scheduled ones included.
+    /// The number of messages, scheduled ones included.
     messages: usize,
-    /// Those that are ready.
+    /// Ready messages.
     ready: BTreeSet<Offset>,
-    /// Those under a lock, which lasts as long as that of the session.
+    /// Locked messages; their locks are that of the session.
     locked: BTreeSet<Offset>,
-    /// How many are deferred, locked or not.
+    /// The number of deferred messages, locked or not.
     deferred: usize,
-    /// How many are not active yet.
+    /// The number of messages that are not active yet.
     scheduled: usize,
     state: Option<SessionState>,
     lock: Option<SessionLock>,
-    /// Whether it is among those that must be served.
+    /// Whether it is among the sessions to serve.
     is_changed: bool,
 }
 
-/// Who holds a session, for messages that are there and messages to come.
+/// The holder of a session, for present and future messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionLock {
     pub(crate) receiver: ReceiverId,
-    /// Whose receiver it is.
+    /// The client of the receiver.
     pub(crate) client: ClientId,
     pub(crate) until: Timestamp,
-    /// By which another receiver may take the session over; none where it is held exclusively.
+    /// The token by which another receiver can take the session over; `None` if it is held exclusively.
     pub(crate) token: Option<Uuid>,
 }
 
 impl SessionLock {
-    /// A token that cannot be guessed, by which a session is taken over.
+    /// Creates an unpredictable takeover token.
     pub(crate) fn new_token(ids: &mut dyn IdSource) -> Uuid {
         let bits = u128::from(ids.next()) << 64 | u128::from(ids.next());
         uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
     }
 }
 
-/// What an application keeps with a session.
+/// The application's state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionState {
     pub(crate) bytes: Bytes,
@@ -356,7 +356,7 @@ impl Session {
         &self.name
     }
 
-    /// Who holds it.
+    /// Returns its holder.
     pub(crate) fn lock(&self) -> Option<SessionLock> {
         self.lock
     }
@@ -365,22 +365,22 @@ impl Session {
         self.state.as_ref()
     }
 
-    /// Messages under a lock.
+    /// Returns the locked messages.
     pub(crate) fn locked(&self) -> &BTreeSet<Offset> {
         &self.locked
     }
 
-    /// Messages that are deferred, locked or not.
+    /// Returns the number of deferred messages, locked or not.
     pub(crate) fn deferred(&self) -> usize {
         self.deferred
     }
 
-    /// Messages that are neither deferred nor scheduled, locked ones included.
+    /// Returns the number of messages that are neither deferred nor scheduled, locked ones included.
     pub(crate) fn active(&self) -> usize {
         self.messages - self.deferred - self.scheduled
     }
 
-    /// Its place among the sessions that may be accepted: its oldest ready message (decision D10).
+    /// Returns its place among the available sessions: its oldest ready message (decision D10).
     fn place(&self) -> Option<Offset> {
         match self.lock {
             Some(_) => None,
@@ -388,7 +388,7 @@ impl Session {
         }
     }
 
-    /// Whether there is nothing left to know about it.
+    /// Returns whether it is empty and can be removed.
     fn is_over(&self) -> bool {
         self.messages == 0 && self.state.is_none() && self.lock.is_none()
     }

@@ -1,4 +1,4 @@
-//! Which messages of a store an operation touched, where what it changes is kept beyond the process.
+//! The messages of a store that an operation touched, if changes are stored.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use super::MessageStore;
 use crate::changes::BodyId;
 use crate::ids::Offset;
 
-/// What became of entries since that was last asked.
+/// The touched entries since they were last taken.
 #[derive(Debug, Default)]
 pub(crate) struct Touched(BTreeMap<Offset, Touch>);
 
-/// What became of one entry.
+/// A change of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Touch {
-    /// It is new: no row tells of it.
+    /// It is new and has no row.
     Added,
-    /// It is not what its row tells.
+    /// It differs from its row.
     Changed,
-    /// It is gone, and its row referred to these bytes.
+    /// It is removed, and its row referred to this body.
     Removed(Option<BodyId>),
 }
 
 impl MessageStore {
-    /// Notes from now on what is touched.
+    /// Records touched entries from now on.
     pub(crate) fn keep_changes(&mut self) {
         self.touched = Some(Box::default());
         if let Some(sessions) = &mut self.sessions {
@@ -30,13 +30,13 @@ impl MessageStore {
         }
     }
 
-    /// What was touched since this was last asked.
+    /// Takes the entries that were touched since the last call.
     pub(crate) fn take_touched(&mut self) -> BTreeMap<Offset, Touch> {
         let touched = self.touched.as_mut();
         touched.map_or_else(BTreeMap::new, |touched| std::mem::take(&mut touched.0))
     }
 
-    /// Gives the bytes of a message a number under which they are kept, unless they have one.
+    /// Gives the bytes of a message an id for storage, unless they have one.
     pub(crate) fn name_body(&mut self, offset: Offset, next: &mut dyn FnMut() -> BodyId) {
         if let Some(entry) = self.entries.get_mut(offset)
             && entry.message.body_id().is_none()
@@ -45,7 +45,7 @@ impl MessageStore {
         }
     }
 
-    /// Leaves the bytes of a body to where they are kept.
+    /// Drops a stored body from memory.
     pub(crate) fn leave_out_body(&mut self, offset: Offset, body: BodyId) {
         if let Some(entry) = self.entries.get_mut(offset)
             && entry.message.body_id() == Some(body)
@@ -54,7 +54,7 @@ impl MessageStore {
         }
     }
 
-    /// Goes on at least at this place.
+    /// Sets the next offset to at least `next`.
     pub(crate) fn restore_next(&mut self, next: Offset) {
         self.next = self.next.max(next);
     }

@@ -1,4 +1,4 @@
-//! A receiver wants to hold a session: a certain one, or the next that is available (decision D10).
+//! Accepts a session for a receiver: a named one, or the next available one (decision D10).
 
 use thiserror::Error;
 use uuid::Uuid;
@@ -10,32 +10,32 @@ use crate::store::receivers::ReceiveMode;
 use crate::store::sessions::SessionLock;
 use crate::time::Timestamp;
 
-/// How a receiver holds the session that it is given (spec/newest.md 1).
+/// How a receiver holds its session (spec/newest.md 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionAccess {
-    /// Until it gives the session back or its lock ends.
+    /// Until it releases the session or its lock ends.
     Exclusive,
-    /// Until then, or until another receiver takes the session over, for which it needs a token.
+    /// Until then, or until another receiver takes the session over, which needs the token.
     NonExclusive,
-    /// From the receiver that holds it under this token, together with all messages that are locked in it.
+    /// Taken over, with this token and all locked messages, from the receiver that holds it.
     Takeover(Uuid),
 }
 
 /// A session that a receiver holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedSession {
-    /// Its id.
+    /// The session id.
     pub session: SessionName,
     /// When its lock ends unless it is renewed.
     pub locked_until: Timestamp,
-    /// What another receiver needs to take it over; none of a session that is held exclusively.
+    /// The token with which another receiver can take it over; `None` if it is held exclusively.
     pub token: Option<Uuid>,
 }
 
 /// Why a session was not accepted; no receiver was registered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AcceptSessionError {
-    /// Another receiver holds it (semantics §20.2), or not under the token that was given.
+    /// Another receiver holds it (semantics §20.2), or the token is not the right one.
     #[error(
         "The requested session '{0}' cannot be accepted. It may be locked by another receiver."
     )]
@@ -43,10 +43,11 @@ pub enum AcceptSessionError {
 }
 
 impl Entity {
-    /// Registers a receiver without credit that holds the session `wanted`, or the next available; none when it has to
-    /// wait, and is woken once it is granted one. A certain session may be accepted even if it has no message.
+    /// Registers a receiver without credit that holds the session `wanted`, or the next available one. Returns `None` if the
+    /// receiver must wait; it is woken once it is granted a session. A named session may be accepted even if it has no
+    /// message.
     ///
-    /// At an entity without sessions it waits for ever.
+    /// At an entity without sessions the receiver waits for ever.
     pub fn attach_session_receiver(
         &mut self,
         cx: &mut Context<'_>,
@@ -62,12 +63,12 @@ impl Entity {
                 Ok(())
             }
         })?;
-        // A receiver that asks right now need not be woken for what it is told.
+        // The receiver gets the session as a result and needs no notification.
         self.active.listen(id);
         Ok(self.accepted_session(id))
     }
 
-    /// The session that a receiver holds: what it asked for, or was granted meanwhile.
+    /// Returns the session that a receiver holds, whether requested or granted later.
     pub fn accepted_session(&self, id: ReceiverId) -> Option<AcceptedSession> {
         let sessions = self.active.sessions()?;
         let session = sessions.get(sessions.held_by(id)?)?;
@@ -132,7 +133,7 @@ impl Entity {
         if let Some(sessions) = self.active.sessions_mut() {
             sessions.wait(id, cx.client, access == SessionAccess::Exclusive);
         }
-        // It receives from now on (decision D1): a session with nothing but what has expired is not available.
+        // The receiver is active from now on (decision D1): a session with only expired messages is not available.
         self.run_due(cx);
     }
 }

@@ -1,4 +1,4 @@
-//! A message moves from the active store to a dead-letter store of its entity.
+//! Moves a message from the active store to a dead-letter store of its entity.
 
 use servicebus_codec::DecodeError;
 use thiserror::Error;
@@ -12,7 +12,7 @@ use crate::ids::{Offset, SubQueue};
 use crate::message::PropertyChanges;
 use crate::settings::FailedForwards;
 
-/// How often a message is forwarded at most (decision D3).
+/// How often a message may be forwarded (decision D3).
 pub(crate) const MAX_HOPS: u8 = 4;
 
 const REASON: &str = "DeadLetterReason";
@@ -21,24 +21,24 @@ const DESCRIPTION: &str = "DeadLetterErrorDescription";
 /// Why a message is dead-lettered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeadLetterCause {
-    /// As many deliveries failed as are allowed.
+    /// The number of failed deliveries reached the limit.
     MaxDeliveryCount(u32),
     /// Its time to live has passed.
     Expired,
-    /// Its headers have become too large.
+    /// Its headers exceed the limit.
     HeaderSize,
-    /// It belongs to no session, and came to where there are sessions.
+    /// It has no session, but arrived at an entity that requires sessions.
     NoSession,
     /// It could not be forwarded.
     Transfer(TransferFailure),
     /// A filter or action of its subscription failed.
     Filter(Box<RuleError>),
-    /// A client said so, with a reason and a description of its own.
+    /// A client dead-lettered it with its own reason and description.
     Client(Option<String>, Option<String>),
 }
 
 impl DeadLetterCause {
-    /// Reason and description as the service writes them (decisions D3, D4, D5).
+    /// Returns reason and description in the service's words (decisions D3, D4, D5).
     fn texts(self) -> (Option<String>, Option<String>) {
         let (reason, description) = match self {
             Self::MaxDeliveryCount(limit) => (
@@ -65,7 +65,7 @@ impl DeadLetterCause {
         (Some(reason.to_owned()), Some(description))
     }
 
-    /// Which store the message goes to (decision D3).
+    /// Returns the store that gets the message (decision D3).
     fn place(&self, failed_forwards: FailedForwards) -> SubQueue {
         match (self, failed_forwards) {
             (Self::Transfer(_), FailedForwards::TransferDeadLetter) => SubQueue::TransferDeadLetter,
@@ -77,18 +77,18 @@ impl DeadLetterCause {
 /// Why a message could not be forwarded (decision D3).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TransferFailure {
-    /// It was forwarded as often as is allowed.
+    /// It was forwarded as often as allowed.
     #[error(
         "The maximum number of allowed hops when forwarding between queues. Value is set to {MAX_HOPS}."
     )]
     Hops,
-    /// The entity refused it as it would refuse a sender, or is not there.
+    /// The target refused it as it would refuse a sender, or does not exist.
     #[error("{0}")]
     Refused(#[from] SendError),
 }
 
 impl TransferFailure {
-    /// `DeadLetterReason`.
+    /// Returns the `DeadLetterReason`.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Hops => "MaxTransferHopCountExceeded",
@@ -106,7 +106,7 @@ impl TransferFailure {
         }
     }
 
-    /// Whether it may succeed another time, so that waiting makes sense.
+    /// Returns whether a later attempt may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Refused(
@@ -126,7 +126,7 @@ impl TransferFailure {
     }
 }
 
-/// What becomes of a dead letter.
+/// A message that is about to be dead-lettered.
 struct DeadLetter {
     kind: SubQueue,
     reason: Option<String>,
@@ -134,8 +134,8 @@ struct DeadLetter {
 }
 
 impl Entity {
-    /// Moves a message of the active store. It keeps its delivery count, its enqueue time and the number
-    /// where it first entered; it gets a new number, and no longer expires (decision D8, semantics §3.3).
+    /// Dead-letters a message of the active store. It keeps its delivery count, its enqueue time and the sequence number
+    /// where it first entered; it gets a new sequence number, and no longer expires (decision D8, semantics §3.3).
     pub(crate) fn dead_letter(
         &mut self,
         cx: &mut Context<'_>,
@@ -150,7 +150,7 @@ impl Entity {
         Ok(())
     }
 
-    /// The same when no client asked for it.
+    /// Dead-letters a message without a request of a client.
     pub(crate) fn dead_letter_by_rule(
         &mut self,
         cx: &mut Context<'_>,
@@ -159,7 +159,7 @@ impl Entity {
     ) {
         let dead = DeadLetter::new(cause, self.settings.failed_forwards);
         let changes = dead.changes(&PropertyChanges::new());
-        // The properties of an accepted message decode. Were it not so, it would go without its reason.
+        // The properties of an accepted message decode. If they did not, it would go without its reason.
         let _ = self.active.change_properties(offset, &changes);
         self.move_dead_letter(&mut cx.at(cx.now), offset, dead);
     }
@@ -203,7 +203,7 @@ impl DeadLetter {
         }
     }
 
-    /// What the dead letter says of it, beside what a client sets.
+    /// Returns the property changes of the dead letter, beside those of a client.
     fn changes(&self, changes: &PropertyChanges) -> PropertyChanges {
         let mut changes = changes.clone();
         for (name, text) in [(REASON, &self.reason), (DESCRIPTION, &self.description)] {

@@ -1,7 +1,6 @@
-//! What an entity held is gone: messages are deleted, it is reset or deleted, or an operation failed in the middle of a
-//! change.
+//! Removes the contents of an entity: messages are deleted, the entity is reset or deleted, or an operation failed half-way.
 //!
-//! An entity that is not used is deleted by itself (semantics §5).
+//! Also deletes an entity that is idle (semantics §5).
 
 use std::mem;
 use std::sync::Arc;
@@ -18,10 +17,9 @@ use crate::store::MessageStore;
 use crate::time::Timestamp;
 
 impl Entity {
-    /// Removes up to `max` messages that were enqueued before `before`, the first first, and returns how many; of
-    /// `session` only if it is given.
-    /// Messages that a receiver has, deferred and scheduled ones are passed over (semantics §17.3), and those of sessions that
-    /// other clients hold, which are locked, too (semantics §6).
+    /// Removes up to `max` messages that were enqueued before `before`, in order, and returns how many; only those of
+    /// `session` if it is given. Skips locked, deferred and scheduled messages (semantics §17.3), and those of sessions that
+    /// other clients hold, which are locked too (semantics §6).
     pub fn delete_messages(
         &mut self,
         cx: &mut Context<'_>,
@@ -40,7 +38,7 @@ impl Entity {
                 let lock = store.session_lock_over(*offset);
                 lock.is_none_or(|lock| lock.client == cx.client)
             };
-            // A dead letter keeps the time of its arrival in the queue, so that older ones may stand behind younger.
+            // A dead letter keeps its enqueue time in the queue, so that older ones may follow newer ones.
             let offsets = store.ready_of(session).filter(is_older).filter(is_free);
             let offsets: Vec<Offset> = offsets.take(max).collect();
             let store = entity.store_mut(kind);
@@ -52,9 +50,8 @@ impl Entity {
         })
     }
 
-    /// Removes every message, locked ones and dead letters included, and forgets the ids that duplicate detection
-    /// knows, and all sessions with their states. Receivers and their credit stay, but those that held a session have lost
-    /// it.
+    /// Removes every message, locked ones and dead letters included, all ids of duplicate detection, and all sessions with
+    /// their states. Receivers and their credit stay, but the holders of sessions have lost them.
     pub fn reset(&mut self, cx: &mut Context<'_>) {
         self.verb(cx, |entity, cx| {
             entity.forget_sessions(cx);
@@ -72,10 +69,9 @@ impl Entity {
         });
     }
 
-    /// Removes every message and does nothing for any client from now on, until the last that knows the entity has
-    /// let go of it.
+    /// Removes every message. From now on the entity does nothing for any client, until the last reference to it is gone.
     pub fn delete(&mut self, cx: &mut Context<'_>) {
-        // The holder of a session is told what all are told: that the entity is gone.
+        // The holder of a session gets the same notification as all: that the entity is gone.
         self.active.drop_sessions();
         self.reset(cx);
         self.auto_delete = AutoDelete::Deleted;
@@ -83,16 +79,16 @@ impl Entity {
         self.active.record_as(cx, None, EventKind::EntityDeleted);
     }
 
-    /// Whether it was deleted.
+    /// Returns whether the entity was deleted.
     pub fn is_deleted(&self) -> bool {
         self.auto_delete == AutoDelete::Deleted
     }
 
-    /// Empties the entity without looking at what it holds, and refuses what comes with this reason from now on. Its
+    /// Empties the entity without reading its contents, and refuses all operations with this reason from now on. Its
     /// description and the rules of a topic stay.
     pub fn break_down(&mut self, now: Timestamp, reason: Arc<str>) {
         let mut description = mem::take(&mut self.description);
-        // It stays until its failure has been seen.
+        // The entity must stay until its failure has been seen.
         description.auto_delete_on_idle = None;
         let (id, path, settings) = (self.id(), self.path.clone(), self.settings);
         let dead_letters = || store(id, SubQueue::DeadLetter, &description, &settings);
@@ -121,8 +117,7 @@ impl Entity {
         };
     }
 
-    /// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id
-    /// `panic-in-` and the entity's path becomes active there.
+    /// Panics if a test asks for it: when a message with the id `panic-in-` and the entity's path becomes active there.
     #[cfg(feature = "panics")]
     pub(crate) fn panic_if_asked(&self, message: &crate::message::Message) {
         let id = message.id();
@@ -130,7 +125,7 @@ impl Entity {
         assert!(!is_here, "a test wanted this");
     }
 
-    /// Refuses where the entity is broken.
+    /// Fails if the entity is broken.
     pub fn check_whole(&self) -> Result<(), SendError> {
         match &self.broken {
             None => Ok(()),
@@ -143,8 +138,8 @@ impl Entity {
 }
 
 impl Entity {
-    /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
-    /// credit, a scheduled message, or that it forwards messages or dead letters (observed 27).
+    /// Returns when the entity's idle time is over; `None` while something keeps it: a receiver with credit, a scheduled
+    /// message, or that it forwards messages or dead letters (observed 27).
     pub(crate) fn idle_at(&self) -> Option<Timestamp> {
         let idle = self.description.auto_delete_on_idle?;
         let is_kept = self.auto_delete != AutoDelete::Active
@@ -154,7 +149,7 @@ impl Entity {
         (!is_kept).then(|| self.used_at + idle)
     }
 
-    /// When a client last did something here at `now`: right now while a receiver waits, which uses it all the time.
+    /// Returns the time of the last use as of `now`: `now` itself while a receiver waits, which counts as use all the time.
     pub fn last_used(&self, now: Timestamp) -> Timestamp {
         match self.is_awaited() {
             true => now,
@@ -166,13 +161,13 @@ impl Entity {
         self.stores().any(MessageStore::is_awaited)
     }
 
-    /// Records that a client did something that concerns the entity elsewhere.
+    /// Records a use of the entity by a client elsewhere.
     pub fn touch(&mut self, cx: &mut Context<'_>) {
         self.verb(cx, |_, _| ());
     }
 
-    /// Takes back that it asked to be deleted, if it was used at `used` by way of its subscriptions and that is not
-    /// long enough ago; says whether it stays, as it does if it was used since it asked.
+    /// Cancels the pending deletion if the entity was used through its subscriptions at `used` and its idle time is not over
+    /// since; returns whether it stays, which it also does if it was used directly after it asked to be deleted.
     pub fn stay(&mut self, cx: &mut Context<'_>, used: Timestamp) -> bool {
         if self.auto_delete == AutoDelete::Active {
             return true;
@@ -188,7 +183,7 @@ impl Entity {
         stays
     }
 
-    /// Asks, once, to be deleted with everything in it.
+    /// Asks once for the deletion of the entity with its contents.
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
         let has_subscriptions = |rules: &Arc<RuleSet>| rules.subscriptions().next().is_some();
         self.auto_delete = match self.rules().is_some_and(has_subscriptions) {

@@ -1,4 +1,4 @@
-//! What time brings about: a lock ends, a message expires, a scheduled message becomes active, an idle entity goes.
+//! Deadlines: locks end, messages expire, scheduled messages become active, idle entities are deleted.
 
 use super::dead_letter::DeadLetterCause;
 use crate::context::Context;
@@ -7,12 +7,12 @@ use crate::event::EventKind;
 use crate::ids::{Offset, SubQueue};
 use crate::store::{Due, MessageStore};
 
-/// How many messages one call concerns at most: about 2 ms of processor time.
+/// Maximum number of messages in one call: about 2 ms of processor time.
 const DUE_AT_ONCE: usize = 2048;
 
 impl Entity {
-    /// Lets happen what is due by `cx.now`, in order, each at its own instant, and says how much that was. What is more
-    /// than 2,048 messages is left to the next call, and receivers get nothing until then.
+    /// Runs what is due by `cx.now` in order, each deadline at its own instant, and returns how many ran. After 2,048
+    /// messages the rest is left to the next call, and receivers get nothing until then.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> usize {
         let done = self.run_due(cx);
         if !self.is_behind && self.idle_at().is_some_and(|at| at <= cx.now) {
@@ -21,12 +21,12 @@ impl Entity {
         done
     }
 
-    /// The same but for idleness. What was due but waited for a receiver (decision D1) does not happen in the past, but
-    /// when there was one.
+    /// Does the same without idle deletion. What was due but waited for a receiver (decision D1) takes effect when there was
+    /// one, not in the past.
     pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
         let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
         self.is_behind = false;
-        // Every verb asks.
+        // Every operation calls this.
         if !may_be_due(&self.active)
             && !self.role.dead_letters().is_some_and(may_be_due)
             && !may_be_due(&self.transfer_dead_letters)
@@ -41,7 +41,7 @@ impl Entity {
             }
             done += 1;
             let instant = due.at().max(self.used_at);
-            // Those who wait are served between two instants, so that a timer that comes late changes nothing.
+            // Waiting receivers are served between two instants, so that a late timer changes nothing.
             if last.replace(instant).is_some_and(|last| last < instant) {
                 self.serve(cx);
             }
@@ -63,8 +63,8 @@ impl Entity {
         done
     }
 
-    /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a
-    /// deferred message does not expire until a client asks for it (decision D9).
+    /// Decides where a message goes whose lock has ended. Expiry precedes the delivery limit (decision D24); a deferred
+    /// message does not expire until a client asks for it (decision D9).
     pub(crate) fn requeue_or_dead_letter(
         &mut self,
         cx: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl Entity {
         }
     }
 
-    /// Dead-letters a message whose deliveries have reached their limit.
+    /// Dead-letters a message whose failed deliveries have reached the limit.
     pub(crate) fn dead_letter_exhausted(
         &mut self,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl Entity {
         }
     }
 
-    /// Only messages of the active store expire.
+    /// Expires a message; only those of the active store do.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>, offset: Offset) {
         if self.active.policy().dead_letters_expired() {
             self.dead_letter_by_rule(cx, offset, DeadLetterCause::Expired);

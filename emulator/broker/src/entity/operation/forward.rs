@@ -1,8 +1,8 @@
-//! Messages go on to another entity (semantics §11, decisions D3, D22).
+//! Forwards messages to another entity (semantics §11, decisions D3, D22).
 //!
-//! A store that forwards says so ([`crate::Effect::Forward`]); who carries out effects calls [`crate::forward`], which carries
-//! batches from store to store with at most one entity in hand at a time, so that no order of locks matters. A
-//! message is removed from its source only after its target has answered.
+//! A store with messages to forward emits [`crate::Effect::Forward`]; the executor of effects calls [`crate::forward`],
+//! which moves batches from store to store and locks at most one entity at a time, so that the order of locks does not
+//! matter. The source removes a message only after the target has answered.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -21,50 +21,50 @@ use crate::store::Entry;
 use crate::store::sessions::Slot;
 use crate::time::Timestamp;
 
-/// Messages carried at a time.
+/// Maximum number of messages in a batch.
 const BATCH: usize = 64;
-/// Copies that one batch of a topic becomes at most, where it has more than one message.
+/// Maximum number of copies from one batch of a topic, unless the batch has only one message.
 const COPIES: usize = 2048;
-/// How long dead letters wait whose target entity refused the first of them, before they are tried again: half a minute of
+/// How long dead letters wait before they are forwarded again after the target refused the first of them: half a minute of
 /// the namespace's clock, by our choice (decision D22).
 pub const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Messages that leave a store together.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Which entity has this path: another one may have it by the time the target has answered.
+    /// The id of the source: another entity may have its path by the time the target has answered.
     pub(crate) entity: EntityId,
     pub(crate) target: Target,
-    /// How many messages are handed over at most, with those that have no hop left.
+    /// Maximum number of messages that are handed over, including those without hops left.
     pub(crate) cost: usize,
     pub(crate) messages: Vec<Transfer>,
 }
 
-/// Where messages of a store go.
+/// The target of forwarded messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// To another entity.
+    /// Another entity.
     Entity(EntityPath),
-    /// From a topic to those of its subscriptions that want them.
+    /// The subscriptions of a topic whose rules match.
     Subscriptions(Arc<RuleSet>),
 }
 
-/// One message on its way.
+/// One forwarded message.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) offset: Offset,
-    /// Its number where it leaves.
+    /// Its sequence number at the source.
     pub(crate) number: SequenceNumber,
     pub(crate) message: Message,
     pub(crate) enqueued_number: SequenceNumber,
     pub(crate) enqueued_at: Timestamp,
     pub(crate) hops: u8,
-    /// The time to live of the topic that it comes from, in milliseconds: a copy lives no longer.
+    /// The time to live of the source topic, in milliseconds: a copy lives no longer.
     pub(crate) ceiling: Option<NonZeroU64>,
 }
 
 impl Entity {
-    /// Puts back on its way what was refused.
+    /// Forwards refused messages again.
     pub(crate) fn retry_forwards(&mut self, kind: SubQueue) {
         let store = self.store_mut(kind);
         store.unreserve_all();
@@ -79,7 +79,7 @@ impl Entity {
         }
     }
 
-    /// The next messages to carry; none when there are none. What has no hop left fails here.
+    /// Begins to transfer the next batch; returns `None` if nothing waits. Messages without hops left fail here.
     pub(crate) fn begin_transfers(
         &mut self,
         cx: &mut Context<'_>,
@@ -112,7 +112,7 @@ impl Entity {
         })
     }
 
-    /// Where a message that is carried goes.
+    /// Returns the target of a message.
     fn target_of(&self, kind: SubQueue, offset: Offset) -> Option<Target> {
         if let Some(destination) = self.store(kind).forwards().destination(offset) {
             return Some(Target::Entity(destination.clone()));
@@ -134,7 +134,7 @@ impl Entity {
             message.set_dead_letter_source(self.path.as_str());
         }
         let is_addressed = store.forwards().destination(offset).is_some();
-        // A topic is no forwarder, its subscriptions are (decision D3); nor is who sends by way of another entity.
+        // A hop counts neither at a topic, since its subscriptions forward (decision D3), nor for a send via another entity.
         let counts = !self.role.is_topic() && !is_addressed;
         if self.role.is_topic() && !is_addressed {
             let default = self.active.policy().default_time_to_live();
@@ -151,8 +151,8 @@ impl Entity {
         })
     }
 
-    /// Takes messages in from another entity, in order. Answers for each; the first dead letter that has to wait
-    /// is the last answer, because what comes behind may not overtake (decision D22).
+    /// Accepts messages from another entity in order, with a result for each. Stops after the first dead letter that must
+    /// wait, because later ones must not overtake it (decision D22).
     pub(crate) fn accept_transfers(
         &mut self,
         cx: &mut Context<'_>,
@@ -183,7 +183,7 @@ impl Entity {
         self.check_arrival(transfer.message.size())?;
         let key = self.partition_key(&transfer.message)?;
         let now = cx.now;
-        // A rule's action may have set it; here it counts (semantics §13.2).
+        // A rule's action may have set it; here it takes effect (semantics §13.2).
         let activates_at = transfer.message.scheduled_at().filter(|&at| at > now);
         if self.is_duplicate(cx, &transfer.message, activates_at.unwrap_or(now)) {
             return Ok(());
@@ -204,7 +204,7 @@ impl Entity {
         Ok(())
     }
 
-    /// Whether so many bytes may come from another entity.
+    /// Checks whether so many bytes may come from another entity.
     fn check_arrival(&self, bytes: u64) -> Result<(), SendError> {
         match self.check_quota(bytes) {
             Err(SendError::Disabled(_))
@@ -216,7 +216,7 @@ impl Entity {
         }
     }
 
-    /// Why a message that was not sent here, but comes from another entity, is a dead letter from the beginning.
+    /// Returns why a forwarded message is dead-lettered on arrival.
     pub(crate) fn cause_of_arrival(
         &self,
         session: Option<Slot>,
@@ -227,8 +227,7 @@ impl Entity {
         no_session.or_else(|| outgrown.then_some(DeadLetterCause::HeaderSize))
     }
 
-    /// What became of messages that were carried. Those without an answer stay, and so do those that were refused by
-    /// what is not the target any more.
+    /// Completes a transfer by its results. Messages without a result stay, as do those that a former target refused.
     pub(crate) fn complete_transfers(
         &mut self,
         cx: &mut Context<'_>,
@@ -242,7 +241,7 @@ impl Entity {
             for offset in offsets {
                 let answer = answers.next();
                 if !entity.store(kind).forwards().is_in_transfer(offset) {
-                    // Removed meanwhile, or brought back with the one before it.
+                    // Removed meanwhile, or aborted with the one before it.
                     continue;
                 }
                 match answer {
@@ -266,7 +265,7 @@ impl Entity {
         destination.or_else(|| self.target(kind)) == Some(target)
     }
 
-    /// A message that cannot be forwarded is dead-lettered; a dead letter stays what it is, and waits if that helps
+    /// Dead-letters a message that cannot be forwarded; a dead letter stays one, and waits if a later attempt may succeed
     /// (decision D22).
     fn forward_failed(
         &mut self,

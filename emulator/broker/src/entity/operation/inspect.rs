@@ -1,4 +1,4 @@
-//! What an operator sees of the messages of an entity, and does to them by their numbers, without holding their locks.
+//! Inspection of an entity's messages by an operator, and actions on them by sequence number without holding their locks.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ use crate::message::{BrokerProperties, Message, PropertyChanges};
 use crate::store::{Entry, MessageStore};
 use crate::time::Timestamp;
 
-/// Where a message is in its life.
+/// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageState {
-    /// It can be received, or is about to be.
+    /// It can be received, now or soon.
     Active,
     /// A receiver holds its lock.
     Locked,
-    /// It is set aside until a client asks for its number.
+    /// Deferred until a client asks for its sequence number.
     Deferred,
     /// It becomes active later.
     Scheduled,
@@ -32,61 +32,61 @@ pub enum MessageState {
     Transfer,
 }
 
-/// A message with everything that the broker knows of it.
+/// A message with all its state.
 #[derive(Debug, Clone)]
 pub struct InspectedMessage {
-    /// As on a peeked message.
+    /// The broker properties of a peeked message.
     pub broker_properties: BrokerProperties,
-    /// The message itself.
+    /// The message.
     pub message: Message,
-    /// Where it is in its life.
+    /// Its state.
     pub state: MessageState,
     /// When its time to live ends.
     pub expires_at: Option<Timestamp>,
     /// When it becomes active.
     pub activates_at: Option<Timestamp>,
-    /// Who holds its lock, and when that ends.
+    /// The holder of its lock, and the lock's end.
     pub lock: Option<(ReceiverId, Option<Timestamp>)>,
 }
 
-/// What an operator does to a message.
+/// An action of an operator on a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// It is gone.
+    /// Delete it.
     Delete,
-    /// It moves to the dead-letter queue.
+    /// Move it to the dead-letter queue.
     DeadLetter {
         /// `DeadLetterReason`.
         reason: Option<String>,
         /// `DeadLetterErrorDescription`.
         description: Option<String>,
     },
-    /// Its lock ends as if its time had run out.
+    /// End its lock as if the lock's time were over.
     LoseLock,
-    /// It is scheduled or deferred, and can be received from now on.
+    /// Make a scheduled or deferred message active.
     Activate,
 }
 
-/// Why nothing was done to a message.
+/// Why an action on a message failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ActError {
-    /// It is not there.
+    /// There is no such message.
     #[error("there is no message {0}")]
     NotFound(SequenceNumber),
-    /// It is somewhere else in its life.
+    /// The message is in another state.
     #[error("message {number} is {state}; it must be {allowed}")]
     State {
-        /// Which.
+        /// Its sequence number.
         number: SequenceNumber,
-        /// Where it is.
+        /// Its state.
         state: MessageState,
-        /// Where it would have to be.
+        /// The states in which the action is possible.
         allowed: &'static str,
     },
-    /// The lock is that of its session.
+    /// The message has no lock but that of its session.
     #[error("message {0} is locked by its session, whose lock can be taken away")]
     UnderSession(SequenceNumber),
-    /// Only messages of the queue or subscription itself become dead letters.
+    /// Only messages of the queue or subscription itself can be dead-lettered.
     #[error("message {0} is a dead letter already")]
     DeadLetter(SequenceNumber),
     /// Its properties cannot be changed.
@@ -94,32 +94,32 @@ pub enum ActError {
     Undecodable(SequenceNumber),
 }
 
-/// Why a message was not sent again; it is as it was.
+/// Why a message was not resubmitted; it is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ResubmitError {
-    /// It cannot be taken from where it is.
+    /// It cannot be removed from its store.
     #[error(transparent)]
     Source(#[from] ActError),
-    /// It is not accepted where it is to go.
+    /// The target does not accept it.
     #[error(transparent)]
     Target(#[from] SendError),
-    /// Its id was seen before where it is to go.
+    /// Its id is a duplicate at the target.
     #[error("the message is a duplicate there: it needs another message id")]
     Duplicate,
 }
 
-/// Where a message is that is sent again: the place of its entity among those at hand, its store and its number.
+/// The location of a message to resubmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
-    /// Which of the entities.
+    /// The index of its entity in the given entities.
     pub entity: usize,
-    /// Which of its stores.
+    /// The store.
     pub kind: SubQueue,
-    /// Which message.
+    /// Its sequence number.
     pub number: SequenceNumber,
 }
 
-/// Sends `message` to the entity at `target` and removes the one that it takes the place of, or does nothing.
+/// Sends `message` to the entity at index `target` and removes the one that it replaces, or does nothing.
 pub fn resubmit(
     entities: &mut [&mut Entity],
     held: Held,
@@ -137,7 +137,7 @@ pub fn resubmit(
 }
 
 impl InspectedMessage {
-    /// Its properties as filters see them.
+    /// Returns its properties as filters see them.
     pub fn filter_view(&self) -> Result<Properties<'_>, DecodeError> {
         let known = &self.broker_properties;
         self.message.filter_view(&System {
@@ -158,7 +158,7 @@ impl InspectedMessage {
 }
 
 impl Entity {
-    /// The messages from `from` on, or from there back, without the first `skip` of them. It changes nothing.
+    /// Returns messages from `from` on, or from there backwards, without the first `skip` of them. Changes nothing.
     pub fn inspect(
         &self,
         kind: SubQueue,
@@ -175,14 +175,14 @@ impl Entity {
         entries.map(|(offset, entry)| store.inspected(offset, entry))
     }
 
-    /// The message of this number.
+    /// Returns the message with this sequence number.
     pub fn inspect_one(&self, kind: SubQueue, number: SequenceNumber) -> Option<InspectedMessage> {
         let store = self.store(kind);
         let entry = store.numbered(number)?;
         Some(store.inspected(number.offset(), entry))
     }
 
-    /// Does something to the message of this number.
+    /// Performs an action on the message with this sequence number.
     pub fn act(
         &mut self,
         cx: &mut Context<'_>,
@@ -220,7 +220,7 @@ impl Entity {
         })
     }
 
-    /// Where the message is in its life, if this can be done to it.
+    /// Returns the offset of the message if its state allows the action.
     fn check_act(
         &self,
         kind: SubQueue,
@@ -265,7 +265,7 @@ impl MessageStore {
 
     fn inspected(&self, offset: Offset, entry: &Entry) -> InspectedMessage {
         let lock = entry.lock().map(|lock| {
-            // Under a session it is the lock of the session that ends.
+            // The message's lock is that of its session.
             let session = self.sessions().and_then(|sessions| sessions.of(offset));
             let session = session.and_then(|session| session.lock());
             let until = lock.until.get().or_else(|| session.map(|lock| lock.until));
@@ -283,7 +283,7 @@ impl MessageStore {
 }
 
 impl MessageState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 5] = [
         Self::Active,
         Self::Locked,
@@ -292,7 +292,7 @@ impl MessageState {
         Self::Transfer,
     ];
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",

@@ -1,4 +1,4 @@
-//! A client looks at messages without receiving them.
+//! Peeks at messages without receiving them.
 
 use super::send::milliseconds;
 use crate::context::Context;
@@ -10,24 +10,24 @@ use crate::store::{Entry, MessageStore};
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
-/// Of one that was deferred.
+/// The state of a message that was deferred.
 pub(crate) const STATE_DEFERRED: i32 = 1;
-/// Of one that is not active yet; also of one that was scheduled, when it is received (observed 6).
+/// The state of a message that is not active yet; also of a received one that was scheduled (observed 6).
 pub(crate) const STATE_SCHEDULED: i32 = 2;
 
-/// A message as it is seen by peeking.
+/// A peeked message.
 #[derive(Debug, Clone)]
 pub struct Peeked {
-    /// What the broker writes on it.
+    /// The properties that the broker writes.
     pub broker_properties: BrokerProperties,
     /// The message itself.
     pub message: Message,
 }
 
 impl Entity {
-    /// Up to `max` messages from the first whose number is at least `from`, in order, locked ones included; of `session`
-    /// only if it is given.
-    /// Under [`crate::Expiry::OnReceive`] expired ones that have not left are among them.
+    /// Returns up to `max` messages in order, locked ones included, from the first whose sequence number is at least `from`;
+    /// only those of `session` if it is given. Under [`crate::Expiry::OnReceive`] they include expired messages that are
+    /// still there.
     pub fn peek(
         &mut self,
         cx: &mut Context<'_>,
@@ -49,8 +49,8 @@ impl Entity {
         seen.collect()
     }
 
-    /// Every message from `from` on as browsing shows it. It changes nothing: time does not pass, and the entity is
-    /// not used by it.
+    /// Returns every message from `from` on as peeking shows it. Changes nothing: runs no deadlines, and is no use of the
+    /// entity.
     pub fn snapshot(
         &self,
         kind: SubQueue,
@@ -63,7 +63,7 @@ impl Entity {
 }
 
 impl MessageStore {
-    /// The messages of a session; where there are sessions, without reading the others.
+    /// Returns the messages of a session; where the entity has sessions, without reading the others.
     fn of_session<'a>(
         &'a self,
         name: &'a SessionName,
@@ -80,7 +80,7 @@ impl MessageStore {
 }
 
 pub(crate) fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
-    // A peeked message shows a time to live only if it brought one (decision D7).
+    // A peeked message shows a time to live only if the sender set it (decision D7).
     let own = entry.time_to_live().filter(|_| policy.is_active());
     let lifetime = own.and_then(|_| entry.lifetime());
     BrokerProperties {

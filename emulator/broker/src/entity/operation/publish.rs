@@ -1,8 +1,8 @@
-//! A topic's messages go to its subscriptions.
+//! Publishes a topic's messages to its subscriptions.
 //!
-//! Publishing is forwarding with several targets: the topic's store carries a batch at a time, so that every
-//! subscription sees the topic's order; filters are evaluated while no entity is in hand, and each subscription gets
-//! its copies under its own lock. A copy shares the message (architecture §2.3).
+//! Publishing is forwarding with several targets: the topic's store transfers one batch at a time, so that every
+//! subscription sees the topic's order. Filters are evaluated while no entity is locked, and each subscription gets its
+//! copies under its own lock. A copy shares the message (architecture §2.3).
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -20,29 +20,29 @@ use crate::rules::RuleSet;
 use crate::store::Entry;
 use crate::time::Timestamp;
 
-/// What a subscription gets of a message.
+/// The copy of a message for a subscription.
 #[derive(Debug)]
 pub(crate) struct MessageCopy {
     /// The message, with the changes of the rule's action.
     pub(crate) message: Message,
-    /// The message as it was before a rule's action changed it, which decides about the session here (semantics
-    /// §13.2); none when none did.
+    /// The message before a rule's action changed it, which determines the session here (semantics §13.2); `None` if no
+    /// action changed it.
     pub(crate) sent: Option<Message>,
-    /// Its number at the topic.
+    /// Its sequence number at the topic.
     pub(crate) enqueued_number: SequenceNumber,
-    /// Its partition there, and with the subscription (decision D18).
+    /// Its partition at the topic, and in the subscription (decision D18).
     pub(crate) partition: u8,
     pub(crate) hops: u8,
     /// The time to live of the topic in milliseconds.
     pub(crate) ceiling: Option<NonZeroU64>,
     /// The rule that matched.
     pub(crate) rule: Arc<str>,
-    /// Why it is a dead letter from the beginning.
+    /// The error that dead-letters it on arrival.
     pub(crate) failure: Option<Box<RuleError>>,
 }
 
-/// What each subscription gets of a message: one copy if a rule without action matches, and one for each matching rule
-/// with an action.
+/// Returns the copies of a message for each subscription: one if a rule without action matches, and one for each matching
+/// rule with an action.
 pub(crate) fn copies_of(
     rules: &RuleSet,
     transfer: &Transfer,
@@ -57,11 +57,11 @@ pub(crate) fn copies_of(
     });
     let seen = in_client_time.as_ref().unwrap_or(message);
     let system = system(transfer, ahead);
-    // What was accepted decodes. Were it not so, the message would still go to those who want every one.
+    // An accepted message decodes. If it did not, it would still go to the subscriptions that want every message.
     let properties = seen.filter_view(&system);
     let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
     let (matched, mut failed) = rules.matching(&properties, ids);
-    // However many of its filters fail, a subscription has one dead letter of a message, which tells of the first.
+    // Even if several filters fail, a subscription gets one dead letter of a message, with the first error.
     failed.dedup_by_key(|(subscription, ..)| *subscription);
     let mut copies = Vec::new();
     for (subscription, rule, error) in failed {
@@ -87,7 +87,7 @@ pub(crate) fn copies_of(
     copies
 }
 
-/// The own copy of a rule with an action; unchanged when the action fails.
+/// Returns the copy for a rule with an action; unchanged if the action fails.
 fn edited(
     rule: &Rule,
     message: &Message,
@@ -123,7 +123,8 @@ fn copy(
     }
 }
 
-/// What filters see of a message that stands at its topic, in the time of its clients, which the namespace's is `ahead` of.
+/// Returns the system properties that filters see of a message at its topic, in the time of its clients, which the
+/// namespace's is `ahead` of.
 fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
     let message = &transfer.message;
     let enqueued_at = Timestamp::from_millis(transfer.enqueued_at.as_millis() - ahead);
@@ -144,7 +145,7 @@ fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
 }
 
 impl Entity {
-    /// Takes in what the topic has for this subscription. That is no use of the subscription (semantics §5).
+    /// Accepts the topic's copies for this subscription. This is no use of the subscription (semantics §5).
     pub(crate) fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
         if self.check_whole().is_err() {
             return;
@@ -162,7 +163,7 @@ impl Entity {
                 .description
                 .dead_lettering_on_filter_evaluation_exceptions
         {
-            // Without the setting, a message whose filter fails is not this subscription's (semantics §13.1).
+            // Without the setting, the subscription does not get a message whose filter fails (semantics §13.1).
             return;
         }
         let session = self
@@ -184,7 +185,7 @@ impl Entity {
         }
     }
 
-    /// The subscriptions have what they wanted; what none wanted is gone (semantics §13.1).
+    /// Removes published messages from the topic, including those that no subscription wanted (semantics §13.1).
     pub(crate) fn published(&mut self, cx: &mut Context<'_>, offsets: Vec<Offset>) {
         self.follow_up(cx, |entity, cx| {
             let store = &mut entity.active;

@@ -1,7 +1,5 @@
-//! Receivers come, ask for messages, take what is reserved to them, and go. Where one takes a message its lock begins, or
-//! the message goes.
-//!
-//! A client asks for deferred messages by their numbers.
+//! Attaches receivers, grants credit, hands out reserved messages, and detaches. A message that is handed out is locked or
+//! removed. Also hands out deferred messages by sequence number.
 
 use std::collections::BTreeSet;
 
@@ -19,27 +17,27 @@ use crate::policy::StorePolicy;
 use crate::store::receivers::ReceiveMode;
 use crate::store::{Entry, Lock, MessageStore};
 
-/// Most bytes that the broker adds to a message when it hands it out.
+/// Maximum number of bytes that the broker adds to a message when it hands it out.
 const ADDED: usize = 512;
 
-/// A message on its way to a receiver.
+/// A message for a receiver.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The lock under which it goes; in receive-and-delete a token that settles nothing, because
-    /// every delivery needs a tag (wire.md §4.2).
+    /// The lock's token; in receive-and-delete a token that settles nothing, because every delivery needs a tag (wire.md
+    /// §4.2).
     pub token: LockToken,
-    /// What the broker writes on it.
+    /// The properties that the broker writes.
     pub broker_properties: BrokerProperties,
     /// The message itself.
     pub message: Message,
 }
 
-/// A message that is about to be handed out, or was.
+/// A message that is about to be delivered, or was.
 #[derive(Debug, Clone, Copy)]
 pub struct DeliveryView<'a> {
-    /// Its number.
+    /// Its sequence number.
     pub number: SequenceNumber,
-    /// Which delivery of it that is, counted from 1.
+    /// The number of the delivery, counted from 1.
     pub delivery: u32,
     /// The message itself.
     pub message: &'a Message,
@@ -51,8 +49,8 @@ impl Entity {
         self.store_mut(kind).attach(id, mode, None);
     }
 
-    /// Registers a receiver without credit that passes over what a selector does not match. Not where messages are received
-    /// by session.
+    /// Registers a receiver without credit that skips messages that its selector does not match. Not for entities with
+    /// sessions.
     pub fn attach_selecting_receiver(
         &mut self,
         kind: SubQueue,
@@ -63,7 +61,7 @@ impl Entity {
         self.store_mut(kind).attach(id, mode, Some(selector));
     }
 
-    /// Says how many messages a receiver can take from now on, those reserved to it included.
+    /// Sets how many messages a receiver can take, including those that are reserved for it.
     pub fn set_credit(
         &mut self,
         cx: &mut Context<'_>,
@@ -76,7 +74,7 @@ impl Entity {
             if let Some(sessions) = store.sessions_mut() {
                 sessions.credit_changed(id);
                 if !sessions.knows(id) {
-                    // Its session is lost: nothing will come.
+                    // Its session is lost: no more messages come.
                     return;
                 }
             }
@@ -85,25 +83,25 @@ impl Entity {
         });
     }
 
-    /// How many messages are reserved to a receiver and wait to be taken.
+    /// Returns how many messages are reserved for a receiver.
     pub fn reserved(&self, kind: SubQueue, id: ReceiverId) -> usize {
         self.store(kind).receivers().reserved_to(id)
     }
 
-    /// Whether a receiver that selects has yet to look at what is ready: it is told that it has something to take.
+    /// Returns whether a receiver with a selector has not looked at every ready message yet: it is woken to continue.
     pub fn is_looking(&self, kind: SubQueue, id: ReceiverId) -> bool {
         self.store(kind).receivers().is_looking(id)
     }
 
-    /// Whether nothing more can come to a receiver as things are: nothing is reserved to it, and it has looked at everything
-    /// that is ready.
+    /// Returns whether a receiver can get nothing more for now: nothing is reserved for it, and it has looked at every ready
+    /// message.
     pub fn is_drained(&self, kind: SubQueue, id: ReceiverId) -> bool {
         let receivers = self.store(kind).receivers();
         receivers.reserved_to(id) == 0 && !receivers.is_looking(id)
     }
 
-    /// Forgets a receiver. What was reserved to it is ready again as if nothing had been; what it has locked
-    /// follows decision D2; a session that it holds is free at once.
+    /// Removes a receiver. Its reserved messages are ready again as if they had not been reserved; its locks follow decision
+    /// D2; its session is free at once.
     pub fn detach_receiver(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
         self.verb(cx, |entity, cx| {
             for offset in entity.store_mut(kind).detach(id).offsets() {
@@ -116,13 +114,13 @@ impl Entity {
         });
     }
 
-    /// Forgets a receiver that is no link, such as a request over HTTP: what was reserved to it is ready again, what it
-    /// has locked stays locked until it is settled or its time is over.
+    /// Removes a receiver that is not a link, such as an HTTP request: its reserved messages are ready again, its locks stay
+    /// until they are settled or end.
     pub fn detach_keeping_locks(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
         self.verb(cx, |entity, _| drop(entity.store_mut(kind).detach(id)));
     }
 
-    /// The message that a receiver would take next, and how it would.
+    /// Returns the message that a receiver would take next, and its receive mode.
     pub fn next_assigned(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,15 +133,15 @@ impl Entity {
         Some((mode, store.view(offset)?))
     }
 
-    /// Whether another receiver could be given what is reserved to this one: it waits with credit, and no session decides
-    /// who receives.
+    /// Returns whether the messages reserved for this receiver could go to another one: it waits with credit, and no session
+    /// determines the receiver.
     pub fn has_other_receiver(&self, kind: SubQueue, id: ReceiverId) -> bool {
         let store = self.store(kind);
         store.sessions().is_none() && store.receivers().waiting_beside(id).is_some()
     }
 
-    /// Gives the first message that is reserved to a receiver to another one that waits with credit, whose turn it is; says
-    /// whether there is one. The receiver keeps its credit.
+    /// Moves the first message reserved for a receiver to the next other receiver with credit; returns whether there is one.
+    /// The receiver keeps its credit.
     pub fn give_to_another(
         &mut self,
         cx: &mut Context<'_>,
@@ -151,15 +149,15 @@ impl Entity {
         id: ReceiverId,
     ) -> bool {
         self.verb(cx, |entity, cx| {
-            // It was told of what it does not take now.
+            // It was woken for what it does not take now.
             entity.store_mut(kind).listen(id);
             let is_possible = entity.has_other_receiver(kind, id);
             is_possible && entity.store_mut(kind).reassign(cx, id)
         })
     }
 
-    /// Takes up to `max` reserved messages in order and appends them to `taken`. Stops behind the first with
-    /// which they need more than `bytes` bytes, headers and annotations included.
+    /// Takes up to `max` reserved messages in order and appends them to `taken`. Stops after the first that brings the total
+    /// above `bytes` bytes, headers and annotations included.
     pub fn acquire(
         &mut self,
         cx: &mut Context<'_>,
@@ -199,7 +197,7 @@ impl MessageStore {
         })
     }
 
-    /// Gives an entry to a receiver, which it is reserved to, or which asked for it by its number.
+    /// Hands an entry to a receiver for which it is reserved, or which asked for its sequence number.
     pub(crate) fn hand_out(
         &mut self,
         cx: &mut Context<'_>,
@@ -238,7 +236,7 @@ impl MessageStore {
             offset,
             Lock {
                 nonce,
-                // Under a session the lock ends with that of the session.
+                // The lock of a message in a session ends with that of the session.
                 until: governing.is_none().then_some(until).into(),
                 receiver: governing.map_or(receiver, |lock| lock.receiver),
                 deferred,
@@ -258,7 +256,7 @@ impl MessageStore {
         offset: Offset,
         nonce: LockNonce,
     ) -> Option<Delivery> {
-        // It is no longer among what is reserved, so its credit is used up and does not come back.
+        // The entry is no longer among the reserved ones, so its credit does not come back.
         let entry = self.remove(offset)?;
         self.record_as(cx, entry.number(offset), EventKind::ReceivedAndDeleted);
         Some(Delivery {
@@ -272,8 +270,8 @@ impl MessageStore {
     }
 }
 
-/// What a received message shows: a time to live whenever one applies (decision D7), and its state only if it was deferred
-/// or scheduled (semantics §7, observed 6).
+/// Returns the broker properties of a received message: a time to live whenever one applies (decision D7), and its state
+/// only if it was deferred or scheduled (semantics §7, observed 6).
 fn received(policy: &StorePolicy, entry: &Entry, offset: Offset) -> BrokerProperties {
     BrokerProperties {
         delivery_count: entry.delivery_count(),
@@ -296,7 +294,7 @@ fn received(policy: &StorePolicy, entry: &Entry, offset: Offset) -> BrokerProper
 /// Why deferred messages were not handed out; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReceiveDeferredError {
-    /// One of them is unknown, not deferred, locked, or past its time (semantics §20.2).
+    /// One of them is unknown, not deferred, locked or expired (semantics §20.2).
     #[error(
         "Failed to lock one or more specified messages. Either the message is already locked or does not exist."
     )]
@@ -307,7 +305,7 @@ pub enum ReceiveDeferredError {
          partitioning enabled."
     )]
     DifferentPartitions,
-    /// The client that asks does not hold the session of the messages, or names none (semantics §7).
+    /// The client does not hold the session of the messages, or names none (semantics §7).
     #[error("the lock of the session is not held")]
     SessionLockLost,
     /// Nothing can be received from the entity now (semantics §14).
@@ -316,10 +314,9 @@ pub enum ReceiveDeferredError {
 }
 
 impl Entity {
-    /// Hands out deferred messages, all or none, in the order asked for; of `session` only if it is given. `id` is who
-    /// holds the locks; where there are sessions, the receiver that holds the session, which must be a receiver of the same
-    /// client. What has
-    /// expired is not there any more, and leaves now that a client has asked for it (decision D9).
+    /// Hands out deferred messages, all or none, in the requested order; only those of `session` if it is given. `id` is the
+    /// receiver that gets the locks; at an entity with sessions the one that holds the session, which must belong to the
+    /// same client. Expired messages count as missing, and are removed now that a client has asked for them (decision D9).
     pub fn receive_deferred(
         &mut self,
         cx: &mut Context<'_>,
@@ -363,7 +360,7 @@ impl Entity {
 }
 
 impl MessageStore {
-    /// A message at rest among the deferred.
+    /// Returns a deferred message that is not locked.
     fn deferred_entry(
         &self,
         number: SequenceNumber,
@@ -377,7 +374,7 @@ impl MessageStore {
         found.then_some(entry)
     }
 
-    /// Whether each number is that of a message at rest among the deferred, and none is named twice.
+    /// Returns whether each number is that of a deferred message that is not locked, and none occurs twice.
     fn are_deferred(&self, numbers: &[SequenceNumber], session: Option<&SessionName>) -> bool {
         let distinct: BTreeSet<_> = numbers.iter().collect();
         let mut all = numbers.iter();

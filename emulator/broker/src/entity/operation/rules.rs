@@ -1,4 +1,4 @@
-//! The rules of a topic's subscriptions change.
+//! Changes the rules of a topic's subscriptions.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use crate::rules::RuleSet;
 /// Why a rule was not added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChangeRuleError {
-    /// There is one of this name already.
+    /// A rule of this name exists already.
     #[error("The rule '{0}' already exists.")]
     Exists(String),
-    /// The topic has as many filters of this kind as it may have (semantics §1).
+    /// The topic has the maximum number of filters of this kind (semantics §1).
     #[error("The topic has {0} filters of this kind already, which is the most that it may have.")]
     LimitReached(usize),
-    /// There is none of this name, or no such subscription.
+    /// No rule has this name, or the subscription does not exist.
     #[error("The rule or subscription '{0}' could not be found.")]
     NotFound(String),
 }
 
-/// What is to become of a rule.
+/// A change of a rule.
 #[derive(Debug, Clone)]
 pub enum RuleChange {
-    /// It is added; there must be none of its name.
+    /// Adds a rule, whose name must be free.
     Add(Rule),
-    /// It takes the place of the one that has its name.
+    /// Replaces the rule of the same name.
     Replace(Rule),
-    /// The rule of this name is removed.
+    /// Removes the rule of this name.
     Remove(String),
 }
 
 impl Entity {
-    /// The rules of a topic's subscriptions; none at a queue or subscription.
+    /// Returns the rules of a topic's subscriptions; `None` for a queue or subscription.
     pub fn rules(&self) -> Option<&Arc<RuleSet>> {
         match &self.role {
             Role::Topic { rules, .. } => Some(rules),
@@ -44,19 +44,19 @@ impl Entity {
         }
     }
 
-    /// The rules of a subscription of a topic, in the order in which they were added; none of anything else.
+    /// Returns the rules of a topic's subscription in the order in which they were added; empty for other entities.
     pub fn rules_of(&self, subscription: &EntityPath) -> impl Iterator<Item = &Arc<Rule>> {
         let set = self.rules().into_iter();
         set.flat_map(move |set| set.of(subscription))
     }
 
-    /// The subscriptions of a topic; none of anything else.
+    /// Returns the subscriptions of a topic; empty for other entities.
     pub fn subscriptions(&self) -> Vec<EntityPath> {
         let rules = self.rules();
         rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
     }
 
-    /// Lets a subscription get what these rules select, from the next message on.
+    /// Adds a subscription that gets the messages that these rules select, from the next message on.
     pub fn subscribe(
         &mut self,
         cx: &mut Context<'_>,
@@ -71,19 +71,19 @@ impl Entity {
         });
     }
 
-    /// Forgets a subscription and its rules.
+    /// Removes a subscription and its rules.
     pub fn unsubscribe(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
         self.change_rules(cx, |set| set.unsubscribe(subscription));
     }
 
-    /// The same where the subscription was idle, which is no use of the topic (semantics §5).
+    /// Does the same for an idle subscription, which is no use of the topic (semantics §5).
     pub(crate) fn unsubscribe_idle(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
         self.follow_up(cx, |entity, _| {
             entity.with_rules(|set| set.unsubscribe(subscription));
         });
     }
 
-    /// Changes the rules of a subscription, for later messages; nothing changes when that cannot be.
+    /// Changes the rules of a subscription for later messages; changes nothing on an error.
     pub fn change_rule(
         &mut self,
         cx: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Entity {
         changed.unwrap_or_else(no_topic)
     }
 
-    /// What is published right now keeps the set as it was. None at a queue or subscription.
+    /// Changes the rule set; a publish in progress keeps the previous one. `None` for a queue or subscription.
     fn change_rules<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -121,7 +121,7 @@ impl RuleChange {
                 let removed = set.remove(subscription, &name);
                 return removed.then_some(()).ok_or_else(|| missing(&name));
             }
-            // One that was deleted meanwhile must not come back with a rule.
+            // A rule must not restore a subscription that was deleted meanwhile.
             Self::Add(_) if !set.has(subscription) => return Err(missing(subscription.as_str())),
             Self::Add(rule) => match set.find(subscription, &rule.name) {
                 Some(_) => return Err(ChangeRuleError::Exists(rule.name.to_string())),

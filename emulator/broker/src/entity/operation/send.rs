@@ -1,6 +1,4 @@
-//! A message arrives.
-//!
-//! A scheduled message becomes active, or is cancelled before.
+//! Accepts messages, and activates or cancels scheduled ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,13 +20,13 @@ use crate::time::Timestamp;
 /// Why messages were not accepted; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
-    /// The entity is not there, or was idle for so long that it is about to go (semantics §5, §20.2).
+    /// The entity does not exist, or is about to be deleted because it is idle (semantics §5, §20.2).
     #[error(
         "The messaging entity '{0}' could not be found. To know more visit \
          https://aka.ms/sbResourceMgrExceptions."
     )]
     NotFound(EntityPath),
-    /// The entity accepts nothing now (semantics §14).
+    /// The entity accepts no messages now (semantics §14).
     #[error(
         "Messaging entity '{0}' is currently disabled. For more information please see \
          https://aka.ms/ServiceBusExceptions ."
@@ -42,14 +40,14 @@ pub enum SendError {
     QuotaExceeded {
         /// A queue or a topic.
         kind: EntityKind,
-        /// Which.
+        /// Its path.
         path: EntityPath,
-        /// Bytes held.
+        /// Its size in bytes.
         size: u64,
-        /// Bytes that may be held.
+        /// Its maximum size in bytes.
         max: u64,
     },
-    /// Where messages are kept beyond the process has no room for more.
+    /// The data directory has no space for more messages.
     #[error(
         "The {kind} '{path}' accepts no more: the disk of the emulator's data directory is full. Receive messages, or make \
          room on the disk."
@@ -57,49 +55,50 @@ pub enum SendError {
     NoRoom {
         /// A queue or a topic.
         kind: EntityKind,
-        /// Which.
+        /// Its path.
         path: EntityPath,
     },
-    /// A message without session id, at a queue that requires sessions (semantics §20.2).
+    /// A message has no session id, and the queue requires sessions (semantics §20.2).
     #[error(
         "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session \
          support enabled can only receive messages that have the SessionId set to a valid value."
     )]
     NoSession,
-    /// A session id and a partition key that differ, at a partitioned entity (semantics §15).
+    /// The session id and the partition key of a message differ, and the entity is partitioned (semantics §15).
     #[error(
         "The partition key '{partition_key}' and the session id '{session_id}' of a message must be equal \
          when both are set."
     )]
     KeysDiffer {
-        /// The one.
+        /// The session id.
         session_id: String,
-        /// The other.
+        /// The partition key.
         partition_key: String,
     },
-    /// A batch for several partitions (semantics §17.1), in the words of the service (azure-service-bus 103).
+    /// The messages of a batch belong to several partitions (semantics §17.1), in the words of the service
+    /// (azure-service-bus 103).
     #[error(
         "Batching brokered messages with distinct SessionId, PartitionKey or, where duplicates are detected, MessageId \
          is not supported for an entity with partitioning enabled: found '{0}' and '{1}'."
     )]
     BatchKeysDiffer(String, String),
-    /// An operation on the entity failed in a way that none should.
+    /// An operation on the entity failed internally.
     #[error(
         "The entity '{path}' is broken, and what it held is lost: {reason}. Delete it, or reset the namespace."
     )]
     Broken {
-        /// Which.
+        /// Its path.
         path: EntityPath,
-        /// What happened.
+        /// The failure.
         reason: Arc<str>,
     },
 }
 
 impl Entity {
-    /// Accepts a message and returns its number: to receive it by, or to cancel it by while it is scheduled.
-    /// A duplicate is accepted too, and dropped; it has no number (semantics §9).
+    /// Accepts a message and returns its sequence number, by which it can be received, or cancelled while it is scheduled. A
+    /// duplicate is accepted and dropped, without a sequence number (semantics §9).
     ///
-    /// What can be wrong with a message by itself is found when it is parsed.
+    /// Parsing finds the errors that do not depend on the entity.
     pub fn send(
         &mut self,
         cx: &mut Context<'_>,
@@ -114,7 +113,7 @@ impl Entity {
         })
     }
 
-    /// Accepts messages in this order, all or none, and returns their numbers.
+    /// Accepts messages in this order, all or none, and returns their sequence numbers.
     pub fn send_batch(
         &mut self,
         cx: &mut Context<'_>,
@@ -134,11 +133,11 @@ impl Entity {
         })
     }
 
-    /// Whether so many bytes more are welcome.
+    /// Checks whether the entity has room for so many bytes.
     pub(crate) fn check_quota(&self, bytes: u64) -> Result<(), SendError> {
         self.check_whole()?;
         if matches!(self.auto_delete, AutoDelete::Deleting | AutoDelete::Deleted) {
-            // It has asked to be deleted: what it took now would go with it.
+            // It has asked to be deleted: new messages would be lost with it.
             return Err(SendError::NotFound(self.path.clone()));
         }
         if !self.description.status.can_send() {
@@ -160,7 +159,7 @@ impl Entity {
         Ok(())
     }
 
-    /// Whether anything more can be kept of what clients send.
+    /// Checks whether the data directory has space for what clients send.
     pub(crate) fn check_room(&self, cx: &Context<'_>) -> Result<(), SendError> {
         match cx.has_room {
             true => Ok(()),
@@ -171,7 +170,7 @@ impl Entity {
         }
     }
 
-    /// The partition key of a message that stays here, if it may.
+    /// Returns the partition key of a message that stays here, if the entity accepts it.
     pub(crate) fn own_key(&self, message: &Message) -> Result<Option<String>, SendError> {
         match self.lacks_session(message) {
             true => Err(SendError::NoSession),
@@ -179,7 +178,7 @@ impl Entity {
         }
     }
 
-    /// Whether a message belongs to no session although the entity requires one.
+    /// Returns whether a message has no session although the entity requires one.
     pub(crate) fn lacks_session(&self, message: &Message) -> bool {
         let belongs = || {
             message
@@ -189,7 +188,7 @@ impl Entity {
         self.active.policy().has_sessions() && !belongs()
     }
 
-    /// Takes a message in that was checked, and returns its number; none if it is a duplicate.
+    /// Stores a checked message and returns its sequence number; `None` for a duplicate.
     pub(crate) fn accept(
         &mut self,
         cx: &mut Context<'_>,
@@ -211,7 +210,7 @@ impl Entity {
         Some(number)
     }
 
-    /// Whether a message is a duplicate, which is recorded; if not, it is remembered.
+    /// Returns whether a message is a duplicate, which is recorded; otherwise remembers its id.
     pub(crate) fn is_duplicate(
         &mut self,
         cx: &mut Context<'_>,
@@ -242,7 +241,7 @@ impl Entity {
         self.schedule_as(cx, offset, entry, at, session);
     }
 
-    /// Holds an entry at the place that was reserved for it, until it becomes active.
+    /// Stores an entry at its reserved offset until it becomes active.
     pub(crate) fn schedule_as(
         &mut self,
         cx: &mut Context<'_>,
@@ -260,7 +259,7 @@ impl Entity {
         self.active.schedule(offset, entry, at, session);
     }
 
-    /// Holds an entry from now on, in its session where there are sessions.
+    /// Stores an entry as active, in its session if the entity has sessions.
     pub(crate) fn enqueue(&mut self, cx: &mut Context<'_>, entry: Entry, session: Option<Slot>) {
         #[cfg(feature = "panics")]
         self.panic_if_asked(entry.message());
@@ -276,7 +275,7 @@ impl Entity {
     }
 }
 
-/// As headers show it.
+/// Converts a lifetime into milliseconds for a header.
 pub(crate) fn milliseconds(lifetime: Duration) -> u64 {
     u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)
 }
@@ -287,14 +286,13 @@ pub enum CancelError {
     /// These are not scheduled: unknown, active by now, or cancelled before (semantics §20.2).
     #[error("Messages not found. Missing sequence numbers: {}", list(.0))]
     NotFound(Vec<SequenceNumber>),
-    /// This one is named twice (semantics §20.2).
+    /// This number occurs twice (semantics §20.2).
     #[error("The scheduled message with SequenceNumber = {0} is already being cancelled.")]
     Twice(SequenceNumber),
 }
 
 impl Entity {
-    /// Takes scheduled messages away before they become active; all or none. Their ids stay known to duplicate
-    /// detection for a window from when they were accepted.
+    /// Cancels scheduled messages, all or none. Duplicate detection remembers their ids for a window from their acceptance.
     pub fn cancel_scheduled(
         &mut self,
         cx: &mut Context<'_>,
@@ -332,7 +330,7 @@ impl Entity {
         })
     }
 
-    /// A message becomes active under a new number; its time to live begins (semantics §8).
+    /// Activates a scheduled message under a new sequence number; its time to live begins (semantics §8).
     pub(crate) fn activate(&mut self, cx: &mut Context<'_>, offset: Offset) {
         let destination = self.active.take_destination(offset);
         let Some(entry) = self.active.remove(offset) else {
@@ -342,9 +340,9 @@ impl Entity {
         let moved_to = entry.number(next);
         self.active
             .record_as(cx, entry.number(offset), EventKind::Activated { moved_to });
-        // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
+        // Until now it has kept the entity from being idle (semantics §5); the idle time begins here.
         self.used_at = self.used_at.max(cx.now);
-        // What came from elsewhere keeps the number of its origin.
+        // A forwarded message keeps the sequence number of its origin.
         let enqueued_number = entry.number_of_origin().unwrap_or(moved_to);
         let entry = entry.into_active(cx.now, enqueued_number);
         let session = match destination {

@@ -1,4 +1,4 @@
-//! The lock of a session is renewed, runs out, or ends because its holder goes (semantics §6).
+//! The lock of a session is renewed, expires, or ends because its holder detaches (semantics §6).
 
 use thiserror::Error;
 
@@ -10,27 +10,27 @@ use crate::ids::{ClientId, ReceiverId, SessionName, SubQueue};
 use crate::store::sessions::{Ended, Session, Sessions, Slot};
 use crate::time::Timestamp;
 
-/// Messages that lose their locks together with their session at most.
+/// Maximum number of messages that lose their locks together with their session in one step.
 const LOCKED_AT_ONCE: usize = 1024;
 
-/// Why something was not done for the holder of a session; nothing has changed.
+/// Why an operation for the holder of a session failed; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SessionError {
-    /// The client that asks does not hold the session, or no longer.
+    /// The client does not hold the session, or no longer.
     #[error("the lock of session '{0}' is not held")]
     LockLost(SessionName),
-    /// More state than a session may have (semantics §1).
+    /// The state is larger than allowed (semantics §1).
     #[error("the state of a session has {size} bytes, at most {limit} are allowed")]
     StateTooLarge {
-        /// Bytes of the state.
+        /// Size of the state in bytes.
         size: u64,
-        /// Bytes that it may have.
+        /// Maximum size in bytes.
         limit: u64,
     },
     /// The entity is full.
     #[error(transparent)]
     Full(#[from] SendError),
-    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    /// The entity does not allow receiving now; the lock continues (decision D27).
     #[error("the entity is disabled")]
     Disabled,
     /// The entity does not require sessions.
@@ -39,8 +39,8 @@ pub enum SessionError {
 }
 
 impl Entity {
-    /// Renews the lock of a session that a receiver of `client` holds: it lasts from now for the lock duration, and
-    /// so does the lock of every message under it. Returns its new end.
+    /// Renews the lock of a session that a receiver of `client` holds: the lock of the session and of every message under it
+    /// lasts from now for the lock duration. Returns its new end.
     pub fn renew_session_lock(
         &mut self,
         cx: &mut Context<'_>,
@@ -60,7 +60,7 @@ impl Entity {
         })
     }
 
-    /// Ends the lock of a session as if its time had run out; false when no receiver holds it.
+    /// Ends the lock of a session as if its time were over; returns false if no receiver holds it.
     pub fn lose_session_lock(&mut self, cx: &mut Context<'_>, session: &SessionName) -> bool {
         self.follow_up(cx, |entity, cx| {
             let found = entity.active.sessions().and_then(|all| all.find(session));
@@ -73,14 +73,14 @@ impl Entity {
         })
     }
 
-    /// Whether a receiver is not, or not any more, the one that holds a session which may be taken over.
+    /// Returns whether a receiver other than `receiver` holds a session that may be taken over.
     pub fn is_superseded(&self, receiver: ReceiverId, session: &SessionName) -> bool {
         let found = self.active.sessions().and_then(|all| all.find(session));
         let lock = found.and_then(|(_, session)| session.lock());
         lock.is_some_and(|lock| lock.token.is_some() && lock.receiver != receiver)
     }
 
-    /// The session of this name, if a receiver of this client holds it and may do something with it.
+    /// Returns the session of this name, if a receiver of this client holds it and receiving is allowed.
     pub(crate) fn session_of_client(
         &self,
         client: ClientId,
@@ -96,8 +96,8 @@ impl Entity {
         Ok(slot)
     }
 
-    /// The time of a session's lock has run out: it ends. Where very many messages are under it, one of them loses its lock
-    /// instead, so that each step is short; its holder gets nothing more.
+    /// Ends a session lock whose time is over. Where very many messages are under it, one of them loses its lock instead, so
+    /// that each step is short; the holder gets nothing more.
     pub(crate) fn session_lock_is_due(&mut self, cx: &mut Context<'_>, slot: Slot) {
         let session = self.active.sessions().and_then(|all| all.get(slot));
         let is_large = |session: &&Session| session.locked().len() > LOCKED_AT_ONCE;
@@ -114,7 +114,7 @@ impl Entity {
         }
     }
 
-    /// Ends the lock of a session that its holder did not give back: each delivery under it has failed.
+    /// Ends the lock of a session that its holder did not release: each delivery under it has failed.
     pub(crate) fn session_lock_expired(&mut self, cx: &mut Context<'_>, slot: Slot) {
         let ended = self.end_session(cx, slot, |session| EventKind::SessionLockExpired {
             session,
@@ -135,8 +135,8 @@ impl Entity {
         }
     }
 
-    /// Ends what a receiver that goes has of sessions: a session that it held is free at once, and what was locked
-    /// under it was not delivered (semantics §3.1, decision D2).
+    /// Ends the sessions of a receiver that detaches: its session is free at once, and the messages locked under it count as
+    /// not delivered (semantics §3.1, decision D2).
     pub(crate) fn leave_session(&mut self, cx: &mut Context<'_>, id: ReceiverId) {
         let Some(sessions) = self.active.sessions_mut() else {
             return;
@@ -150,7 +150,7 @@ impl Entity {
         }
     }
 
-    /// Forgets all sessions but those that receivers wait for; every holder loses its session.
+    /// Removes all sessions but those that receivers wait for; every holder loses its session.
     pub(crate) fn forget_sessions(&mut self, cx: &mut Context<'_>) {
         for slot in self.held_sessions() {
             if let Some(ended) = self.release_session(cx, slot) {
@@ -170,7 +170,7 @@ impl Entity {
         self.end_session(cx, slot, |session| EventKind::SessionReleased { session })
     }
 
-    /// Ends the lock of a session; what was locked under it is left to the caller.
+    /// Ends the lock of a session; the caller handles the messages that were locked under it.
     fn end_session(
         &mut self,
         cx: &mut Context<'_>,
@@ -182,7 +182,7 @@ impl Entity {
         Some(ended)
     }
 
-    /// Records what happened to a session.
+    /// Records an event of a session.
     pub(crate) fn record_session(
         &self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What an application keeps with a session (semantics §6), and which sessions there are.
+//! The application state of sessions (semantics §6), and the list of sessions.
 
 use bytes::Bytes;
 
@@ -10,10 +10,10 @@ use crate::ids::{ClientId, ReceiverId, SessionName};
 use crate::store::sessions::{SessionState, Sessions};
 use crate::time::Timestamp;
 
-/// A session as a snapshot shows it.
+/// A session in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionView<'a> {
-    /// Its id.
+    /// The session id.
     pub name: &'a SessionName,
     /// Messages that are neither deferred nor scheduled, locked ones included.
     pub active: usize,
@@ -25,12 +25,12 @@ pub struct SessionView<'a> {
     pub holder: Option<ReceiverId>,
     /// When its lock ends.
     pub locked_until: Option<Timestamp>,
-    /// What its application keeps with it.
+    /// The application's state.
     pub state: Option<&'a Bytes>,
 }
 
 impl Entity {
-    /// The state of a session that a receiver of `client` holds.
+    /// Returns the state of a session that a receiver of `client` holds.
     pub fn session_state(
         &mut self,
         cx: &mut Context<'_>,
@@ -45,8 +45,7 @@ impl Entity {
         })
     }
 
-    /// Sets the state of a session that a receiver of `client` holds; it lives until it is set to none
-    /// or to an empty one.
+    /// Sets the state of a session that a receiver of `client` holds; it stays until it is set to none or to an empty one.
     pub fn set_session_state(
         &mut self,
         cx: &mut Context<'_>,
@@ -66,7 +65,7 @@ impl Entity {
             let before = found.map_or(0, |session| session.state_size());
             entity.check_state_fits(cx, before, size.unwrap_or(0))?;
             let state = state.map(|bytes| SessionState {
-                // A slice would keep its whole read block alive for as long as the session.
+                // A slice would keep its whole read block in memory for as long as the session.
                 bytes: Bytes::copy_from_slice(&bytes),
                 set_at: cx.now,
             });
@@ -81,8 +80,8 @@ impl Entity {
         })
     }
 
-    /// Sessions with active messages or with state; with `since`, those instead whose state was set after that and is
-    /// still there. Ordered by name: up to `top` behind the first `skip`.
+    /// Returns sessions with active messages or with state; with `since`, instead those whose state was set after that
+    /// instant and still exists. Ordered by name: up to `top` after the first `skip`.
     pub fn sessions(
         &mut self,
         cx: &mut Context<'_>,
@@ -101,8 +100,7 @@ impl Entity {
         names.skip(skip).take(top).collect()
     }
 
-    /// Every session about which there is anything to know, by name. It changes nothing: time does not pass, and the
-    /// entity is not used by it.
+    /// Returns every known session by name. Changes nothing: runs no deadlines, and is no use of the entity.
     pub fn snapshot_sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let sessions = self.active.sessions().into_iter();
         let sessions = sessions.flat_map(Sessions::iter);
@@ -117,7 +115,7 @@ impl Entity {
         })
     }
 
-    /// Whether a state of `size` bytes fits that replaces one of `before` bytes.
+    /// Checks whether a state of `size` bytes fits that replaces one of `before` bytes.
     fn check_state_fits(
         &self,
         cx: &Context<'_>,

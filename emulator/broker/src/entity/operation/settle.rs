@@ -1,8 +1,6 @@
-//! The holder of a lock says what became of its message.
+//! Settles locked messages and renews their locks.
 //!
 //! A disposition on a link and `update-disposition` over `$management` are the same call.
-//!
-//! The holder of a lock asks for more time.
 
 use std::collections::BTreeSet;
 
@@ -19,44 +17,44 @@ use crate::message::{Message, PropertyChanges};
 use crate::store::MessageStore;
 use crate::time::Timestamp;
 
-/// What became of a message (semantics §2.3).
+/// The outcome of a delivery (semantics §2.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done: it is removed.
+    /// The message is removed.
     Complete,
-    /// It comes back, and the delivery counts as failed.
+    /// The message is ready again, and the delivery counts as failed.
     Abandon {
         /// Application properties to set.
         changes: PropertyChanges,
     },
-    /// It comes back, and the delivery does not count.
+    /// The message is ready again, and the delivery does not count.
     Release,
-    /// It is set aside until a client asks for its number, and the delivery counts (observed 10).
+    /// The message is deferred until a client asks for its sequence number, and the delivery counts (observed 10).
     Defer {
         /// Application properties to set.
         changes: PropertyChanges,
     },
-    /// It goes to the dead-letter store.
+    /// The message moves to the dead-letter store.
     DeadLetter {
         /// `DeadLetterReason`.
         reason: Option<String>,
         /// `DeadLetterErrorDescription`.
         description: Option<String>,
-        /// Application properties to set besides.
+        /// Further application properties to set.
         changes: PropertyChanges,
     },
 }
 
-/// Why a settlement did not happen; the message is as it was.
+/// Why a settlement failed; the message is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettleError {
-    /// The lock has ended, was settled before, or never was.
+    /// The lock has ended, was settled before, or never existed.
     #[error("the lock is not held")]
     LockLost,
-    /// The same at an entity that requires sessions, where the lock of the session was that of the message.
+    /// The same at an entity that requires sessions, where the session's lock governed the message.
     #[error("the lock of the session is not held")]
     SessionLockLost,
-    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    /// The entity does not allow receiving now; the lock continues (decision D27).
     #[error("the entity is disabled")]
     Disabled,
     /// Dead letters cannot be dead-lettered again (semantics §3.3).
@@ -85,7 +83,7 @@ impl Entity {
         })
     }
 
-    /// Does to a locked message what the holder of its lock said.
+    /// Applies an outcome to a locked message.
     pub(crate) fn apply_outcome(
         &mut self,
         cx: &mut Context<'_>,
@@ -134,7 +132,7 @@ impl Entity {
         Ok(())
     }
 
-    /// Ends several locks with the same outcome: all, or none when one of them is not held or is named twice.
+    /// Settles several locks with the same outcome, all or none; fails if one is not held or occurs twice.
     pub fn settle_all(
         &mut self,
         cx: &mut Context<'_>,
@@ -145,14 +143,14 @@ impl Entity {
         self.verb(cx, |entity, cx| {
             entity.check_settling()?;
             entity.find_locks(cx.now, kind, tokens)?;
-            // What else can fail fails for the first one: it lies in the outcome, which they share.
+            // All other errors come from the outcome, which the locks share: they occur for the first one.
             tokens
                 .iter()
                 .try_for_each(|&token| entity.settle(cx, kind, token, outcome.clone()))
         })
     }
 
-    /// The message that a token locks and its number; none when the lock is over.
+    /// Returns the message that a token locks and its sequence number; `None` if the lock has ended.
     pub fn locked_message(
         &self,
         kind: SubQueue,
@@ -162,13 +160,13 @@ impl Entity {
         Some((locked.number, locked.message))
     }
 
-    /// The same with which delivery of the message it is.
+    /// Returns the message that a token locks with the number of its delivery.
     pub fn locked_delivery(&self, kind: SubQueue, token: LockToken) -> Option<DeliveryView<'_>> {
         let store = self.store(kind);
         store.view(store.locked_by(token)?)
     }
 
-    /// Ends the lock of a message as if its time had run out; false when the lock is over, or is that of a session.
+    /// Ends the lock of a message as if its time were over; returns false if the lock has ended, or is that of a session.
     pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: SubQueue, token: LockToken) -> bool {
         self.verb(cx, |entity, cx| {
             let store = entity.store(kind);
@@ -181,7 +179,7 @@ impl Entity {
         })
     }
 
-    /// The messages under these locks, if all of them are held and none is named twice.
+    /// Returns the messages under these locks, if all of them are held and none occurs twice.
     pub(crate) fn find_locks(
         &self,
         now: Timestamp,
@@ -205,7 +203,7 @@ impl Entity {
         }
     }
 
-    /// Dead-letters a message that its changed properties have made too large (decision D23).
+    /// Dead-letters a message whose changed properties exceed the limit (decision D23).
     fn dead_letter_outgrown(
         &mut self,
         cx: &mut Context<'_>,
@@ -225,7 +223,7 @@ impl Entity {
 }
 
 impl MessageStore {
-    /// The message that this token locks now.
+    /// Returns the message that this token locks now.
     pub(crate) fn locked_by(&self, token: LockToken) -> Option<Offset> {
         let (nonce, offset) = token.parts();
         let lock = self.get(offset)?.lock()?;
@@ -243,21 +241,20 @@ impl MessageStore {
 /// Why locks were not renewed; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RenewError {
-    /// One of the locks has ended, was settled, or never was.
+    /// One of the locks has ended, was settled, or never existed.
     #[error("the lock {0} is not held")]
     LockLost(LockToken),
-    /// One of the messages belongs to a session: its lock lasts as long as that of the session, which can be renewed.
+    /// One of the messages belongs to a session: its lock is that of the session, which can be renewed.
     #[error("the lock {0} is that of its session")]
     UnderSession(LockToken),
-    /// Nothing can be received from the entity now; the locks run on (decision D27).
+    /// The entity does not allow receiving now; the locks continue (decision D27).
     #[error("the entity is disabled")]
     Disabled,
 }
 
 impl Entity {
-    /// Renews locks: each lasts from now for the lock duration, however much was left of it (semantics §2.4), and ends at least
-    /// a millisecond later than before (observed 16).
-    /// Returns their new ends in order. All or none.
+    /// Renews locks, all or none: each lasts from now for the lock duration, however much was left of it (semantics §2.4),
+    /// and ends at least a millisecond later than before (observed 16). Returns their new ends in order.
     pub fn renew_locks(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,11 +1,11 @@
-//! Work is enlisted in a transaction, and happens when that is committed (semantics §12).
+//! Transactions: work is enlisted and takes effect together at the commit (semantics §12).
 //!
-//! A transaction is a value in the hands of the connection that declared it. Verbs of [`Entity`] enlist work in it, in the
-//! order in which it will happen; [`commit`](crate::commit) lets it happen. Entities know of it only which locks it is to
-//! settle, so that one that is dropped leaves nothing behind but locks that come free when its time is over.
+//! The connection that declared a transaction owns it as a value. Operations of [`Entity`] enlist work in it, in the order
+//! in which it will take effect; [`commit`](crate::commit) applies it. Entities only know which locks it will settle, so
+//! that a dropped transaction leaves only locks that become free when its time is over.
 //!
-//! All that can be wrong with an operation is found when it comes; what may change until the commit is looked at
-//! again there. An operation that fails leaves the transaction as it was.
+//! Errors are found when work is enlisted; the commit checks again what may have changed. An operation that fails leaves the
+//! transaction unchanged.
 
 pub(crate) mod commit;
 mod send;
@@ -26,55 +26,55 @@ use crate::message::Message;
 use crate::size_in_use::Reservation;
 use crate::time::Timestamp;
 
-/// Most messages that may be sent or scheduled in one transaction (semantics §1).
+/// Maximum number of messages that one transaction sends or schedules (semantics §1).
 pub(crate) const MAX_MESSAGES: usize = 100;
 
-/// How long a transaction may last from its first operation (semantics §12).
+/// Maximum duration of a transaction from its first operation (semantics §12).
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Why something was not enlisted; the transaction is as it was.
+/// Why work was not enlisted; the transaction is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TransactError {
-    /// It has lasted too long, and will never be committed.
+    /// The transaction has lasted too long, and will never be committed.
     #[error(
         "The transaction {0} was aborted: it did not complete within {limit} seconds of its first operation.",
         limit = TIME_LIMIT.as_secs()
     )]
     TimedOut(TransactionId),
-    /// It works on another queue or topic (semantics §20.2).
+    /// The transaction works on another queue or topic (semantics §20.2).
     #[error(
         "Local transactions cannot span multiple top-level entities such as queue or topic. The transaction \
          works on '{first}'; '{second}' is another."
     )]
     SecondEntity {
-        /// Where the transaction works.
+        /// The entity of the transaction.
         first: EntityPath,
-        /// Where it was asked to work too.
+        /// The further entity.
         second: EntityPath,
     },
-    /// It works on another partition (semantics §15, §20.2).
+    /// The transaction works on another partition (semantics §15, §20.2).
     #[error(
         "Local transactions cannot span multiple entities or partitions. The transaction works on the \
          partition {first}; the partition {second} is another."
     )]
     SecondPartition {
-        /// Where the transaction works: a key, or the number of a partition.
+        /// The partition of the transaction: a key, or a number.
         first: String,
-        /// Where it was asked to work too.
+        /// The further partition.
         second: String,
     },
-    /// It would have more messages than it may (semantics §1, §20.2).
+    /// The transaction would exceed the limit of messages (semantics §1, §20.2).
     #[error(
         "Can't send more than {MAX_MESSAGES} messages in a single transaction: it has {held}, and {added} more \
          were to be added."
     )]
     TooManyMessages {
-        /// How many it has.
+        /// Messages in the transaction.
         held: usize,
-        /// How many were to be added.
+        /// Further messages.
         added: usize,
     },
-    /// A message was to be released, which is not an operation of transactions (semantics §12).
+    /// A transaction cannot release messages (semantics §12).
     #[error(
         "A message cannot be released in a transaction, only completed, abandoned, deferred or dead-lettered."
     )]
@@ -82,48 +82,48 @@ pub enum TransactError {
     /// The entity does not accept the messages.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// A lock cannot be settled like that.
+    /// The lock cannot be settled in this way.
     #[error(transparent)]
     Settle(#[from] SettleError),
 }
 
-/// Sends and settlements that wait to happen together.
+/// Sends and settlements that take effect together.
 #[derive(Debug)]
 pub struct Transaction {
     id: TransactionId,
-    /// Fixed by the first operation.
+    /// Set by the first operation.
     deadline: Option<Timestamp>,
     /// The entities that take part. All belong to the same queue or topic.
     participants: BTreeMap<EntityId, EntityPath>,
-    /// How messages are spread over partitions, once that is known.
+    /// The partition of the messages, once known.
     partition: Option<Partition>,
     pub(crate) work: Vec<Enlisted>,
     messages: usize,
 }
 
-/// Something to do in one entity.
+/// Work in one entity.
 #[derive(Debug)]
 pub(crate) struct Enlisted {
     pub(crate) entity: EntityId,
     pub(crate) work: Work,
-    /// Bytes of its message, which count at the entity from now on.
+    /// The bytes of its message, which count at the entity from now on.
     _reservation: Option<Reservation>,
 }
 
-/// What is to be done.
+/// The kinds of work.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Accept a message.
     Send { message: Message, partition: u8 },
-    /// Accept a message under a number that its sender knows already.
+    /// Accept a message under a sequence number that its sender knows already.
     Schedule {
         message: Message,
         partition: u8,
         offset: Offset,
-        /// Where it goes on to when it is due.
+        /// The entity to which it is forwarded when it is due.
         destination: Option<EntityPath>,
     },
-    /// Accept a message that goes on to another entity.
+    /// Accept a message that is forwarded to another entity.
     Transfer {
         message: Message,
         partition: u8,
@@ -139,16 +139,16 @@ pub(crate) enum Work {
     },
 }
 
-/// The one partition that the work of a transaction belongs to (semantics §15).
+/// The one partition of a transaction's work (semantics §15).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partition {
     pub(crate) number: u8,
-    /// The key that its messages have, if one of them has any.
+    /// The partition key of its messages, if one of them has any.
     pub(crate) key: Option<String>,
 }
 
 impl Transaction {
-    /// A transaction without work, whose time has not begun.
+    /// Creates a transaction without work, whose time has not begun.
     pub fn declare(ids: &mut dyn IdSource) -> Self {
         Self {
             id: TransactionId::new(ids),
@@ -160,22 +160,22 @@ impl Transaction {
         }
     }
 
-    /// Its name.
+    /// Returns its id.
     pub fn id(&self) -> TransactionId {
         self.id
     }
 
-    /// The entities in which it has work: those whose entities it needs to be committed or rolled back.
+    /// Returns the entities in which it has work: the commit and the rollback need them.
     pub fn participants(&self) -> impl Iterator<Item = (EntityId, &EntityPath)> {
         self.participants.iter().map(|(&id, path)| (id, path))
     }
 
-    /// When it will have lasted too long; none before its first operation.
+    /// Returns when its time is over; `None` before its first operation.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.deadline
     }
 
-    /// Whether work may be enlisted at `now` in this entity, with so many messages.
+    /// Checks whether work with so many messages may be enlisted at `now` in this entity.
     pub(crate) fn check(
         &self,
         now: Timestamp,
@@ -212,13 +212,13 @@ impl Transaction {
         self.partition = Some(partition);
     }
 
-    /// Whether an entity is to take in messages.
+    /// Returns whether it sends messages to an entity.
     pub(crate) fn sends_to(&self, entity: EntityId) -> bool {
         let mut work = self.work.iter();
         work.any(|enlisted| enlisted.entity == entity && enlisted.work.message().is_some())
     }
 
-    /// Adds work that was checked, and lets the time begin if it is the first.
+    /// Adds checked work; the first work starts the transaction's time.
     pub(crate) fn enlist(&mut self, now: Timestamp, entity: &Entity, work: Work) {
         self.begin(now);
         let id = entity.id();
@@ -235,7 +235,7 @@ impl Transaction {
         });
     }
 
-    /// Lets the time begin unless it has; returns when it will be over.
+    /// Starts the transaction's time unless it has begun; returns when it is over.
     pub(crate) fn begin(&mut self, now: Timestamp) -> Timestamp {
         *self.deadline.get_or_insert(now + TIME_LIMIT)
     }
@@ -253,7 +253,7 @@ impl Work {
 }
 
 impl Partition {
-    /// Where work belongs to that belongs to both, as far as either is known.
+    /// Returns the common partition of the transaction and of further work, as far as either is known.
     pub(crate) fn join(own: Option<Self>, wanted: Self) -> Result<Self, TransactError> {
         let Some(own) = own else {
             return Ok(wanted);
@@ -274,7 +274,7 @@ impl Partition {
         })
     }
 
-    /// What to call it: by its key, which its sender knows.
+    /// Returns its name for errors: its key, which the sender knows.
     fn name(self) -> String {
         self.key.map_or_else(
             || format!("number {}", self.number),

@@ -1,27 +1,27 @@
-//! What time will bring about in an entity, for those who want to see it coming.
+//! The next deadlines of an entity, for display.
 
 use crate::entity::Entity;
 use crate::ids::{SequenceNumber, SessionName, SubQueue};
 use crate::store::MessageStore;
 use crate::time::Timestamp;
 
-/// Something that time brings about.
+/// An upcoming deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upcoming {
     /// When.
     pub at: Timestamp,
-    /// In which store.
+    /// The store.
     pub kind: SubQueue,
-    /// What: `lock-end`, `session-lock-end`, `expiry`, `activation`, `forward-retry` or `auto-delete`.
+    /// The kind: `lock-end`, `session-lock-end`, `expiry`, `activation`, `forward-retry` or `auto-delete`.
     pub what: &'static str,
-    /// Of which message.
+    /// The message, if any.
     pub number: Option<SequenceNumber>,
-    /// Of which session.
+    /// The session, if any.
     pub session: Option<SessionName>,
 }
 
 impl Entity {
-    /// The next of what time brings about here, at most `max`, in order.
+    /// Returns the next deadlines, at most `max`, in order.
     pub fn upcoming(&self, max: usize) -> Vec<Upcoming> {
         let mut all: Vec<Upcoming> = Vec::new();
         self.stores()

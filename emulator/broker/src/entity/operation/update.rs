@@ -1,4 +1,4 @@
-//! The settings of an entity change while it is used.
+//! Changes the settings of an entity in use.
 
 use super::dead_letter::DeadLetterCause;
 use crate::context::Context;
@@ -9,9 +9,9 @@ use crate::store::Entry;
 use crate::time::Deadline;
 
 impl Entity {
-    /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
-    /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
-    /// none (decision D7). Returns whether locks were lost.
+    /// Replaces the description. All locks are lost (decision D17), unless only the status changes: then they continue
+    /// (decision D27). A changed time to live takes effect at once for messages without their own (decision D7). Returns
+    /// whether locks were lost.
     pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) -> bool {
         self.verb(cx, |entity, cx| {
             let before = std::mem::replace(&mut entity.description, description);
@@ -52,7 +52,7 @@ impl Entity {
         })
     }
 
-    /// Ends every lock, of messages and of sessions, as if its time had run out.
+    /// Ends every lock, of messages and of sessions, as if its time were over.
     pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
         self.follow_up(cx, Self::end_locks);
     }
@@ -68,7 +68,7 @@ impl Entity {
         }
     }
 
-    /// Another delivery would be more than is allowed now (semantics §3.1).
+    /// Dead-letters messages whose next delivery would exceed the new limit (semantics §3.1).
     fn dead_letter_delivered_too_often(&mut self, cx: &mut Context<'_>) {
         let limit = self.description.max_delivery_count;
         let entries = self.active.iter();
@@ -83,7 +83,7 @@ impl Entity {
         }
     }
 
-    /// Messages that brought no time to live live by the entity's.
+    /// Reschedules the expiry of messages without their own time to live.
     fn reschedule_expiries(&mut self) {
         let store = &self.active;
         let mut changed = Vec::new();

@@ -1,14 +1,14 @@
-//! What is reserved to one receiver.
+//! The reservations of one receiver.
 
 use std::collections::VecDeque;
 
 use crate::ids::Offset;
 
-/// Room that is kept while nothing is there.
+/// Capacity that an empty queue keeps.
 const KEPT: usize = 1024;
 
-/// What is reserved to one receiver, in ascending order. Nearly all of it comes at the end and is taken from the front, and
-/// there is no more than the receiver has credit for.
+/// Reserved entries of one receiver in ascending order. Nearly all are added at the end and taken from the front, and there
+/// are no more than the receiver has credit for.
 #[derive(Debug)]
 pub(crate) struct Reserved(VecDeque<Offset>);
 
@@ -17,7 +17,7 @@ impl Reserved {
         Self(VecDeque::new())
     }
 
-    /// Inserts an offset that is not there.
+    /// Inserts an offset that is not present.
     pub(crate) fn insert(&mut self, offset: Offset) {
         match self.last() {
             Some(last) if last > offset => {
@@ -28,7 +28,7 @@ impl Reserved {
         }
     }
 
-    /// Says whether it was there.
+    /// Returns whether it was present.
     pub(crate) fn remove(&mut self, offset: Offset) -> bool {
         let place = self.0.binary_search(&offset);
         let is_there = place.is_ok_and(|place| self.0.remove(place).is_some());
@@ -68,7 +68,7 @@ impl Reserved {
         self.0.iter().copied()
     }
 
-    /// Gives memory back that is for more than is usual, once nothing is left.
+    /// Releases unusually large capacity once the queue is empty.
     fn give_back(&mut self) {
         if self.0.is_empty() && self.0.capacity() > KEPT {
             self.0 = VecDeque::new();

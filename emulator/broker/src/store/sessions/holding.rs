@@ -1,4 +1,4 @@
-//! Who holds a session, and who waits for one.
+//! The holders of sessions, and the receivers that wait for one.
 
 use uuid::Uuid;
 
@@ -7,7 +7,7 @@ use crate::ids::{ClientId, Offset, ReceiverId, SessionName};
 use crate::store::sessions::SessionLock;
 use crate::time::Timestamp;
 
-/// How a receiver stands to the sessions.
+/// The state of a receiver with respect to sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It waits for any session, at this place in the order of arrival.
@@ -23,31 +23,31 @@ pub(crate) struct Waiting {
     pub(crate) exclusive: bool,
 }
 
-/// A session that goes to the first who waits.
+/// A session for the first waiting receiver.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) session: SessionName,
     pub(crate) lock: SessionLock,
 }
 
-/// What is left when a receiver holds a session no more.
+/// A session lock that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) session: SessionName,
     pub(crate) lock: SessionLock,
-    /// What was locked under it, in order.
+    /// The messages that were locked under it, in order.
     pub(crate) locked: Vec<Offset>,
 }
 
 impl Sessions {
-    /// Lets a receiver hold a session that is free.
+    /// Gives a receiver a free session.
     pub(crate) fn hold(&mut self, name: &SessionName, lock: SessionLock) {
         if let Some(slot) = self.find_or_make(name.as_str()) {
             self.hold_slot(slot, lock);
         }
     }
 
-    /// Lets a receiver wait for any session, behind everybody who waits.
+    /// Queues a receiver for any session.
     pub(crate) fn wait(&mut self, receiver: ReceiverId, client: ClientId, exclusive: bool) {
         self.latest += 1;
         let waiting = Waiting {
@@ -60,17 +60,17 @@ impl Sessions {
             .insert(receiver, Standing::Waits(self.latest));
     }
 
-    /// The receivers that wait for a session, in order of arrival.
+    /// Returns the receivers that wait for a session, in order of arrival.
     pub(crate) fn awaiting(&self) -> impl Iterator<Item = ReceiverId> {
         self.waiting.values().map(|waiting| waiting.receiver)
     }
 
-    /// Whether a receiver waits for a session.
+    /// Returns whether a receiver waits for a session.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Hands the next session to the first who waits, if there are both; under a new token if it may be taken over.
+    /// Grants the next session to the first waiting receiver, if there are both; with a new token if it may be taken over.
     pub(crate) fn grant_next(
         &mut self,
         until: Timestamp,
@@ -89,7 +89,7 @@ impl Sessions {
         Some(Grant { session, lock })
     }
 
-    /// The session that a receiver holds.
+    /// Returns the session that a receiver holds.
     pub(crate) fn held_by(&self, receiver: ReceiverId) -> Option<Slot> {
         match self.standings.get(&receiver)? {
             Standing::Waits(_) => None,
@@ -97,18 +97,18 @@ impl Sessions {
         }
     }
 
-    /// Whether a receiver waits for a session or holds one.
+    /// Returns whether a receiver waits for a session or holds one.
     pub(crate) fn knows(&self, receiver: ReceiverId) -> bool {
         self.standings.contains_key(&receiver)
     }
 
-    /// Every session that a receiver holds.
+    /// Returns every session that a receiver holds.
     pub(crate) fn held(&self) -> Vec<Slot> {
         let standings = self.standings.keys();
         standings.filter_map(|&id| self.held_by(id)).collect()
     }
 
-    /// Lets the lock of a session last until `until` has it; returns its end.
+    /// Extends the lock of a session to the end that `until` computes; returns that end.
     pub(crate) fn renew(
         &mut self,
         slot: Slot,
@@ -124,7 +124,7 @@ impl Sessions {
         end
     }
 
-    /// Ends the waiting of a receiver.
+    /// Removes a receiver from the waiting ones.
     pub(crate) fn stop_waiting(&mut self, receiver: ReceiverId) {
         if let Some(&Standing::Waits(place)) = self.standings.get(&receiver) {
             self.standings.remove(&receiver);
@@ -132,7 +132,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the lock of a session; what is locked under it is left to the caller.
+    /// Ends the lock of a session; the caller handles the messages locked under it.
     pub(crate) fn end(&mut self, slot: Slot) -> Option<Ended> {
         let session = self.get(slot)?;
         let ended = Ended {
@@ -145,10 +145,10 @@ impl Sessions {
         Some(ended)
     }
 
-    /// Notes that a receiver may be served more than before.
+    /// Marks the sessions of a receiver to be served with its new credit.
     pub(crate) fn credit_changed(&mut self, receiver: ReceiverId) {
         if let Some(slot) = self.held_by(receiver) {
-            // What its holder can take is a change of it.
+            // A change of the holder's credit counts as a change of the session.
             self.change(slot, |_| ());
         }
     }

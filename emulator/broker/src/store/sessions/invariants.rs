@@ -1,4 +1,4 @@
-//! What must always hold of sessions: every index agrees with the messages and with the sessions themselves.
+//! The invariants of sessions: every index agrees with the messages and with the sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::ids::Offset;
 use crate::store::{MessageStore, State};
 use crate::time::Deadline;
 
-/// What the entries alone say of one session.
+/// The state of one session as computed from the entries alone.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
     messages: usize,
@@ -18,7 +18,11 @@ struct Expected {
 }
 
 impl MessageStore {
-    /// Panics with what is wrong with the sessions if anything is.
+    /// Checks the invariants of the sessions.
+    ///
+    /// # Panics
+    ///
+    /// If one does not hold, with a description of it.
     pub(crate) fn check_sessions(&self, sessions: &Sessions) {
         let mut expected = BTreeMap::<_, Expected>::new();
         let passing = |offset| self.forwards.destination(offset).is_some();
@@ -84,7 +88,7 @@ impl MessageStore {
         }
     }
 
-    /// No receiver waits for what is there.
+    /// Checks that no receiver waits while messages or sessions are available to it.
     fn check_served(&self, sessions: &Sessions) {
         assert!(
             sessions.waiting.is_empty() || sessions.available.is_empty(),

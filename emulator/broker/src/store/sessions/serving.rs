@@ -1,4 +1,4 @@
-//! Sessions are granted to those who wait, and their messages go to those who hold them.
+//! Grants sessions to waiting receivers, and reserves the messages of sessions for their holders.
 
 use super::{Ended, Grant, SessionLock, Slot};
 use crate::context::{Context, Effect};
@@ -8,13 +8,13 @@ use crate::message::Message;
 use crate::store::{Entry, MessageStore, State};
 
 impl MessageStore {
-    /// The session of a message that is about to be appended, where there are sessions.
+    /// Returns the session of a message that is about to be appended, if the entity has sessions.
     pub(crate) fn session_of(&mut self, message: &Message) -> Option<Slot> {
         let sessions = self.sessions.as_mut()?;
         sessions.find_or_make(&message.session_id()?)
     }
 
-    /// Whether a message belongs to this session; where there are no sessions, whether it says so.
+    /// Returns whether a message belongs to this session; at an entity without sessions, whether it has this session id.
     pub(crate) fn belongs(&self, offset: Offset, entry: &Entry, name: &SessionName) -> bool {
         match &self.sessions {
             Some(sessions) => sessions.of(offset).is_some_and(|own| own.name == *name),
@@ -25,7 +25,7 @@ impl MessageStore {
         }
     }
 
-    /// Messages that are ready, in order; of `session` only if it is given.
+    /// Returns ready messages in order; only those of `session` if it is given.
     pub(crate) fn ready_of<'a>(
         &'a self,
         session: Option<&'a SessionName>,
@@ -49,12 +49,12 @@ impl MessageStore {
         }
     }
 
-    /// The lock that governs a message, where there are sessions.
+    /// Returns the session lock that governs a message, if the entity has sessions.
     pub(crate) fn session_lock_over(&self, offset: Offset) -> Option<SessionLock> {
         self.sessions.as_ref()?.of(offset)?.lock
     }
 
-    /// Hands available sessions to those who wait, in order of arrival; their locks begin now.
+    /// Grants available sessions to waiting receivers in order of arrival; their locks begin now.
     pub(crate) fn grant_sessions(&mut self, cx: &mut Context<'_>) {
         let until = self.policy.lock_until(cx.now);
         while self.policy.serves()
@@ -83,7 +83,7 @@ impl MessageStore {
         self.record_as(&mut cx.by(lock.client), None, kind);
     }
 
-    /// Ends the lock of a session. What was reserved under it is ready again; what was locked is left to the caller.
+    /// Ends the lock of a session. Reserved messages are ready again; the caller handles locked ones.
     pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
         let sessions = self.sessions.as_mut()?;
         let ended = sessions.end(slot)?;
@@ -91,7 +91,7 @@ impl MessageStore {
         Some(ended)
     }
 
-    /// Hands a session that is held to the receiver of `lock`, and every lock in it: nothing is redelivered or counted.
+    /// Moves a held session with its locks to the receiver of `lock`, without redelivering or counting anything.
     pub(crate) fn hand_over_session(&mut self, slot: Slot, lock: SessionLock) {
         let Some(ended) = self.end_session(slot) else {
             return;
@@ -108,7 +108,7 @@ impl MessageStore {
         }
     }
 
-    /// Hands messages of the sessions that have changed to those who hold them.
+    /// Reserves messages of changed sessions for their holders.
     pub(crate) fn serve_sessions(&mut self, cx: &mut Context<'_>) {
         let Some(sessions) = &mut self.sessions else {
             return;
@@ -126,7 +126,7 @@ impl MessageStore {
         }
     }
 
-    /// What came back is served before what stands behind it, even if that is reserved already.
+    /// A message that was put back precedes later ones, even if those are reserved already.
     fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
         while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
             && let (Some(lock), Some(&offset)) = (session.lock, session.ready.first())

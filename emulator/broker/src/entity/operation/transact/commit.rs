@@ -1,8 +1,8 @@
-//! A transaction is committed, and everything in it happens at once; or it is rolled back, and nothing does.
+//! Commits a transaction, so that everything in it takes effect at once, or rolls it back.
 //!
-//! The caller holds all entities that take part, so that no other client sees a part of it. First everything is checked
-//! that may have changed since it was enlisted; what comes after cannot fail. What follows elsewhere, as messages are
-//! forwarded and published, follows as it does from any other operation.
+//! The caller holds all participating entities, so that no other client sees a part of it. First the commit checks
+//! everything that may have changed since it was enlisted; after that it cannot fail. Forwarding and publishing follow as
+//! after any other operation.
 
 use thiserror::Error;
 
@@ -30,33 +30,33 @@ pub enum CommitError {
          before the discharge."
     )]
     LockLost {
-        /// Which transaction.
+        /// The transaction.
         transaction: TransactionId,
-        /// Where the message is.
+        /// The entity of the message.
         entity: EntityPath,
         /// Its sequence number there.
         number: SequenceNumber,
     },
-    /// An entity cannot be received from any more, and its locks not be settled.
+    /// An entity does not allow receiving any more, so that its locks cannot be settled.
     #[error("The transaction {transaction} was rolled back: '{entity}' is disabled for receiving.")]
     Disabled {
-        /// Which transaction.
+        /// The transaction.
         transaction: TransactionId,
-        /// Which entity.
+        /// The entity.
         entity: EntityPath,
     },
     /// An entity does not accept the messages any more.
     #[error("The transaction {transaction} was rolled back: {error}")]
     Send {
-        /// Which transaction.
+        /// The transaction.
         transaction: TransactionId,
-        /// Why.
+        /// The error.
         error: SendError,
     },
 }
 
-/// Lets everything in a transaction happen, in the order in which it was enlisted. `entities` are those of its
-/// [participants](Transaction::participants), each once; one that is missing is one that is gone.
+/// Applies a transaction in the order in which its work was enlisted. `entities` are its
+/// [participants](Transaction::participants), each once; a missing one has been deleted.
 pub fn commit(
     transaction: Transaction,
     entities: &mut [&mut Entity],
@@ -144,8 +144,8 @@ fn find(entities: &[&mut Entity], id: EntityId) -> Option<usize> {
 }
 
 impl Entity {
-    /// Takes back what a transaction was to do here, which is to be said to each of its participants. Messages stay
-    /// locked until their locks end, and may be settled by them meanwhile; delivery counts are as they were.
+    /// Rolls back a transaction's work in this entity; must be called for each of its participants. Messages stay locked
+    /// until their locks end, and can be settled meanwhile; delivery counts are unchanged.
     pub fn roll_back(&mut self, cx: &mut Context<'_>, transaction: &Transaction) {
         self.handle_timeout(cx);
         let own = self.id();
@@ -162,7 +162,7 @@ impl Entity {
         self.active.record_as(cx, None, kind);
     }
 
-    /// Whether the lock that this transaction is to settle is still held.
+    /// Returns whether the lock that this transaction will settle is still held.
     fn is_enlisted(
         &self,
         transaction: TransactionId,

@@ -1,12 +1,12 @@
-//! Messages are sent or scheduled in a transaction, and to one entity by way of another (send-via, semantics §12).
+//! Sends and schedules messages in a transaction, and sends to one entity via another (send via, semantics §12).
 //!
-//! They are checked at once, buffered, and accepted at the commit: numbers, enqueue times and what is a duplicate are found
-//! there. A client that schedules is told numbers at once, to cancel by; so they are reserved. If the transaction is rolled
-//! back, or a message turns out to be a duplicate, its number belongs to no message.
+//! Messages are checked at once, buffered, and accepted at the commit, which assigns sequence numbers and enqueue times and
+//! detects duplicates. A client that schedules gets sequence numbers at once, to cancel by, so they are reserved. After a
+//! rollback, or for a duplicate, a reserved number belongs to no message.
 //!
-//! The entity between takes messages for another one in with all else that a transaction does there, and forwards them: in
-//! order, and into its transfer dead letters where that fails (decision D3). They take no part in its duplicate detection and
-//! in its own forwarding, and pass it without a hop.
+//! The via entity accepts messages together with the rest of the transaction there, and forwards them in order, into its
+//! transfer dead-letter queue where that fails (decision D3). They bypass its duplicate detection and its own forwarding,
+//! and passing it is no hop.
 
 use super::{Partition, TransactError, Transaction, Work};
 use crate::context::Context;
@@ -34,8 +34,8 @@ impl Entity {
         Ok(())
     }
 
-    /// Whether the messages are welcome beside those that this and other transactions have for this entity; the
-    /// partition that they will be in.
+    /// Checks whether the entity accepts the messages beside those that open transactions have for it; returns their
+    /// partition.
     pub(crate) fn check_sends(
         &mut self,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl Entity {
             return Ok(0);
         }
         let number = match (key, transaction.partition()) {
-            // Messages without a key go where the others go.
+            // Messages without a key go to the partition of the others.
             (None, Some(own)) => own.number,
             (key, _) => self.partition(key),
         };
@@ -78,8 +78,8 @@ impl Entity {
         self.active.record_as(cx, number, kind);
     }
 
-    /// Enlists messages to be scheduled, all or none, and returns the numbers that they will have until they become
-    /// active. With a destination they go on there then (observed 61).
+    /// Enlists messages to be scheduled, all or none, and returns their sequence numbers until they become active. With a
+    /// destination they are forwarded there then (observed 61).
     pub fn enlist_schedule(
         &mut self,
         cx: &mut Context<'_>,
@@ -109,8 +109,8 @@ impl Entity {
         Ok(numbers)
     }
 
-    /// Schedules messages that go on to `destination` when they are due, all or none, and returns their numbers until
-    /// then (observed 61).
+    /// Schedules messages that are forwarded to `destination` when they are due, all or none, and returns their sequence
+    /// numbers until then (observed 61).
     pub fn schedule_via(
         &mut self,
         cx: &mut Context<'_>,
@@ -130,7 +130,7 @@ impl Entity {
         })
     }
 
-    /// Takes in a message at its reserved place. One whose time has come meanwhile becomes active at once.
+    /// Stores a message at its reserved offset. One that is due by now becomes active at once.
     pub(crate) fn accept_scheduled(
         &mut self,
         cx: &mut Context<'_>,
@@ -159,7 +159,7 @@ impl Entity {
         }
     }
 
-    /// Enlists messages to be sent to `destination` by way of this entity, all or none.
+    /// Enlists messages to be sent to `destination` via this entity, all or none.
     pub fn enlist_transfer(
         &mut self,
         cx: &mut Context<'_>,
@@ -181,7 +181,7 @@ impl Entity {
         Ok(())
     }
 
-    /// Sends messages to `destination` by way of this entity without a transaction, all or none.
+    /// Sends messages to `destination` via this entity without a transaction, all or none.
     pub fn send_via(
         &mut self,
         cx: &mut Context<'_>,
@@ -197,7 +197,7 @@ impl Entity {
         })
     }
 
-    /// Whether messages may go by way of this entity, and in which of its partitions.
+    /// Checks whether messages may be sent via this entity; returns the partition.
     pub(crate) fn check_via(
         &mut self,
         cx: &Context<'_>,
@@ -227,7 +227,7 @@ impl Entity {
         self.enqueue(cx, entry, None);
     }
 
-    /// What decides about the partition here; the partition key of a message does at its destination.
+    /// Returns the key of the partition here; the partition key of a message counts at its destination.
     pub(crate) fn via_key(&self, message: &Message) -> Option<String> {
         let key = message.via_partition_key();
         let key = key.filter(|_| self.description.enable_partitioning);

@@ -1,4 +1,4 @@
-//! Locks are settled in a transaction: they are held on until the commit, and no other client can settle them.
+//! Settles locks in a transaction: the transaction holds them until the commit, and no other client can settle them.
 
 use super::{Partition, TransactError, Transaction, Work};
 use crate::context::Context;
@@ -9,8 +9,8 @@ use crate::ids::{LockToken, Offset, SubQueue};
 use crate::message::PropertyChanges;
 
 impl Entity {
-    /// Enlists the end of several locks with the same outcome: all, or none when one of them is not held, is named
-    /// twice or is enlisted already. Locks of another partition end.
+    /// Enlists the settlement of several locks with the same outcome, all or none; fails if one is not held, occurs twice or
+    /// is enlisted already. Locks of another partition end.
     pub fn enlist_settlement(
         &mut self,
         cx: &mut Context<'_>,
@@ -50,11 +50,11 @@ impl Entity {
         })
     }
 
-    /// What belongs to another partition comes back, as if it had been abandoned (spec/observed.md 42).
+    /// Abandons messages of another partition (spec/observed.md 42).
     fn give_back(&mut self, cx: &mut Context<'_>, kind: SubQueue, offsets: Vec<Offset>) {
         for offset in offsets {
             let changes = PropertyChanges::default();
-            // Without changes it cannot fail.
+            // This cannot fail without changes.
             let _ = self.apply_outcome(cx, kind, offset, Outcome::Abandon { changes });
         }
     }
@@ -67,13 +67,13 @@ impl Entity {
         offset: Offset,
         outcome: Outcome,
     ) {
-        // An outcome that was possible stays so while the message is locked. Were it not so, the message would come back.
+        // A valid outcome stays valid while the message is locked. If it did not, the message would be put back.
         if self.apply_outcome(cx, kind, offset, outcome).is_err() {
             self.requeue_or_dead_letter(cx, kind, offset);
         }
     }
 
-    /// Whether this can be done to these messages at all: nothing but their locks can change until the commit.
+    /// Checks whether this outcome is possible for these messages at all: only their locks can change until the commit.
     fn check_outcome(
         &self,
         kind: SubQueue,
@@ -109,7 +109,7 @@ impl Entity {
         Ok(message.change_properties(changes)?)
     }
 
-    /// Without partitions all messages are in the first one. Those of a subscription are in the partitions of its topic.
+    /// Determines the partition: without partitions the first; for a subscription that of its topic.
     fn join_partition_of(
         &self,
         transaction: &mut Transaction,
