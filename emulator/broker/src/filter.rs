@@ -1,14 +1,14 @@
-//! Rules of subscriptions: the SQL filter and action language, correlation filters, and what they say of a message.
+//! Rules of subscriptions: the SQL filter and action language, and correlation filters.
 //!
-//! Pure and complete in itself: it sees a message only as [`Properties`], decoded once for all rules. A filter or
-//! action is read when its rule is created ([`SqlFilter::parse`], [`Action::parse`]); what is kept is its text, which
-//! clients read back, and the tree. [`Edits`] tell what an action changes.
+//! The module is pure and self-contained: it sees a message only as [`Properties`], decoded once for all rules. A filter or
+//! action is parsed when its rule is created ([`SqlFilter::parse`], [`Action::parse`]), which keeps the syntax tree and the
+//! text, which clients read back. [`Edits`] are the changes of an action.
 //!
-//! The language is documented in service-bus-messaging-sql-filter and service-bus-messaging-sql-rule-action; what these
-//! leave open is decided in the tables of `fixtures/filters`, line by line.
+//! The language is documented in service-bus-messaging-sql-filter and service-bus-messaging-sql-rule-action; the tables of
+//! `fixtures/filters` decide line by line what these leave open.
 //!
-//! Reading order: `token` and `parser` make the tree of `ast`, `print` is their inverse; `properties` and `value` are
-//! what a message gives; `operators` is the meaning, `eval` applies it.
+//! Reading order: `token` and `parser` create the tree of `ast`, `print` is their inverse; `properties` and `value` read a
+//! message; `operators` has the semantics, `eval` applies it.
 
 mod token;
 
@@ -46,11 +46,11 @@ pub use sql::{Action, SqlFilter};
 pub use system::{System, SystemProperty};
 pub use value::{Encoded, Value};
 
-/// Longest text of a filter or action, in characters (service-bus-quotas).
+/// Maximum length of a filter or action, in characters (service-bus-quotas).
 pub const MAX_LENGTH: usize = 1024;
-/// Most statements of an action (service-bus-quotas: "expressions per rule action").
+/// Maximum number of statements of an action (service-bus-quotas: "expressions per rule action").
 pub const MAX_STATEMENTS: usize = 32;
-/// How deep brackets, `NOT`, signs and functions may nest.
+/// Maximum nesting of brackets, `NOT`, signs and functions.
 pub const MAX_DEPTH: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What names a thing: entities, stores, messages, locks, receivers.
+//! Identifiers of entities, stores, messages, locks and receivers.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -16,44 +16,43 @@ pub const MAX_PATH_LENGTH: usize = 260;
 /// Longest name of a subscription or rule, in characters (service-bus-quotas).
 pub const MAX_NAME_LENGTH: usize = 50;
 
-/// What stands between a topic and a subscription in a path.
+/// The separator between a topic and a subscription in a path.
 const SUBSCRIPTIONS: &str = "/Subscriptions/";
 
-/// The name of a queue or topic, or `topic/Subscriptions/name`: compared without regard to case, shown as it was
-/// declared.
+/// The name of a queue or topic, or `topic/Subscriptions/name`. Comparison ignores case; the spelling is kept.
 #[derive(Debug, Clone)]
 pub struct EntityPath(Arc<str>);
 
 /// Why a text is not the name of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// Nothing, or more than [`MAX_PATH_LENGTH`] characters.
+    /// It is empty or has more than [`MAX_PATH_LENGTH`] characters.
     #[error("must have 1 to {MAX_PATH_LENGTH} characters, has {0}")]
     Length(usize),
-    /// A character that Service Bus does not allow there.
+    /// Service Bus does not allow this character.
     #[error("must not contain {0:?}; allowed are letters, digits, '.', '-', '_', '~' and '/'")]
     Character(char),
-    /// A first or last character other than a letter or digit.
+    /// The first or last character is not a letter or digit.
     #[error("must begin and end with a letter or digit")]
     Edge,
-    /// The path of a subscription where that of a queue or topic is meant.
+    /// It is the path of a subscription, not of a queue or topic.
     #[error("must not contain '/Subscriptions/', which stands between a topic and a subscription")]
     Subscription,
 }
 
 impl EntityPath {
-    /// The path as declared.
+    /// Returns the path as declared.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The path of a subscription of this topic.
+    /// Returns the path of a subscription of this topic.
     pub fn subscription(&self, name: &str) -> Result<Self, NameError> {
         check_name(name)?;
         Ok(Self(format!("{self}{SUBSCRIPTIONS}{name}").into()))
     }
 
-    /// What an address means: the path of a queue, a topic or a subscription.
+    /// Parses an address: the path of a queue, a topic or a subscription.
     pub fn of_address(text: &str) -> Option<Self> {
         match split_subscription(text) {
             Some((topic, name)) => topic.parse::<Self>().ok()?.subscription(name).ok(),
@@ -61,13 +60,13 @@ impl EntityPath {
         }
     }
 
-    /// The queue or topic that an entity belongs to: the topic of a subscription, else the entity itself.
+    /// Returns the queue or topic that an entity belongs to: the topic of a subscription, else the entity itself.
     pub fn top_level(&self) -> Self {
         self.topic()
             .map_or_else(|| self.clone(), |(topic, _)| topic)
     }
 
-    /// The topic of a subscription and its name; none for a queue or topic.
+    /// Returns the topic of a subscription and its name; `None` for a queue or topic.
     pub fn topic(&self) -> Option<(Self, &str)> {
         let (topic, name) = split_subscription(&self.0)?;
         Some((Self(topic.into()), name))
@@ -77,21 +76,21 @@ impl EntityPath {
 /// Why a text is not the name of a subscription or rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// Nothing, or more than [`MAX_NAME_LENGTH`] characters.
+    /// It is empty or has more than [`MAX_NAME_LENGTH`] characters.
     #[error("must have 1 to {MAX_NAME_LENGTH} characters, has {0}")]
     Length(usize),
-    /// A character that Service Bus does not allow there.
+    /// Service Bus does not allow this character.
     #[error("must not contain {0:?}; allowed are letters, digits, '.', '-', '_' and '$'")]
     Character(char),
-    /// An edge that is neither a letter nor a digit.
+    /// The first or last character is not a letter or digit.
     #[error("must begin and end with a letter or digit")]
     Edge,
 }
 
-/// The rule that a subscription is created with.
+/// The rule with which a subscription is created.
 const DEFAULT_RULE: &str = "$Default";
 
-/// Whether a text can be the name of a subscription or rule (admin-http.md §11).
+/// Checks whether a text can be the name of a subscription or rule (admin-http.md §11).
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let length = name.chars().count();
     if length == 0 || length > MAX_NAME_LENGTH {
@@ -101,7 +100,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     if let Some(illegal) = name.chars().find(|&c| !allowed(c)) {
         return Err(NameError::Character(illegal));
     }
-    // Behind a '$' stand parts of the name that a client of JMS gave, whose rules are others.
+    // After a '$' follow parts of the name that a JMS client gave, which has other rules.
     let is_plain = name
         .split_once('$')
         .is_none_or(|(before, _)| before.is_empty());
@@ -194,23 +193,23 @@ impl Hash for EntityPath {
     }
 }
 
-/// Which of the stores of an entity.
+/// One of the stores of an entity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubQueue {
-    /// The messages of the queue itself.
+    /// The messages of the entity itself.
     #[default]
     Active,
     /// `$DeadLetterQueue`.
     DeadLetter,
-    /// `$Transfer/$DeadLetterQueue`: what could not be forwarded.
+    /// `$Transfer/$DeadLetterQueue`: messages that could not be forwarded.
     TransferDeadLetter,
 }
 
 impl SubQueue {
-    /// All of them.
+    /// All stores.
     pub const ALL: [Self; 3] = [Self::Active, Self::DeadLetter, Self::TransferDeadLetter];
 
-    /// What stands behind the entity's path in the address of the store.
+    /// Returns the suffix of the store's address after the entity's path.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Active => "",
@@ -220,12 +219,12 @@ impl SubQueue {
     }
 }
 
-/// The number of an entity within its process, for events: names are long, events are many.
+/// The number of an entity within its process, which keeps events small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(pub u32);
 
 impl EntityId {
-    /// The namespace itself, for events that concern no entity.
+    /// The namespace itself, for events without an entity.
     pub const NAMESPACE: Self = Self(0);
 }
 
@@ -238,8 +237,8 @@ impl ClientId {
     pub const BROKER: Self = Self(0);
 }
 
-/// The number of a message in one store, as clients see it: ascending by arrival, first 1, under the number of its
-/// partition where there are partitions (semantics §8).
+/// The number of a message in one store, as clients see it: ascending by arrival from 1, prefixed with the partition's
+/// number in a partitioned entity (semantics §8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceNumber(pub u64);
 
@@ -249,38 +248,38 @@ impl fmt::Display for SequenceNumber {
     }
 }
 
-/// Where a message stands in its store: ascending by arrival, first 1. What clients see of it is its [`SequenceNumber`].
+/// The position of a message in its store: ascending by arrival from 1. Clients see it as a [`SequenceNumber`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Offset(pub(crate) u64);
 
-/// Where the partition begins in a number (semantics §8).
+/// The first bit of the partition in a sequence number (semantics §8).
 const PARTITION_SHIFT: u32 = 48;
 
 impl Offset {
-    /// The number of a message at this offset.
+    /// Returns the sequence number of the message at this offset.
     pub(crate) fn in_partition(self, partition: u8) -> SequenceNumber {
         SequenceNumber(self.0 | u64::from(partition) << PARTITION_SHIFT)
     }
 }
 
 impl SequenceNumber {
-    /// Where a message with this number stands in its store.
+    /// Returns the offset of the message with this sequence number.
     pub(crate) fn offset(self) -> Offset {
         Offset(self.0 & ((1 << PARTITION_SHIFT) - 1))
     }
 
-    /// The partition that it shows.
+    /// Returns the partition in the sequence number.
     pub(crate) fn partition(self) -> u8 {
         (self.0 >> PARTITION_SHIFT) as u8
     }
 }
 
-/// Someone with credit on a store; unique in the process, never used again.
+/// A receiver on a store; unique in the process, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiverId(pub u64);
 
-/// The id of a session: up to 128 characters, compared exactly (semantics §1, §6). The empty one is a session like any
-/// other (observed 14).
+/// The id of a session: up to 128 characters, compared exactly (semantics §1, §6). The empty id is a session like any other
+/// (observed 14).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(Arc<str>);
 
@@ -288,19 +287,19 @@ impl SessionName {
     /// Longest session id, in characters.
     pub const MAX_LENGTH: usize = 128;
 
-    /// A session id; none when it is too long.
+    /// Creates a session id; `None` if it is too long.
     pub fn new(text: &str) -> Option<Self> {
         Self::fits(text).then(|| Self(text.into()))
     }
 
-    /// Whether a text can be a session id.
+    /// Returns whether a text can be a session id.
     pub(crate) fn fits(text: &str) -> bool {
-        // No text of so many bytes has more characters.
+        // A text has at most as many characters as bytes.
         let is_short = text.len() <= Self::MAX_LENGTH;
         is_short || text.chars().nth(Self::MAX_LENGTH).is_none()
     }
 
-    /// The id as it was sent.
+    /// Returns the id as it was sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -318,7 +317,7 @@ impl fmt::Display for SessionName {
     }
 }
 
-/// What names a transaction; eight bytes that cannot be guessed.
+/// The id of a transaction; eight unpredictable bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId(u64);
 
@@ -327,12 +326,12 @@ impl TransactionId {
         Self(ids.next())
     }
 
-    /// As clients send it back.
+    /// Returns the bytes that clients send back.
     pub fn to_bytes(self) -> [u8; 8] {
         self.0.to_be_bytes()
     }
 
-    /// What a client sent; none when it cannot be one of ours.
+    /// Parses a client's bytes; `None` if the emulator cannot have issued them.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.try_into().ok()?;
         Some(Self(u64::from_be_bytes(bytes)))
@@ -345,21 +344,21 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// Where unpredictable numbers come from; tests and `--seed` make them predictable.
+/// A source of unpredictable numbers; tests and `--seed` make them predictable.
 pub trait IdSource {
-    /// Sixty-four fresh bits.
+    /// Returns 64 new bits.
     fn next(&mut self) -> u64;
 }
 
-/// What proves that its holder received a message and may settle it. 16 bytes; on the wire the delivery
-/// tag, in bodies a `uuid` (wire.md §4.2).
+/// The proof that a receiver got a message and may settle it. 16 bytes; on the wire the delivery tag, in bodies a `uuid`
+/// (wire.md §4.2).
 ///
-/// It carries the place of its message beside fresh bits, so that no table from token to message is
-/// needed: a million locks cost no memory beyond the entries they lock.
+/// It has the offset of its message beside random bits, so that no table from tokens to messages is needed: a million locks
+/// cost no memory beyond the entries they lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockToken(Uuid);
 
-/// The fresh half of a token, kept in the entry it locks.
+/// The random half of a token, stored in the locked entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LockNonce(u64);
 
@@ -368,7 +367,7 @@ const VARIANT: u64 = 0b10 << 62;
 const VERSION: u64 = 0x4000;
 
 impl LockNonce {
-    /// That of no token.
+    /// Returns a nonce that no token has.
     pub(crate) fn of_none() -> Self {
         Self(0)
     }
@@ -390,22 +389,22 @@ impl LockToken {
         (nonce, Offset((low ^ scramble(nonce)) & PLACE_BITS))
     }
 
-    /// The message that it locks, as far as the token says.
+    /// Returns the message that it locks according to the token.
     pub fn sequence_number(self) -> SequenceNumber {
         self.parts().1.in_partition(0)
     }
 
-    /// The token as clients print it.
+    /// Returns the token as clients print it.
     pub fn uuid(self) -> Uuid {
         self.0
     }
 
-    /// The token's bytes in the order of .NET, as delivery tags carry them.
+    /// Returns the token's bytes in the order of .NET, as in delivery tags.
     pub fn to_tag(self) -> [u8; 16] {
         self.0.to_bytes_le()
     }
 
-    /// From a delivery tag.
+    /// Reads a token from a delivery tag.
     pub fn from_tag(tag: [u8; 16]) -> Self {
         Self(Uuid::from_bytes_le(tag))
     }
@@ -423,7 +422,7 @@ impl fmt::Display for LockToken {
     }
 }
 
-/// Spreads the nonce over the place bits (the finaliser of SplitMix64), so that tokens do not show numbers.
+/// Mixes the nonce into the offset bits (the finaliser of SplitMix64), so that tokens do not reveal numbers.
 fn scramble(nonce: LockNonce) -> u64 {
     let mut bits = nonce.0;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,7 @@
-//! A message: the envelope parsed, the message shared.
+//! A message: its envelope is parsed, its bytes are shared.
 //!
-//! The broker reads what it needs (time to live, message id) once and keeps the rest as the bytes
-//! that were sent. What the broker does not own reaches the receiver bit for bit.
+//! The broker parses what it needs (time to live, message id) once and keeps the rest as sent. Everything that the broker
+//! does not own reaches the receiver bit for bit.
 
 mod annotations;
 mod application;
@@ -30,18 +30,18 @@ pub(crate) use edit::Replaced;
 pub(crate) use left_out::Beginning;
 use sections::Sections;
 
-/// Largest payload that is copied when a message is accepted, the largest frame of a connection: a slice of a read block
-/// would keep all of it, up to 1 MiB, for as long as the message stays. What comes in several frames is in memory of
-/// exactly its size.
+/// Largest payload that is copied when a message is accepted, equal to the largest frame of a connection: a slice of a read
+/// block would keep the whole block, up to 1 MiB, in memory for as long as the message stays. A message of several frames
+/// has memory of exactly its size.
 const COPY_LIMIT: usize = 64 * 1024;
 
-/// One message as it was sent, with what the broker had to add to it.
+/// One message as it was sent, with the broker's changes.
 #[derive(Debug, Clone)]
 pub struct Message {
     /// Without the body where that is [left out](Self::missing).
     payload: Bytes,
     sections: Sections,
-    /// What stands in for parts of the payload.
+    /// Replacements of parts of the payload.
     overlay: Option<Box<Overlay>>,
     /// The message's own time to live in milliseconds.
     time_to_live: Option<NonZeroU64>,
@@ -49,7 +49,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads one encoded message. A message without id is given one of 32 hexadecimal digits (decision D30).
+    /// Parses one encoded message. A message without id gets one of 32 hexadecimal digits (decision D30).
     pub fn parse(payload: Bytes, ids: &mut dyn IdSource) -> Result<Self, MessageError> {
         let (payload, sections) = in_standard_form(payload)?;
         let header = encode::Header::parse(sections.header(&payload))?;
@@ -84,8 +84,8 @@ impl Message {
         }
     }
 
-    /// Reads a transfer of message format 0x80013700: one message in each data section
-    /// (wire.md §3.3). All of them or none.
+    /// Parses a transfer of message format 0x80013700, which has one message in each data section (wire.md §3.3): all of
+    /// them or none.
     pub fn parse_batch(payload: &Bytes, ids: &mut dyn IdSource) -> Result<Vec<Self>, MessageError> {
         sections::split_batch(payload)?
             .into_iter()
@@ -93,53 +93,52 @@ impl Message {
             .collect()
     }
 
-    /// Size in bytes, as counted against the size of its entity.
+    /// Returns its size in bytes, as it counts towards the size of its entity.
     pub fn size(&self) -> u64 {
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.size());
         (self.payload.len() + overlay) as u64
     }
 
-    /// The time to live that the message brought, in milliseconds.
+    /// Returns the sender's time to live in milliseconds.
     pub fn time_to_live(&self) -> Option<u64> {
         self.time_to_live.map(NonZeroU64::get)
     }
 
-    /// The message id as text; binary ids as hexadecimal digits.
+    /// Returns the message id as text; binary ids as hexadecimal digits.
     pub fn id(&self) -> Cow<'_, str> {
         properties::message_id(self.properties())
     }
 
-    /// The session that the message belongs to.
+    /// Returns the id of its session.
     pub fn session_id(&self) -> Option<Cow<'_, str>> {
         properties::group_id(self.properties())
     }
 
-    /// The sections that its sender's content is in, with the footer behind them; nothing where they are
-    /// [missing](Self::missing).
+    /// Returns the body sections and the footer; empty where they are [missing](Self::missing).
     pub fn content(&self) -> Bytes {
         let (_, end) = self.sections.application_range();
         self.payload.slice(end..)
     }
 
-    /// The key that decides its partition.
+    /// Returns the key that determines its partition.
     pub fn partition_key(&self) -> Option<Cow<'_, str>> {
         annotations::text(self.annotations(), annotations::PARTITION_KEY)
     }
 
-    /// The key that decides its partition in an entity that it only passes through (semantics §12).
+    /// Returns the key that determines its partition in an entity that it only passes through (semantics §12).
     pub fn via_partition_key(&self) -> Option<Cow<'_, str>> {
         annotations::text(self.annotations(), annotations::VIA_PARTITION_KEY)
     }
 
-    /// When the message is to be enqueued, if its sender asked for that: in the namespace's time once it has
+    /// Returns when the message becomes active, if its sender scheduled it: in the namespace's time once it has
     /// [entered](Self::enter).
     pub fn scheduled_at(&self) -> Option<Timestamp> {
         annotations::schedule(self.annotations())
             .map(|(instant, _)| Timestamp::from_millis(instant))
     }
 
-    /// Turns the instants of a message that was just sent into the namespace's time, which is `ahead`
-    /// milliseconds later than the client's (decision D20).
+    /// Converts the instants of a message that was just sent into the namespace's time, which is `ahead` milliseconds later
+    /// than the client's (decision D20).
     pub fn enter(&mut self, ahead: i64) {
         let found = annotations::schedule(self.annotations()).filter(|_| ahead != 0);
         let Some((instant, from_end)) = found else {
@@ -162,12 +161,12 @@ impl Message {
         self.payload = payload.freeze();
     }
 
-    /// Notes where a dead letter comes from that was forwarded (semantics §3.3).
+    /// Sets the source of a forwarded dead letter (semantics §3.3).
     pub fn set_dead_letter_source(&mut self, source: &str) {
         self.overlay.get_or_insert_default().dead_letter_source = Some(source.into());
     }
 
-    /// Whether the message, as it now is, exceeds the limits of headers (decision D23).
+    /// Returns whether the message in its current form exceeds the limits of headers (decision D23).
     pub fn outgrown(&self) -> bool {
         let replaced = self.replaced_application();
         self.headers_size() > limits::HEADERS
@@ -185,7 +184,7 @@ impl Message {
         Ok(())
     }
 
-    /// The encoded application-properties section; empty when there is none.
+    /// Returns the encoded application-properties section; empty if there is none.
     pub fn application_properties(&self) -> &[u8] {
         match self.replaced_application() {
             Some(replaced) => replaced,
@@ -193,7 +192,7 @@ impl Message {
         }
     }
 
-    /// Notes that it was scheduled, and is active now.
+    /// Marks it as scheduled before and active now.
     pub(crate) fn set_was_scheduled(&mut self) {
         self.was_scheduled = true;
     }
@@ -202,7 +201,7 @@ impl Message {
         self.was_scheduled
     }
 
-    /// Sets the time to live, and the expiry instant where there is a creation time; 0 is none.
+    /// Sets the time to live, and the expiry instant if there is a creation time; 0 means none.
     fn set_time_to_live(&mut self, milliseconds: u64) -> Result<(), DecodeError> {
         self.time_to_live = NonZeroU64::new(milliseconds);
         let expiry = self.time_to_live();
@@ -212,7 +211,7 @@ impl Message {
         Ok(())
     }
 
-    /// The encoded message annotations; empty when there are none.
+    /// Returns the encoded message annotations; empty if there are none.
     fn annotations(&self) -> &[u8] {
         let overlay = self.overlay.as_ref();
         match overlay.and_then(|overlay| overlay.annotations.as_deref()) {
@@ -221,7 +220,7 @@ impl Message {
         }
     }
 
-    /// The encoded properties section, which there always is.
+    /// Returns the encoded properties section, which always exists.
     fn properties(&self) -> &[u8] {
         match self.replaced_properties() {
             Some(replaced) => replaced,
@@ -237,7 +236,7 @@ impl Message {
         self.overlay.as_ref()?.application.as_deref()
     }
 
-    /// Messages with few headers on which a filter is evaluated in about the same time.
+    /// Returns the cost of evaluating a filter, in messages with few headers.
     pub fn evaluation_cost(&self) -> usize {
         1 + self.headers_size() / 256
     }
@@ -246,7 +245,7 @@ impl Message {
         self.overlay.as_ref()?.dead_letter_source.as_deref()
     }
 
-    /// Bytes of the sections before the body, as they now are.
+    /// Returns the current size of the sections before the body in bytes.
     fn headers_size(&self) -> usize {
         let sent = self.sections.message_annotations(&self.payload).len();
         self.sections.message_annotations_end() - sent
@@ -257,7 +256,7 @@ impl Message {
     }
 }
 
-/// A message in the form in which it is delivered, and its sections.
+/// Returns a message in the form in which it is delivered, and its sections.
 fn in_standard_form(payload: Bytes) -> Result<(Bytes, Sections), MessageError> {
     let scanned = Sections::scan(&payload)?;
     if !scanned.is_other_form {
@@ -277,7 +276,7 @@ fn settle_in(payload: Bytes) -> Bytes {
     }
 }
 
-/// A message of a batch, which keeps the whole batch only where it is at least half of it.
+/// Returns a message of a batch, which shares the batch's memory only if it is at least half of it.
 fn part(batch: &Bytes, range: Range<usize>) -> Bytes {
     let part = batch.slice(range);
     match part.len() > COPY_LIMIT && part.len() < batch.len() / 2 {

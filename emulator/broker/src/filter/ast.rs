@@ -1,9 +1,8 @@
-//! What a filter is made of once it has been read: compiled, because names are folded, system properties
-//! resolved, parameters filled in and constant patterns taken apart.
+//! The syntax tree of a filter, prepared for evaluation: names are folded, system properties resolved, parameters replaced
+//! by their values and constant patterns compiled.
 //!
-//! The grammar's two sorts are two types: a condition has a truth, an expression a value.
-//!
-//! Writes conditions, expressions and statements in the language, so that reading them again gives the same.
+//! The grammar's two sorts are two types: a condition has a truth, an expression a value. Both print as text of the language
+//! that parses to the same tree.
 
 use std::fmt;
 use std::fmt::{Display, Formatter};
@@ -15,7 +14,7 @@ use super::token::Keyword;
 use super::value::Value;
 use super::{like, token};
 
-/// What is true, false or unknown of a message.
+/// An expression that is true, false or unknown for a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Condition {
     And(Vec<Self>),
@@ -45,11 +44,11 @@ pub(crate) struct Like {
     pub(crate) pattern: Expression,
     pub(crate) escape: Option<Expression>,
     pub(crate) negated: bool,
-    /// The pattern taken apart, when it and its escape are constants.
+    /// The compiled pattern, if it and its escape are constants.
     pub(crate) compiled: Option<like::Pattern>,
 }
 
-/// What has a value for a message.
+/// An expression that has a value for a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression {
     Constant(Value<'static>),
@@ -104,7 +103,7 @@ pub(crate) enum Arithmetic {
     Remainder,
 }
 
-/// A step of an action.
+/// A statement of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Statement {
     Set {
@@ -115,7 +114,7 @@ pub(crate) enum Statement {
 }
 
 impl Expression {
-    /// Its value, when that is known without a message.
+    /// Returns its value if that does not depend on the message.
     pub(crate) fn constant(&self) -> Option<&Value<'static>> {
         match self {
             Self::Constant(value) | Self::Parameter { value, .. } => Some(value),
@@ -184,7 +183,7 @@ impl Arithmetic {
         }
     }
 
-    /// How tightly it binds; higher is tighter.
+    /// Returns its binding power; higher binds more tightly.
     pub(crate) fn power(self) -> u8 {
         match self {
             Self::Add | Self::Subtract => 1,
@@ -241,7 +240,7 @@ fn write_joined(formatter: &mut Formatter<'_>, operands: &[Condition], joint: &s
     Ok(())
 }
 
-/// Brackets around what is joined keep it together, needed or not.
+/// Writes an operand, in brackets if it is a junction, whether they are needed or not.
 fn write_operand(formatter: &mut Formatter<'_>, operand: &Condition) -> fmt::Result {
     match operand {
         Condition::And(_) | Condition::Or(_) => write!(formatter, "({operand})"),
@@ -295,7 +294,7 @@ impl Display for Expression {
     }
 }
 
-/// An operand of arithmetic, in brackets when its own operator binds less tightly than `power`.
+/// Writes an operand of arithmetic, in brackets if its own operator binds less tightly than `power`.
 fn write_side(formatter: &mut Formatter<'_>, side: &Expression, power: u8) -> fmt::Result {
     match side {
         Expression::Arithmetic { operator, .. } if operator.power() < power => {
@@ -311,7 +310,7 @@ fn write_side(formatter: &mut Formatter<'_>, side: &Expression, power: u8) -> fm
     }
 }
 
-/// A constant; other kinds than these have no literals and do not occur.
+/// Writes a constant; values without a literal do not occur here.
 fn write_literal(formatter: &mut Formatter<'_>, value: &Value<'_>) -> fmt::Result {
     match value {
         Value::Null => formatter.write_str("NULL"),

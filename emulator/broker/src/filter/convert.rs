@@ -1,4 +1,4 @@
-//! Implicit conversions of `SET`: to the width of the number that is replaced, to the type of a system property.
+//! Implicit conversions of `SET`: to the width of the replaced number, or to the type of a system property.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::system::{SystemProperty, SystemType};
 use super::text;
 use super::value::{Encoded, Value};
 
-/// Characters of a message id, session id or partition key (semantics §1).
+/// Maximum characters of a message id, session id or partition key (semantics §1).
 const ID: usize = 128;
 
-/// A number as the AMQP type of this constructor, if it is one of numbers and holds it without loss.
+/// Encodes a number as the AMQP type of this constructor, if that is numeric and holds it without loss.
 pub(crate) fn encode_as(code: u8, value: &Value<'_>) -> Option<Encoded> {
     let number = Number::of(value)?;
     let (whole, float) = (number.whole(), number.as_float());
@@ -45,7 +45,7 @@ pub(crate) fn encode_as(code: u8, value: &Value<'_>) -> Option<Encoded> {
     Encoded::from_amqp(&encoded).ok()
 }
 
-/// A value as the type of a system property; null stays null.
+/// Converts a value to the type of a system property; null stays null.
 pub(crate) fn to_system<'v>(
     property: SystemProperty,
     value: Value<'v>,
@@ -67,7 +67,7 @@ pub(crate) fn to_system<'v>(
         (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
         (SystemType::Span, Value::Text(text)) => text::parse_span(text).map(Value::Span),
         (SystemType::Flag, Value::Bool(flag)) => Some(Value::Bool(*flag)),
-        // Among the rest are properties that are numbers or GUIDs: no action can set one.
+        // The other system properties include numbers and GUIDs, which no action can set.
         _ => None,
     };
     converted
@@ -80,7 +80,7 @@ pub(crate) fn to_system<'v>(
         })
 }
 
-/// Strings, and what an id may be made of: GUIDs and numbers.
+/// Returns the text of a string or of a value that an id may consist of: a GUID or a number.
 fn text_of<'v>(value: &Value<'v>) -> Option<Value<'v>> {
     match value {
         Value::Text(_)

@@ -1,7 +1,7 @@
-//! Correlation filters: properties that must have exactly these values.
+//! Correlation filters: properties that must equal given values.
 //!
-//! Comparison is typed, but not by width: a string never equals a number, an `int` 2 equals a `double` 2.0
-//! (decision D11), and whole numbers are compared exactly.
+//! Comparison is typed, but not by width: a string never equals a number, an `int` 2 equals a `double` 2.0 (decision D11),
+//! and whole numbers are compared exactly.
 
 use super::ast::Property;
 use super::operators::Number;
@@ -32,7 +32,7 @@ pub struct Correlation {
     pub properties: Vec<(Box<str>, Encoded)>,
 }
 
-/// A correlation filter made ready: its conditions in the order of their properties.
+/// A correlation filter prepared for evaluation: its conditions in the order of their properties.
 #[derive(Debug, Clone)]
 pub struct CorrelationFilter {
     description: Correlation,
@@ -40,7 +40,7 @@ pub struct CorrelationFilter {
 }
 
 impl Correlation {
-    /// The system properties and what they must be.
+    /// Returns the system properties with their required values.
     fn system(&self) -> impl Iterator<Item = (SystemProperty, &str)> {
         let all = [
             (SystemProperty::ContentType, &self.content_type),
@@ -58,7 +58,7 @@ impl Correlation {
 }
 
 impl CorrelationFilter {
-    /// Makes a filter ready.
+    /// Prepares a filter.
     pub fn new(description: Correlation) -> Self {
         let system = description
             .system()
@@ -75,12 +75,12 @@ impl CorrelationFilter {
         }
     }
 
-    /// The filter as it was described.
+    /// Returns the filter as it was described.
     pub fn description(&self) -> &Correlation {
         &self.description
     }
 
-    /// Whether all its properties have their values. A filter without any matches every message.
+    /// Returns whether all its properties have their values. A filter without any matches every message.
     pub fn matches(&self, properties: &Properties<'_>) -> bool {
         self.first_mismatch(properties).is_none()
     }
@@ -89,7 +89,7 @@ impl CorrelationFilter {
         &self.conditions
     }
 
-    /// The first condition that does not hold.
+    /// Returns the first condition that does not hold.
     pub(crate) fn first_mismatch(
         &self,
         properties: &Properties<'_>,
@@ -111,7 +111,7 @@ pub(crate) fn field<'p, 'm>(properties: &'p Properties<'m>, property: &Property)
     match property {
         Property::System(property) => properties.system(*property),
         Property::User(name) => properties.user(name).unwrap_or(NULL),
-        // No correlation filter has one.
+        // A correlation filter has no such property.
         Property::Jms(_) => NULL,
     }
 }
@@ -130,7 +130,7 @@ fn exact(value: &Value<'_>) -> Option<Exact> {
     number.whole().map(Exact::Whole).or_else(bits)
 }
 
-/// Whether a property has the value of a filter. Null equals nothing.
+/// Returns whether a property has the value of a filter. Null equals nothing.
 pub(crate) fn same(expected: &Value<'_>, found: &Value<'_>) -> bool {
     match (expected, found) {
         (Value::Text(a), Value::Text(b)) => a == b,
@@ -142,7 +142,7 @@ pub(crate) fn same(expected: &Value<'_>, found: &Value<'_>) -> bool {
     }
 }
 
-/// Adds a value to a hash; values that are the same add the same. False for what equals nothing.
+/// Adds a value to a hash; equal values add the same. Returns false for a value that equals nothing.
 pub(crate) fn add_to_hash(value: &Value<'_>, hash: &mut Fnv) -> bool {
     let (kind, bytes): (u8, &[u8]) = match value {
         Value::Null => return false,

@@ -1,4 +1,4 @@
-//! What can be wrong with an expression when a rule is created, and with a message when it is evaluated.
+//! Errors of an expression when its rule is created, and when it is evaluated on a message.
 
 use std::fmt;
 
@@ -13,18 +13,18 @@ pub struct SyntaxError {
     problem: Problem,
 }
 
-/// What is wrong at the position of a [`SyntaxError`].
+/// The error at the position of a [`SyntaxError`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// Something else was due.
+    /// Another token was expected.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What could have stood there.
+        /// The expected tokens.
         expected: &'static str,
-        /// What stands there.
+        /// The token found.
         found: String,
     },
-    /// No token of the language begins so.
+    /// No token begins with this character.
     #[error("unexpected {found}{hint}")]
     Unexpected {
         /// The character.
@@ -32,16 +32,16 @@ pub enum Problem {
         /// What may have been meant.
         hint: &'static str,
     },
-    /// A string or name without its end.
+    /// A string or name is not terminated.
     #[error("expected a closing {0} for what begins here, found the end")]
     Unterminated(char),
     /// `[]` or `""`.
     #[error("expected a name between the delimiters, found nothing")]
     EmptyName,
-    /// Digits that are no number.
+    /// The digits are not a number.
     #[error("expected a number such as 12, 1.5 or 2.5E3, found {0:?}")]
     Number(String),
-    /// A number that its type cannot hold.
+    /// The number does not fit its type.
     #[error("expected a number that fits {what}, found {found}")]
     NumberTooLarge {
         /// The type.
@@ -49,12 +49,12 @@ pub enum Problem {
         /// The number as written.
         found: String,
     },
-    /// Neither `sys` nor `user`.
+    /// The scope is neither `sys` nor `user`.
     #[error(
         "expected the scope sys or user before the dot, found '{0}'; a name with dots is written [in brackets]"
     )]
     Scope(String),
-    /// No such property in the scope `sys.`.
+    /// The scope `sys.` has no such property.
     #[error("expected a system property, found '{name}'{hint}")]
     SystemProperty {
         /// The name as written.
@@ -62,49 +62,49 @@ pub enum Problem {
         /// What may have been meant.
         hint: String,
     },
-    /// A system property that actions cannot change.
+    /// Actions cannot change this system property.
     #[error("expected a property that can be changed, found sys.{0}, which is read-only")]
     ReadOnly(&'static str),
-    /// No such function.
+    /// There is no such function.
     #[error("expected one of the functions newid(), property(name) and p(name), found '{0}'")]
     Function(String),
-    /// A parameter that the rule gives no value.
+    /// The rule has no value for this parameter.
     #[error("expected a parameter that has a value, found @{0}")]
     Parameter(String),
-    /// An escape that is not one character.
+    /// The escape is not one character.
     #[error("expected one character to escape with, found {0} characters")]
     EscapeLength(usize),
-    /// A pattern whose last character escapes nothing.
+    /// The escape at the end of the pattern escapes nothing.
     #[error("expected a pattern with a character behind each escape, found one that ends with it")]
     EscapeAtEnd,
-    /// A pattern with so many characters.
+    /// The pattern has too many characters.
     #[error("expected a pattern of at most {max} characters, found {0}", max = super::MAX_LENGTH)]
     PatternLength(usize),
-    /// A constant of a type with which the operator never works.
+    /// The operator never accepts a constant of this type.
     #[error("expected a string {place}, found {found}")]
     NotText {
-        /// Where it is due.
+        /// The place where a text is required.
         place: &'static str,
-        /// What stands there.
+        /// The type found.
         found: &'static str,
     },
-    /// Longer than [`MAX_LENGTH`](super::MAX_LENGTH).
+    /// The text exceeds [`MAX_LENGTH`](super::MAX_LENGTH).
     #[error("expected at most {max} characters, found {length}", max = super::MAX_LENGTH)]
     TooLong {
         /// Characters of the text.
         length: usize,
     },
-    /// Nested deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    /// The nesting exceeds [`MAX_DEPTH`](super::MAX_DEPTH).
     #[error("expected at most {max} levels of nesting, found more", max = super::MAX_DEPTH)]
     TooDeep,
-    /// More statements than [`MAX_STATEMENTS`](super::MAX_STATEMENTS).
+    /// The action has more than [`MAX_STATEMENTS`](super::MAX_STATEMENTS) statements.
     #[error("expected at most {max} statements, found more", max = super::MAX_STATEMENTS)]
     TooManyStatements,
 }
 
 impl SyntaxError {
     pub(crate) fn new(text: &str, offset: usize, problem: Problem) -> Self {
-        // A text that is too long is not kept: it may be any length.
+        // A text that is too long may have any length, so it is not kept.
         let kept = if matches!(problem, Problem::TooLong { .. }) {
             ""
         } else {
@@ -117,17 +117,17 @@ impl SyntaxError {
         }
     }
 
-    /// Where, in bytes from the beginning of the text.
+    /// Returns the position, in bytes from the beginning of the text.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What is wrong there.
+    /// Returns the error at the position.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// Line and column, both from 1; columns count characters.
+    /// Returns line and column, both from 1; columns count characters.
     pub fn position(&self) -> (usize, usize) {
         let before = &self.text[..self.offset];
         let line = before.matches('\n').count() + 1;
@@ -135,7 +135,7 @@ impl SyntaxError {
         (line, before[start..].chars().count() + 1)
     }
 
-    /// The line of the text, and below it a caret under the place.
+    /// Returns the line of the text, and below it a caret at the position.
     pub fn excerpt(&self) -> String {
         let (line, column) = self.position();
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
@@ -153,20 +153,20 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// Why an expression has no value for a message; what remains of the rule is told by its owner.
+/// Why an expression has no value for a message; the rule's owner adds the rest of the rule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{expression}: {fault}")]
 pub struct EvaluationError {
-    /// The part of the expression that failed, as the language writes it.
+    /// The part of the expression that failed, in the language's syntax.
     pub expression: String,
-    /// What went wrong, with the operands.
+    /// The error, with the operands.
     pub fault: Fault,
 }
 
-/// What can go wrong with values.
+/// Errors of values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// An operator between types that have no such operator.
+    /// The operator does not exist for these types.
     #[error("operator '{operator}' cannot be applied to {left} and {right}")]
     Operator {
         /// The operator.
@@ -176,7 +176,7 @@ pub enum Fault {
         /// The right operand and its type.
         right: String,
     },
-    /// A sign before something that is no number.
+    /// A sign precedes a value that is not a number.
     #[error("operator '{operator}' cannot be applied to {operand}")]
     Sign {
         /// The operator.
@@ -184,13 +184,13 @@ pub enum Fault {
         /// The operand and its type.
         operand: String,
     },
-    /// A whole number divided by zero.
+    /// A whole number was divided by zero.
     #[error("{left} is divided by zero")]
     DivisionByZero {
         /// The left operand.
         left: String,
     },
-    /// A whole number beyond 64 bits.
+    /// The whole number exceeds 64 bits.
     #[error("the result of {left} {operator} {right} does not fit a 64-bit number")]
     Overflow {
         /// The operator.
@@ -200,67 +200,67 @@ pub enum Fault {
         /// The right operand.
         right: String,
     },
-    /// A concatenation longer than any property may be.
+    /// The concatenation is longer than any property may be.
     #[error("the concatenation has {length} bytes; at most 64 KiB are allowed")]
     TextTooLong {
-        /// Bytes it would have.
+        /// Its length in bytes.
         length: usize,
     },
-    /// A name that is no string.
+    /// The property name is not a string.
     #[error("the name of a property must be a string, not {0}")]
     PropertyName(String),
-    /// No such property in the scope `sys.`.
+    /// The scope `sys.` has no such property.
     #[error("the system property '{0}' does not exist")]
     SystemProperty(String),
-    /// An escape that is not one character.
+    /// The escape is not one character.
     #[error("ESCAPE must be one character, not {0}")]
     Escape(String),
-    /// A pattern whose last character escapes nothing.
+    /// The escape at the end of the pattern escapes nothing.
     #[error("the pattern {0} ends with its escape character")]
     EscapeAtEnd(String),
-    /// A pattern with so many characters.
+    /// The pattern has too many characters.
     #[error("the pattern has {0} characters; at most {max} are allowed", max = super::MAX_LENGTH)]
     PatternLength(usize),
-    /// A value that cannot become what the system property is.
+    /// The value cannot be converted to the type of the system property.
     #[error("{value} cannot become the value of sys.{property}, which is {expected}")]
     Conversion {
         /// The value and its type.
         value: String,
         /// The property.
         property: &'static str,
-        /// What it holds.
+        /// The type of the property.
         expected: &'static str,
     },
-    /// Sections of the message that an action cannot be applied to.
+    /// The action cannot be applied to the sections of the message.
     #[error("the message cannot be decoded: {0}")]
     Message(DecodeError),
 }
 
-/// Why a rule could not be evaluated on a message: what stands in the dead letter (decision D6).
+/// Why a rule could not be evaluated on a message: the error in the dead letter (decision D6).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("Rule '{rule}' failed in its {part} '{text}': {error}.")]
 pub struct RuleError {
     /// The name of the rule.
     pub rule: String,
-    /// Which part of the rule.
+    /// The part of the rule that failed.
     pub part: RulePart,
     /// The whole expression of that part, as written.
     pub text: String,
-    /// What failed in it.
+    /// The error in it.
     pub error: EvaluationError,
 }
 
-/// The two halves of a rule.
+/// The two parts of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RulePart {
-    /// What selects.
+    /// The filter.
     Filter,
-    /// What changes.
+    /// The action.
     Action,
 }
 
 impl RuleError {
-    /// The dead-letter reason: the name of the exception of .NET (decision D6).
+    /// Returns the dead-letter reason: the name of the .NET exception (decision D6).
     pub fn reason(&self) -> &'static str {
         match self.part {
             RulePart::Filter => "FilterException",

@@ -1,8 +1,8 @@
 //! Evaluates conditions and expressions on a message.
 //!
-//! What is constant or a property is compared where it stands; only concatenation and patterns that are not
-//! constant allocate. `AND` and `OR` go from left to right and end as soon as they are decided, so an error
-//! behind a decided operand is never met.
+//! Constants and properties are compared by reference; only concatenation and patterns that are not constant allocate. `AND`
+//! and `OR` are evaluated from left to right and stop once they are decided, so that an error behind that point does not
+//! occur.
 
 use uuid::Uuid;
 
@@ -18,12 +18,12 @@ use crate::ids::IdSource;
 
 static NULL: Value<'static> = Value::Null;
 
-/// One message, and what an action has changed on it so far.
+/// A message, and the changes of an action so far.
 pub(crate) struct Evaluator<'e> {
     pub(crate) properties: &'e Properties<'e>,
     pub(crate) edits: Option<&'e Edits>,
     pub(crate) ids: &'e mut dyn IdSource,
-    /// Whether the rules of JMS hold where they differ (see [`super::SqlFilter::selector`]).
+    /// Whether the rules of JMS apply where they differ (see [`super::SqlFilter::selector`]).
     pub(crate) is_selector: bool,
 }
 
@@ -58,11 +58,11 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// `AND`, which false decides, or `OR`, which true decides.
+    /// Evaluates `AND`, which false decides, or `OR`, which true decides.
     fn joined(&mut self, operands: &'e [Condition], decisive: Truth) -> Evaluated<Truth> {
         let mut result = decisive.not();
         for operand in operands {
-            // The common form, without another call.
+            // A shortcut for the common form.
             let truth = if let Condition::Compare {
                 operator,
                 left,
@@ -127,7 +127,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// `IN`: true if an item is equal; else unknown if one could be.
+    /// Evaluates `IN`: true if an item is equal; else unknown if a comparison is.
     fn contained(&mut self, left: &'e Expression, items: &'e [Expression]) -> Evaluated<Truth> {
         let left = self.value(left)?;
         if left.is_null() {
@@ -218,7 +218,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// A result; where there is none, null in a selector.
+    /// Returns a result; in a selector null instead of an error.
     fn calculated(
         &self,
         expression: &Expression,
@@ -230,7 +230,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// A property whose name is a value. It may carry its scope.
+    /// Returns a property whose name is computed and may include its scope.
     fn named(&mut self, whole: &'e Expression, name: &'e Expression) -> Evaluated<Value<'e>> {
         let name = self.value(name)?;
         let Value::Text(name) = name else {
@@ -260,7 +260,7 @@ impl<'e> Evaluator<'e> {
             .map_or(Value::Null, Value::borrowed))
     }
 
-    /// The value of an expression that need not be calculated.
+    /// Returns the value of an expression that needs no calculation.
     #[inline(always)]
     fn glance(&self, expression: &'e Expression) -> Option<&'e Value<'e>> {
         match expression {
@@ -276,7 +276,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// A property, if it exists and is kept decoded: a system property exists when it is set.
+    /// Returns a property if it exists and is stored decoded: a system property exists when it is set.
     #[inline(always)]
     pub(crate) fn property(&self, property: &Property) -> Option<&'e Value<'e>> {
         match property {
@@ -285,7 +285,7 @@ impl<'e> Evaluator<'e> {
                 Some(change) => change,
                 None => self.properties.user(name),
             },
-            // It has a value that is read where it is asked for.
+            // Its value is read on demand.
             Property::Jms(_) => None,
         }
     }

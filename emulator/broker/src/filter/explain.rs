@@ -1,4 +1,4 @@
-//! Why a rule selects a message or not: the first part of its filter that was not true, and its values.
+//! Explains why a rule selects a message or not: the first part of its filter that was not true, with the values in it.
 
 use super::ast::{Condition, Expression, Like, Property};
 use super::correlation::{self, CorrelationFilter};
@@ -9,21 +9,21 @@ use super::properties::Properties;
 use super::rule::{Filter, Rule};
 use crate::ids::IdSource;
 
-/// What one rule says of a message.
+/// The result of one rule for a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The name of the rule.
     pub rule: String,
-    /// What it says.
+    /// The result.
     pub outcome: Outcome,
 }
 
 /// Whether a rule selects a message, and why not.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It does.
+    /// The rule selects the message.
     Matched,
-    /// It does not.
+    /// The rule does not select the message.
     NotMatched(Reason),
     /// Its filter or action fails on this message.
     Failed(Box<RuleError>),
@@ -32,15 +32,15 @@ pub enum Outcome {
 /// The first part of a filter that was not true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// That part, as the language writes it.
+    /// The part, in the language's syntax.
     pub expression: String,
     /// False or unknown.
     pub truth: Truth,
-    /// What stands in it that is not constant, and its value with its type.
+    /// The parts of it that are not constant, and their values with types.
     pub values: Vec<(String, String)>,
 }
 
-/// Tells of each rule whether it selects a message, and why not.
+/// Explains for each rule whether it selects a message, and why not.
 pub fn explain<'r>(
     rules: impl IntoIterator<Item = &'r Rule>,
     properties: &Properties<'_>,
@@ -73,7 +73,7 @@ fn outcome(
                 ids,
                 is_selector: filter.is_selector(),
             };
-            // The filter has just been evaluated without failing, and this walks the same parts.
+            // The filter was just evaluated without an error, and this visits the same parts.
             evaluator
                 .reason(filter.condition())
                 .unwrap_or_else(|error| failed(&error))
@@ -114,7 +114,7 @@ fn correlation_reason(filter: &CorrelationFilter, properties: &Properties<'_>) -
 type Explained<T> = Result<T, Box<EvaluationError>>;
 
 impl<'e> Evaluator<'e> {
-    /// The first part that keeps a condition from being true.
+    /// Returns the first part that keeps a condition from being true.
     fn reason(&mut self, condition: &'e Condition) -> Explained<Reason> {
         if let Condition::And(operands) | Condition::Or(operands) = condition {
             for operand in operands {
@@ -170,7 +170,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// The value of an expression, and then of its parts.
+    /// Records the value of an expression, and then of its parts.
     fn record(
         &mut self,
         expression: &'e Expression,
@@ -217,7 +217,7 @@ impl<'e> Evaluator<'e> {
     }
 }
 
-/// Each thing once.
+/// Adds a value unless it is present.
 fn add(values: &mut Vec<(String, String)>, name: String, value: String) {
     if values.iter().all(|(other, _)| *other != name) {
         values.push((name, value));

@@ -1,7 +1,7 @@
-//! Many correlation filters, looked up instead of tried.
+//! An index of many correlation filters, which finds matches by look-up.
 //!
-//! Filters on the same set of properties form a group, in which the values of a message are one look-up. A message
-//! meets only groups whose first property it has, so filters on properties that no message has cost nothing.
+//! Filters on the same set of properties form a group, in which one look-up finds the values of a message. A message is
+//! looked up only in groups whose first property it has, so that filters on properties that no message has cost nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::properties::{Fnv, Name, Properties, same_name};
 use super::system::SystemProperty;
 use super::value::Value;
 
-/// Correlation filters by what they ask for, each with what its owner calls it.
+/// Correlation filters by their properties, each with a value of its owner.
 #[derive(Debug, Clone)]
 pub struct CorrelationIndex<T> {
-    /// By the hash of the first property, then by all of them.
+    /// By the hash of the first property, then by all properties.
     groups: BTreeMap<u64, BTreeMap<Box<[Property]>, Group<T>>>,
-    /// Filters that ask for nothing.
+    /// Owners of filters without conditions.
     unconditional: Vec<T>,
 }
 
@@ -39,18 +39,18 @@ impl<T> Default for CorrelationIndex<T> {
 }
 
 impl<T: PartialEq> CorrelationIndex<T> {
-    /// No filter.
+    /// Creates an empty index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a filter under a name of the owner's.
+    /// Adds a filter with its owner's value.
     pub fn insert(&mut self, filter: &CorrelationFilter, owner: T) {
         let Some((first, _)) = filter.conditions().first() else {
             self.unconditional.push(owner);
             return;
         };
-        // A filter that asks for what nothing equals can never match.
+        // A filter on a value that equals nothing can never match.
         let Some(hash) = hash(filter.conditions().iter().map(|(_, value)| value)) else {
             return;
         };
@@ -68,7 +68,7 @@ impl<T: PartialEq> CorrelationIndex<T> {
         group.entry(hash).or_default().push(Entry { values, owner });
     }
 
-    /// Takes a filter out that was added under this name.
+    /// Removes a filter that was added with this value.
     pub fn remove(&mut self, filter: &CorrelationFilter, owner: &T) {
         let Some((first, _)) = filter.conditions().first() else {
             self.unconditional.retain(|other| other != owner);
@@ -97,7 +97,7 @@ impl<T: PartialEq> CorrelationIndex<T> {
         }
     }
 
-    /// Names every filter that matches a message.
+    /// Calls `found` with the owner's value of every filter that matches a message.
     pub fn matching(&self, properties: &Properties<'_>, mut found: impl FnMut(&T)) {
         self.unconditional.iter().for_each(&mut found);
         for property in SystemProperty::ALL {
@@ -113,7 +113,7 @@ impl<T: PartialEq> CorrelationIndex<T> {
         }
     }
 
-    /// The groups whose first property is one that the message has.
+    /// Visits the groups whose first property the message has.
     fn visit(
         &self,
         properties: &Properties<'_>,
@@ -155,12 +155,12 @@ fn pivot(first: &Property) -> u64 {
     match first {
         Property::System(property) => *property as u64,
         Property::User(name) => Name::hash(name),
-        // No correlation filter has one.
+        // A correlation filter has no such property.
         Property::Jms(_) => 0,
     }
 }
 
-/// The hash of all values; none if one of them equals nothing.
+/// Returns the hash of all values; `None` if one of them equals nothing.
 fn hash<'v, 'm: 'v>(values: impl Iterator<Item = &'v Value<'m>>) -> Option<u64> {
     let mut hash = Fnv::default();
     for value in values {

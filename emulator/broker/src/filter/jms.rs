@@ -1,6 +1,6 @@
-//! What selectors of JMS name: fields of the header and properties that JMS defines, each of which is a system property of
-//! the service, or one that only selectors have. In the language of the service these are written `sys.JMSPriority` and so
-//! on, so that a rule that was made of a selector can be read back.
+//! The identifiers of JMS selectors: header fields and JMS-defined properties, each of which is a system property of the
+//! service, or exists only in selectors. The language of the service writes the latter as `sys.JMSPriority` and so on, so
+//! that a rule that was created from a selector can be read back.
 
 use servicebus_codec::{Reader, Value as Encoded};
 
@@ -10,7 +10,7 @@ use super::properties::Properties;
 use super::system::SystemProperty;
 use super::value::Value;
 
-/// A property of JMS that the service has no system property for.
+/// A JMS property without a system property of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JmsProperty {
     Priority,
@@ -20,15 +20,15 @@ pub(crate) enum JmsProperty {
     GroupSequence,
 }
 
-/// The priority of a message that has none (AMQP 1.0 §3.2.1).
+/// The default priority (AMQP 1.0 §3.2.1).
 const PRIORITY: i64 = 4;
-/// Fields of the header and of the properties.
+/// Indexes of header and properties fields.
 const DURABLE: usize = 0;
 const PRIORITY_FIELD: usize = 1;
 const CREATION_TIME: usize = 9;
 const GROUP_SEQUENCE: usize = 11;
 
-/// The property that a selector names; none of one that its application has defined.
+/// Returns the property that a selector names; `None` for an application property.
 pub(crate) fn property(name: &str) -> Option<Property> {
     let system = match name {
         "JMSMessageID" => SystemProperty::MessageId,
@@ -67,7 +67,7 @@ impl JmsProperty {
         }
     }
 
-    /// What it is of a message; null where its sender did not say.
+    /// Returns its value for a message; null where the sender did not set it.
     pub(crate) fn of(self, message: &Properties<'_>) -> Value<'static> {
         let (header, properties) = message.sections();
         match self {
@@ -97,7 +97,7 @@ impl JmsProperty {
     }
 }
 
-/// One field of a section.
+/// Returns one field of a section.
 fn field(section: &[u8], place: usize) -> Option<Encoded<'_>> {
     let mut reader = Reader::new(section);
     reader.descriptor().ok()?;

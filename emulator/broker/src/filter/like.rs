@@ -1,43 +1,43 @@
-//! `LIKE`: patterns taken apart at their `%`.
+//! `LIKE`: patterns split at their `%`.
 //!
-//! Each piece between two `%` is searched once, leftmost first, which is never wrong: a later place leaves less for
-//! the pieces behind. A piece without `_` takes as many steps as the text has bytes, and one with `_` at most a sixty-fourth of
-//! what comparing it at every place would. Patterns have a limit, as they may come from a message.
+//! Each piece between two `%` is searched once, leftmost first, which is always right: a later match leaves less text for
+//! the following pieces. A piece without `_` takes as many steps as the text has bytes, and one with `_` at most a
+//! sixty-fourth of comparing it at every position. The length of patterns is limited, as they may come from a message.
 
 use std::collections::BTreeMap;
 
 use super::MAX_LENGTH;
 
-/// Comparisons for which nothing is set up beforehand.
+/// Up to this many comparisons run without preparation.
 const FEW: usize = 4096;
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotAPattern {
-    /// Its last character escapes nothing.
+    /// The escape at its end escapes nothing.
     EscapeAtEnd,
-    /// It has so many characters.
+    /// It has too many characters.
     TooLong(usize),
 }
 
-/// A pattern that can be matched.
+/// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    /// What the text begins with; all of it when there is no `%`.
+    /// The beginning of the text; all of it if there is no `%`.
     first: Piece,
-    /// What follows in turn, with anything between; the last one at the end.
+    /// The following pieces in order, with any text between them; the last one is at the end.
     rest: Vec<Piece>,
 }
 
-/// What stands between two `%`.
+/// The pattern between two `%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(Box<str>),
-    /// With `_`, which is none.
+    /// Contains `_`, which is `None`.
     Holes(Box<[Option<char>]>),
 }
 
-/// The escape character a text holds, or how many characters it has instead.
+/// Returns the escape character of a text, or the number of its characters if it is not one.
 pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
@@ -47,7 +47,7 @@ pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
 }
 
 impl Pattern {
-    /// Takes a pattern apart.
+    /// Compiles a pattern.
     pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, NotAPattern> {
         let length = pattern.chars().count();
         if length > MAX_LENGTH {
@@ -81,7 +81,7 @@ impl Pattern {
         Ok(Self { first, rest })
     }
 
-    /// Whether the whole text is like the pattern.
+    /// Returns whether the whole text matches the pattern.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some(mut rest) = self.first.strip_from(text) else {
             return false;
@@ -107,7 +107,7 @@ impl Piece {
         }
     }
 
-    /// What is left of a text that begins with the piece.
+    /// Returns the rest of a text that begins with the piece.
     fn strip_from<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Self::Text(piece) => text.strip_prefix(&**piece),
@@ -124,7 +124,7 @@ impl Piece {
         }
     }
 
-    /// What is left of a text behind the first place where the piece stands.
+    /// Returns the rest of a text behind the first match of the piece.
     fn find_in<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Self::Text(piece) => text
@@ -152,8 +152,8 @@ impl Piece {
     }
 }
 
-/// What is left of a text behind the first place where a piece with holes stands. All places are compared at once: bit n of
-/// the state says that the piece may have begun n characters ago.
+/// Returns the rest of a text behind the first match of a piece with `_`. Compares all positions at once: bit n of the state
+/// means that a match may have begun n characters ago.
 fn find_with_holes<'t>(items: &[Option<char>], text: &'t str) -> Option<&'t str> {
     let words = items.len().div_ceil(64);
     let mut holes = vec![0_u64; words];
@@ -202,7 +202,7 @@ mod tests {
         ) {
             let items = Vec::from_iter(pattern.chars().map(|item| Some(item).filter(|item| *item != '_')));
             let piece = Piece::Holes(items.clone().into());
-            // Made of the pattern, so that some have it.
+            // Derived from the pattern, so that some texts match.
             let text = parts.join(&pattern.replace('_', "a"));
             prop_assert_eq!(find_with_holes(&items, &text), plainly(&piece, &text));
         }

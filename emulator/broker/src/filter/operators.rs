@@ -1,8 +1,7 @@
-//! What operators do with values: three-valued logic, comparison, arithmetic. All of it is tables.
+//! The semantics of operators, as tables: three-valued logic, comparison, arithmetic.
 //!
-//! The documentation refers to C#: numbers are promoted to the wider of two types, and text is joined by `+` to
-//! with any other operand, as it prints. Where C# would not compile, comparisons are unknown (decision D12) and
-//! arithmetic fails.
+//! The documentation refers to C#: numbers are promoted to the wider of two types, and `+` joins a text with the printed
+//! form of any other operand. Where C# would not compile, comparisons are unknown (decision D12) and arithmetic fails.
 
 use std::cmp::Ordering;
 
@@ -10,8 +9,8 @@ use super::ast::{Arithmetic, Comparison, Sign};
 use super::error::Fault;
 use super::value::Value;
 
-/// Bytes of a text that `+` makes: no property holds more than all headers may have (semantics §1), and a chain
-/// of 500 operators would otherwise copy gigabytes.
+/// Maximum bytes of a text from `+`: no property is larger than all headers may be (semantics §1), and a chain of 500
+/// operators would otherwise copy gigabytes.
 const MAX_TEXT: usize = 64 * 1024;
 
 /// True, false or unknown.
@@ -19,9 +18,9 @@ const MAX_TEXT: usize = 64 * 1024;
 pub enum Truth {
     /// The rule matches.
     True,
-    /// It does not.
+    /// The rule does not match.
     False,
-    /// It does not, and neither does its negation.
+    /// Neither the rule nor its negation matches.
     Unknown,
 }
 
@@ -35,7 +34,7 @@ impl Truth {
         }
     }
 
-    /// `NOT`, if so.
+    /// Applies `NOT` if `negated`.
     pub(crate) fn not_if(self, negated: bool) -> Self {
         if negated { self.not() } else { self }
     }
@@ -47,7 +46,7 @@ impl From<bool> for Truth {
     }
 }
 
-/// A number in the type that two operands are promoted to.
+/// A number in the type to which two operands are promoted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
     Whole(i128),
@@ -71,7 +70,7 @@ impl Number {
         }
     }
 
-    /// The whole number that it is, if it is one. Larger floats are whole, but no integer that a property can hold.
+    /// Returns the whole number, if it is one. Larger floats are whole too, but no property holds such an integer.
     pub(crate) fn whole(self) -> Option<i128> {
         match self {
             Self::Whole(number) => Some(number),
@@ -92,7 +91,7 @@ impl Number {
 /// `left operator right`.
 #[inline(always)]
 pub(crate) fn compare(operator: Comparison, left: &Value<'_>, right: &Value<'_>) -> Truth {
-    // What most filters ask is decided where they ask it.
+    // A shortcut for the most frequent comparisons.
     match (operator, left, right) {
         (Comparison::Equal, Value::Text(left), Value::Text(right)) => (left == right).into(),
         (_, Value::Signed(left), Value::Signed(right)) => ordered(operator, left.cmp(right)).into(),
@@ -129,12 +128,12 @@ fn compare_numbers(operator: Comparison, left: Number, right: Number) -> bool {
     }
     match left.as_float().partial_cmp(&right.as_float()) {
         Some(ordering) => ordered(operator, ordering),
-        // Nothing is equal to what is not a number, or less, or greater.
+        // NaN is neither equal nor less nor greater.
         None => operator == Comparison::NotEqual,
     }
 }
 
-/// By UTF-16 code units, as `String.CompareOrdinal`.
+/// Compares by UTF-16 code units, as `String.CompareOrdinal` does.
 fn ordinal(left: &str, right: &str) -> Ordering {
     if left.is_ascii() && right.is_ascii() {
         left.cmp(right)
@@ -155,7 +154,7 @@ fn ordered(operator: Comparison, ordering: Ordering) -> bool {
     }
 }
 
-/// Types without an order.
+/// Compares types without an order.
 fn equality(operator: Comparison, equal: bool) -> Truth {
     match operator {
         Comparison::Equal => equal.into(),
@@ -167,7 +166,7 @@ fn equality(operator: Comparison, equal: bool) -> Truth {
     }
 }
 
-/// `left operator right`; null if either is.
+/// Returns `left operator right`; null if either is null.
 pub(crate) fn calculate<'v>(
     operator: Arithmetic,
     left: &Value<'v>,
@@ -218,7 +217,7 @@ pub(crate) fn calculate<'v>(
     }
 }
 
-/// Exact in 128 bits, then back into 64: products of 64 bits cannot exceed them.
+/// Calculates exactly in 128 bits, which hold any product of 64-bit numbers, then converts back to 64.
 fn whole(operator: Arithmetic, left: i128, right: i128) -> Result<Value<'static>, Fault> {
     let result = match operator {
         Arithmetic::Add => left + right,
@@ -251,7 +250,7 @@ fn float(operator: Arithmetic, left: f64, right: f64) -> f64 {
     }
 }
 
-/// `+operand` or `-operand`; null if it is.
+/// Returns `+operand` or `-operand`; null if the operand is null.
 pub(crate) fn signed<'v>(sign: Sign, operand: Value<'v>) -> Result<Value<'v>, Fault> {
     match (sign, &operand) {
         (_, Value::Null) => Ok(Value::Null),
@@ -292,7 +291,7 @@ fn overflow(operator: Arithmetic, left: String, right: String) -> Fault {
     }
 }
 
-/// A value and its type, for a message.
+/// Renders a value and its type for an error.
 pub(crate) fn typed(value: &Value<'_>) -> String {
     match value {
         Value::Null | Value::Other(_) => value.kind().to_owned(),

@@ -1,8 +1,8 @@
-//! Tokens to conditions and expressions.
+//! Parses tokens into conditions and expressions.
 //!
-//! winnow finds the tokens; the grammar is climbed by hand, because each error is to say what was due at its place,
-//! conditions and expressions share their brackets, and the depth is bounded while it is entered. Precedence, loosest
-//! first: `OR`, `AND`, `NOT`, comparisons, `+ -`, `* / %`, signs.
+//! winnow finds the tokens. The parser is written by hand, because each error must name what was expected at its position,
+//! conditions and expressions share their brackets, and the depth is limited on entry. Precedence, loosest first: `OR`,
+//! `AND`, `NOT`, comparisons, `+ -`, `* / %`, signs.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -21,14 +21,14 @@ use super::token::{self, Dialect, Keyword, Spanned, Token};
 use super::value::{Encoded, Value};
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};
 
-/// Parameters of a filter or action in the order given, as their client wrote them.
+/// Parameters of a filter or action in the given order, as their client wrote them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     entries: Vec<(Box<str>, Encoded)>,
 }
 
 impl Parameters {
-    /// None.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,17 +38,17 @@ impl Parameters {
         self.entries.push((name.into(), value));
     }
 
-    /// The parameters with their names as given.
+    /// Returns the parameters with their names as given.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Encoded)> {
         self.entries.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The value of a parameter whose name comes without the `@`. The last of a name counts.
+    /// Returns the value of a parameter by its name without the `@`. The last one of a name counts.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'static>> {
         let matches = |given: &str| same_name(given.strip_prefix('@').unwrap_or(given), name);
         let (_, value) = self
@@ -60,13 +60,13 @@ impl Parameters {
     }
 }
 
-/// Reads a whole filter.
+/// Parses a whole filter.
 pub(crate) fn condition(text: &str, parameters: &Parameters) -> Result<Condition, SyntaxError> {
     condition_in(Dialect::Sql, text, parameters)
 }
 
-/// Reads a whole selector of JMS (JMS 2.0, 3.8.1): the same conditions, with its own names and numbers, `BETWEEN`, and
-/// properties that are conditions themselves.
+/// Parses a whole JMS selector (JMS 2.0, 3.8.1): the same conditions, with the names and numbers of JMS, `BETWEEN`, and
+/// properties as conditions.
 pub(crate) fn selector(text: &str) -> Result<Condition, SyntaxError> {
     condition_in(Dialect::Selector, text, &Parameters::new())
 }
@@ -83,7 +83,7 @@ fn condition_in(
     })
 }
 
-/// Reads a whole action. Semicolons may be left out (service-bus-messaging-sql-rule-action).
+/// Parses a whole action. Semicolons are optional (service-bus-messaging-sql-rule-action).
 pub(crate) fn statements(
     text: &str,
     parameters: &Parameters,
@@ -128,7 +128,7 @@ fn parse<T>(
     read(&mut parser).map_err(error)
 }
 
-/// What was read, or the offset and nature of what could not be.
+/// A parsed value, or the offset and kind of an error.
 type Parsed<T> = Result<T, (usize, Problem)>;
 
 struct Parser<'s> {
@@ -139,7 +139,7 @@ struct Parser<'s> {
     dialect: Dialect,
 }
 
-/// What a bracket may hold.
+/// The contents of a bracket.
 enum Node {
     Condition(Condition),
     Expression(Expression),
@@ -177,7 +177,7 @@ impl<'s> Parser<'s> {
         Ok(Statement::Set { property, value })
     }
 
-    /// A property, with or without scope.
+    /// Parses a property, with or without scope.
     fn property(&mut self) -> Parsed<Property> {
         let offset = self.offset();
         let name = match self.peek() {
@@ -222,7 +222,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The name behind a scope, and where it stands.
+    /// Parses the name behind a scope; returns its offset too.
     fn scoped_name(&mut self) -> Parsed<(usize, String)> {
         let offset = self.offset();
         let name = match self.peek() {
@@ -234,7 +234,7 @@ impl<'s> Parser<'s> {
         Ok((offset, name))
     }
 
-    /// Enters one level of nesting.
+    /// Parses one level of nesting.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_DEPTH {
             return self.fail(Problem::TooDeep);
@@ -253,12 +253,12 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.next + 1).map(|spanned| &spanned.token)
     }
 
-    /// Where the next token begins.
+    /// Returns the offset of the next token.
     fn offset(&self) -> usize {
         self.tokens[self.next].span.start
     }
 
-    /// Steps over a token; the end stays.
+    /// Skips a token, but not the end.
     fn advance(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
@@ -294,7 +294,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Fails at the next token, which is not what was due.
+    /// Fails at the next token, because another one was expected.
     fn expected<T>(&self, expected: &'static str) -> Parsed<T> {
         let mut found = self.peek().to_string();
         if found.len() > 64 {

@@ -1,7 +1,7 @@
-//! The properties of a message, decoded once for all the filters it meets.
+//! The properties of a message, decoded once for all filters.
 //!
-//! Values are borrowed from the encoded sections. Names are found by a hash of their folded form: a rule computes
-//! it once, so that a look-up compares numbers and at the end one name.
+//! Values borrow from the encoded sections. Names are found by a hash of their folded form, which a rule computes once, so
+//! that a look-up compares numbers and only at the end a name.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
 
-/// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
+/// The first instant of the year 1, by which .NET encodes an unset time (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
 
-/// The encoded sections that hold properties; an empty slice for one that is missing.
+/// The encoded sections with properties; empty if missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sections<'a> {
     /// Header.
@@ -42,9 +42,9 @@ pub struct Name {
 #[derive(Debug, Clone)]
 pub struct Properties<'a> {
     system: [Value<'a>; SystemProperty::ALL.len()],
-    /// In the order of their hashes; equal ones in the order of the message.
+    /// Ordered by hash; equal ones in the order of the message.
     user: Vec<User<'a>>,
-    /// Header and properties as they are encoded, for what is rarely asked for.
+    /// Encoded header and properties, for fields that are rarely needed.
     sections: (&'a [u8], &'a [u8]),
 }
 
@@ -53,13 +53,13 @@ pub struct Properties<'a> {
 pub(crate) struct User<'a> {
     pub(crate) hash: u64,
     pub(crate) name: &'a str,
-    /// The AMQP constructor: what width a number has.
+    /// The AMQP constructor, which has the width of a number.
     pub(crate) code: u8,
     pub(crate) value: Value<'a>,
 }
 
 impl Name {
-    /// A name that is looked up again and again.
+    /// Creates a name for repeated look-ups.
     pub fn new(text: &str) -> Self {
         Self {
             text: text.into(),
@@ -67,7 +67,7 @@ impl Name {
         }
     }
 
-    /// The name as it was written.
+    /// Returns the name as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -116,7 +116,7 @@ impl<'a> Properties<'a> {
         Ok(view)
     }
 
-    /// What the broker knows of a message, without anything that its sender wrote.
+    /// Returns the broker's properties of a message, without those of its sender.
     pub(crate) fn of_broker(system: &System<'a>) -> Self {
         let mut view = Self {
             system: std::array::from_fn(|_| Value::Null),
@@ -127,19 +127,19 @@ impl<'a> Properties<'a> {
         view
     }
 
-    /// A system property; null when it is not set.
+    /// Returns a system property; null if it is not set.
     #[inline]
     pub fn system(&self, property: SystemProperty) -> &Value<'a> {
         &self.system[property as usize]
     }
 
-    /// A user property of that name in any case; of several that differ in case, the first.
+    /// Returns a user property by its name, ignoring case; the first of several that differ in case.
     #[inline]
     pub fn user(&self, name: &Name) -> Option<&Value<'a>> {
         self.find(name.hash, &name.text).map(|user| &user.value)
     }
 
-    /// A user property by a name that is only now known.
+    /// Returns a user property by a name that was computed.
     pub fn user_named(&self, name: &str) -> Option<&Value<'a>> {
         self.find(fold(name), name).map(|user| &user.value)
     }
@@ -152,7 +152,7 @@ impl<'a> Properties<'a> {
         same.find(|user| same_name(user.name, name))
     }
 
-    /// All user properties that can be looked up: of names that differ in case, the first.
+    /// Returns all user properties; of names that differ in case, the first.
     pub(crate) fn all_user(&self) -> impl Iterator<Item = &User<'a>> {
         let mut last = None;
         self.user.iter().filter(move |user| {
@@ -164,7 +164,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// The header and the properties as they are encoded; empty where they are missing.
+    /// Returns the encoded header and properties; empty if missing.
     pub(crate) fn sections(&self) -> (&'a [u8], &'a [u8]) {
         self.sections
     }
@@ -254,7 +254,7 @@ impl<'a> Properties<'a> {
                 _ => continue,
             };
             let value = Value::decode(value)?;
-            // Of several, the first counts.
+            // The first of several counts.
             if self.system(property).is_null() && value != Value::instant(NOT_SET) {
                 self.set(property, value);
             }
@@ -309,7 +309,7 @@ fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
     Ok(reader)
 }
 
-/// Whether two names mean the same property.
+/// Returns whether two names mean the same property.
 #[inline]
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a == b || same_folded(a, b)
@@ -323,7 +323,7 @@ fn same_folded(a: &str, b: &str) -> bool {
     a.chars().flat_map(fold).eq(b.chars().flat_map(fold))
 }
 
-/// The hash of a name in lower case (FNV-1a).
+/// Returns the hash of a name in lower case (FNV-1a).
 pub(crate) fn fold(name: &str) -> u64 {
     let mut hash = Fnv::default();
     if name.is_ascii() {
@@ -338,7 +338,7 @@ pub(crate) fn fold(name: &str) -> u64 {
     hash.0
 }
 
-/// The same on every machine and in every run, unlike the hashes of the standard library.
+/// A hash that is the same on every machine and in every run, unlike those of the standard library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fnv(pub(crate) u64);
 

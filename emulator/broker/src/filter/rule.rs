@@ -1,6 +1,6 @@
-//! A rule: a filter that selects, an action that changes the copy, a name that the copy carries.
+//! A rule: a filter that selects messages, an optional action that changes the copy, and a name that the copy carries.
 //!
-//! What an action changes on its copy of a message; applying it is the caller's task.
+//! [`Edits`] are the changes of an action on its copy; the caller applies them.
 
 use servicebus_codec::DecodeError;
 
@@ -15,19 +15,19 @@ use super::value::{Encoded, Value};
 use crate::ids::IdSource;
 use crate::time::Timestamp;
 
-/// The property that a copy made by an action carries (semantics §13.1).
+/// The property of a copy that an action created (semantics §13.1).
 const RULE_NAME: &str = "RuleName";
 
-/// What selects messages.
+/// The filter of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Every message.
+    /// Selects every message.
     True,
-    /// None.
+    /// Selects no message.
     False,
-    /// Those with certain values.
+    /// Selects messages with given values.
     Correlation(CorrelationFilter),
-    /// Those of which a condition holds.
+    /// Selects messages for which a condition is true.
     Sql(SqlFilter),
 }
 
@@ -36,16 +36,16 @@ pub enum Filter {
 pub struct Rule {
     /// Its name, unique in its subscription.
     pub name: Box<str>,
-    /// What selects messages.
+    /// The filter.
     pub filter: Filter,
-    /// What changes the rule's own copy; without one, rules share a copy.
+    /// The changes on the rule's own copy; rules without an action share a copy.
     pub action: Option<Action>,
     /// When it was added or last replaced.
     pub created_at: Timestamp,
 }
 
 impl Filter {
-    /// What the filter says of a message; only true selects it.
+    /// Evaluates the filter on a message; only true selects it.
     pub fn evaluate(
         &self,
         properties: &Properties<'_>,
@@ -59,7 +59,7 @@ impl Filter {
         }
     }
 
-    /// Its expression, for messages.
+    /// Returns its expression, for errors.
     fn text(&self) -> &str {
         match self {
             Self::Sql(filter) => filter.text(),
@@ -69,7 +69,7 @@ impl Filter {
 }
 
 impl Rule {
-    /// The rule that every new subscription has: all messages, unchanged.
+    /// Returns the rule of a new subscription: all messages, unchanged.
     pub fn default_rule(created_at: Timestamp) -> Self {
         Self {
             name: "$Default".into(),
@@ -79,7 +79,7 @@ impl Rule {
         }
     }
 
-    /// Whether the rule selects a message.
+    /// Returns whether the rule selects a message.
     pub fn matches(
         &self,
         properties: &Properties<'_>,
@@ -90,7 +90,8 @@ impl Rule {
         matches.map_err(|error| self.error(RulePart::Filter, self.filter.text(), *error))
     }
 
-    /// What the rule's own copy of a message it selects gets; none when it has no action, and so no own copy.
+    /// Returns the changes on the rule's own copy of a selected message; `None` without an action, and so without an own
+    /// copy.
     pub fn edits(
         &self,
         properties: &Properties<'_>,
@@ -104,7 +105,7 @@ impl Rule {
         Some(edits.map_err(|error| self.error(RulePart::Action, action.text(), *error)))
     }
 
-    /// That the action has values to set, but the message no sections to set them in.
+    /// Returns the error for an action whose values cannot be set because the message lacks the sections.
     pub(crate) fn cannot_be_applied(&self, error: DecodeError) -> Box<RuleError> {
         let text = self.action.as_ref().map_or("", |action| action.text());
         let error = EvaluationError {
@@ -124,7 +125,7 @@ impl Rule {
     }
 }
 
-/// What is changed.
+/// The changed property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A system property, which is writable.
@@ -133,7 +134,7 @@ pub enum Target {
     User(Box<str>),
 }
 
-/// One change: a new value, or none when the property is removed.
+/// One change: a new value, or `None` to remove the property.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
     target: Target,
@@ -141,55 +142,55 @@ pub struct Edit {
     value: Option<Value<'static>>,
 }
 
-/// The changes of one action: at most one of each property, in the order of its statements.
+/// The changes of one action: at most one per property, in the order of its statements.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
     entries: Vec<Edit>,
 }
 
 impl Edit {
-    /// What is changed.
+    /// Returns the changed property.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// The new value as AMQP encodes it; none when the property is removed.
+    /// Returns the new AMQP-encoded value; `None` if the property is removed.
     pub fn encoded(&self) -> Option<&Encoded> {
         self.encoded.as_ref()
     }
 
-    /// The new value; none when the property is removed.
+    /// Returns the new value; `None` if the property is removed.
     pub fn value(&self) -> Option<&Value<'static>> {
         self.value.as_ref()
     }
 }
 
 impl Edits {
-    /// The changes, each property once.
+    /// Returns the changes, one per property.
     pub fn iter(&self) -> impl Iterator<Item = &Edit> {
         self.entries.iter()
     }
 
-    /// Whether nothing is changed.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What a user property was changed to: none when it was not changed, null when it was removed.
+    /// Returns the new value of a user property: `None` if unchanged, null if removed.
     pub(crate) fn user(&self, name: &str) -> Option<Option<&Value<'static>>> {
         let matches =
             |edit: &&Edit| matches!(&edit.target, Target::User(user) if same_name(user, name));
         self.entries.iter().find(matches).map(Edit::value)
     }
 
-    /// The same of a system property.
+    /// Returns the new value of a system property: `None` if unchanged, null if removed.
     pub(crate) fn system(&self, property: SystemProperty) -> Option<Option<&Value<'static>>> {
         let matches = |edit: &&Edit| edit.target == Target::System(property);
         self.entries.iter().find(matches).map(Edit::value)
     }
 
-    /// Changes a user property; null removes it. A number keeps the width of the number that it replaces, if it
-    /// fits (service-bus-messaging-sql-rule-action: "implicit conversion if possible").
+    /// Changes a user property; null removes it. A number keeps the width of the replaced number, if it fits
+    /// (service-bus-messaging-sql-rule-action: "implicit conversion if possible").
     pub(crate) fn set_user(&mut self, properties: &Properties<'_>, name: &str, value: Value<'_>) {
         let existing = properties.find(fold(name), name);
         let same =
@@ -220,7 +221,7 @@ impl Edits {
         self.put(Target::User(spelling), encoded);
     }
 
-    /// Changes a system property to a value of its type; none removes it.
+    /// Changes a system property to a value of its type; `None` removes it.
     pub(crate) fn set_system(&mut self, property: SystemProperty, value: Option<&Value<'_>>) {
         self.put(Target::System(property), value.map(Encoded::from));
     }

@@ -1,7 +1,7 @@
-//! SQL filters and actions: their texts, the values that these name with `@`, and what was read from them.
+//! SQL filters and actions: their texts, parameters and syntax trees.
 //!
-//! An action is `SET` and `REMOVE` on the copy of a message that a rule has selected. Its statements run in turn, and each
-//! sees what those before it changed.
+//! An action applies `SET` and `REMOVE` to the copy of a message that a rule has selected. Its statements run in order, and
+//! each sees the changes of the previous ones.
 
 use super::MAX_LENGTH;
 use super::ast::{Condition, Property, Statement};
@@ -15,18 +15,18 @@ use super::rule::{Edits, Filter};
 use super::value::Value;
 use crate::ids::IdSource;
 
-/// A SQL filter that has been read, and its text, which clients read back.
+/// A parsed SQL filter and its text, which clients read back.
 #[derive(Debug, Clone)]
 pub struct SqlFilter {
     text: Box<str>,
     parameters: Parameters,
     condition: Condition,
-    /// As a client of JMS wrote it, where it is such a selector.
+    /// The text as a JMS client wrote it, for a selector.
     selector: Option<Box<str>>,
 }
 
 impl SqlFilter {
-    /// Reads a filter.
+    /// Parses a filter.
     pub fn parse(text: &str, parameters: Parameters) -> Result<Self, SyntaxError> {
         Ok(Self {
             condition: parser::condition(text, &parameters)?,
@@ -36,9 +36,9 @@ impl SqlFilter {
         })
     }
 
-    /// Reads a selector of JMS. Its text is what it says in the language of the service, or the selector itself where that
-    /// would be longer than clients of the service read; on a message it is judged as JMS has it: values of types that
-    /// cannot be compared are different, and what cannot be calculated is unknown (JMS 2.0, 3.8.1.2).
+    /// Parses a JMS selector. Its text is the equivalent in the language of the service, or the selector itself where that
+    /// would be longer than clients of the service accept. It is evaluated by the rules of JMS: values of types that cannot
+    /// be compared are different, and what cannot be calculated is unknown (JMS 2.0, 3.8.1.2).
     pub fn selector(text: &str) -> Result<Self, SyntaxError> {
         let condition = parser::selector(text)?;
         let translated = condition.to_string();
@@ -55,8 +55,8 @@ impl SqlFilter {
         })
     }
 
-    /// Reads a filter that takes the place of another one. The text of a selector that a client has read and writes back means
-    /// that selector: as a filter of the service it would select other messages.
+    /// Parses a filter that replaces another one. If a client writes back the text of a selector that it has read, the
+    /// result is that selector: as a filter of the service it would select other messages.
     pub fn parse_replacing(
         replaced: Option<&Filter>,
         text: &str,
@@ -72,27 +72,27 @@ impl SqlFilter {
         }
     }
 
-    /// The selector as a client of JMS wrote it; none of other filters.
+    /// Returns the selector as a JMS client wrote it; `None` for other filters.
     pub fn selector_text(&self) -> Option<&str> {
         self.selector.as_deref()
     }
 
-    /// The filter as clients of the service read it: as it was written, unless it is a selector.
+    /// Returns the text for clients of the service: as written, unless it is a selector.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The values of its parameters.
+    /// Returns the values of its parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// The filter in the form that the language prints.
+    /// Returns the filter as the language prints it.
     pub fn canonical(&self) -> String {
         self.condition.to_string()
     }
 
-    /// What it says of a message.
+    /// Evaluates the filter on a message.
     pub fn evaluate(
         &self,
         properties: &Properties<'_>,
@@ -120,7 +120,7 @@ impl SqlFilter {
     }
 }
 
-/// Two filters are equal when their clients wrote the same.
+/// Filters are equal if their clients wrote the same.
 impl PartialEq for SqlFilter {
     fn eq(&self, other: &Self) -> bool {
         let is_same = self.text == other.text && self.parameters == other.parameters;
@@ -128,7 +128,7 @@ impl PartialEq for SqlFilter {
     }
 }
 
-/// An action that has been read, and its text, which clients read back.
+/// A parsed action and its text, which clients read back.
 #[derive(Debug, Clone)]
 pub struct Action {
     text: Box<str>,
@@ -137,7 +137,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Reads an action.
+    /// Parses an action.
     pub fn parse(text: &str, parameters: Parameters) -> Result<Self, SyntaxError> {
         Ok(Self {
             statements: parser::statements(text, &parameters)?,
@@ -146,23 +146,23 @@ impl Action {
         })
     }
 
-    /// The action as it was written.
+    /// Returns the action as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The values of its parameters.
+    /// Returns the values of its parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// The action in the form that the language prints.
+    /// Returns the action as the language prints it.
     pub fn canonical(&self) -> String {
         let statements: Vec<_> = self.statements.iter().map(Statement::to_string).collect();
         statements.join("; ")
     }
 
-    /// What it changes on a message.
+    /// Returns its changes on a message.
     pub fn edits(
         &self,
         properties: &Properties<'_>,
@@ -194,7 +194,7 @@ impl Action {
                 Property::System(system) => {
                     edits.set_system(*system, Some(&value).filter(|value| !value.is_null()));
                 }
-                // Actions cannot name one: they are read-only.
+                // These are read-only, so that actions cannot name one.
                 Property::Jms(_) => {}
             }
         }
@@ -202,7 +202,7 @@ impl Action {
     }
 }
 
-/// Two actions are equal when their clients wrote the same.
+/// Actions are equal if their clients wrote the same.
 impl PartialEq for Action {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.parameters == other.parameters

@@ -1,4 +1,4 @@
-//! System properties: what `sys.` can name, and what the broker knows of a message beside its bytes.
+//! System properties: the names in the scope `sys.`, and the broker's values of a message.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ pub enum SystemProperty {
     ContentType,
     /// `correlation-id`.
     CorrelationId,
-    /// Where a forwarded dead letter comes from.
+    /// The source of a forwarded dead letter.
     DeadLetterSource,
     /// Failed deliveries so far.
     DeliveryCount,
-    /// Place where the message first entered.
+    /// The sequence number where the message first entered.
     EnqueuedSequenceNumber,
     /// When the message was accepted.
     EnqueuedTimeUtc,
     /// When its time to live ends.
     ExpiresAtUtc,
-    /// A relic of the first SDKs: the `durable` field of the header.
+    /// The `durable` field of the header, a relic of the first SDKs.
     ForcePersistence,
     /// `subject`.
     Label,
     /// When its lock ends.
     LockedUntilUtc,
-    /// The lock's token.
+    /// The token of its lock.
     LockToken,
     /// `message-id`.
     MessageId,
@@ -42,11 +42,11 @@ pub enum SystemProperty {
     ReplyToSessionId,
     /// `x-opt-scheduled-enqueue-time`.
     ScheduledEnqueueTimeUtc,
-    /// Place in its store.
+    /// The sequence number in its store.
     SequenceNumber,
     /// `group-id`.
     SessionId,
-    /// Bytes of the message.
+    /// Size of the message in bytes.
     Size,
     /// Active, deferred or scheduled: 0, 1, 2.
     State,
@@ -58,7 +58,7 @@ pub enum SystemProperty {
     ViaPartitionKey,
 }
 
-/// The type that a system property has, and that values set to it are converted to.
+/// The type of a system property, to which assigned values are converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemType {
     Text,
@@ -72,7 +72,7 @@ pub(crate) enum SystemType {
 
 const COUNT: usize = 23;
 
-/// Names that today's SDKs use for what the language calls otherwise.
+/// Names of today's SDKs that differ from the language's.
 const OTHER_NAMES: [(&str, SystemProperty); 8] = [
     ("Subject", SystemProperty::Label),
     ("EnqueuedTime", SystemProperty::EnqueuedTimeUtc),
@@ -88,7 +88,7 @@ const OTHER_NAMES: [(&str, SystemProperty); 8] = [
 ];
 
 impl SystemProperty {
-    /// All of them, in the order of their names.
+    /// All system properties, ordered by name.
     pub const ALL: [Self; COUNT] = [
         Self::ContentType,
         Self::CorrelationId,
@@ -115,20 +115,20 @@ impl SystemProperty {
         Self::ViaPartitionKey,
     ];
 
-    /// The property of that name in any case.
+    /// Returns the property of that name, ignoring case.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|property| property.name().eq_ignore_ascii_case(name))
     }
 
-    /// The property that an unknown name may have meant.
+    /// Returns the property that an unknown name may have meant.
     pub(crate) fn meant_by(name: &str) -> Option<Self> {
         let mut others = OTHER_NAMES.into_iter();
         let (_, property) = others.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
         Some(property)
     }
 
-    /// Its name, as documentation spells it.
+    /// Returns its name, as the documentation spells it.
     pub fn name(self) -> &'static str {
         match self {
             Self::ContentType => "ContentType",
@@ -157,7 +157,7 @@ impl SystemProperty {
         }
     }
 
-    /// Whether an action may set or remove it: what a sender can set.
+    /// Returns whether an action may set or remove it, which holds for the properties that a sender can set.
     pub fn is_writable(self) -> bool {
         match self {
             Self::ContentType
@@ -215,12 +215,12 @@ impl SystemProperty {
     }
 }
 
-/// What the broker knows of a message that does not stand in its sections. Absent values are null.
+/// The broker's values of a message, which its sections do not have. Absent values are null.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System<'a> {
-    /// Place in its store.
+    /// The sequence number in its store.
     pub sequence_number: Option<SequenceNumber>,
-    /// Place where the message first entered.
+    /// The sequence number where the message first entered.
     pub enqueued_sequence_number: Option<SequenceNumber>,
     /// When it was accepted.
     pub enqueued_at: Option<Timestamp>,
@@ -234,11 +234,11 @@ pub struct System<'a> {
     pub delivery_count: u32,
     /// 0 active, 1 deferred, 2 scheduled.
     pub state: i32,
-    /// Bytes of the message.
+    /// Size of the message in bytes.
     pub size: u64,
-    /// The time to live that counts.
+    /// The effective time to live.
     pub time_to_live: Option<Duration>,
-    /// Where a forwarded dead letter comes from.
+    /// The source of a forwarded dead letter.
     pub dead_letter_source: Option<&'a str>,
     /// The `durable` field of the header.
     pub force_persistence: bool,

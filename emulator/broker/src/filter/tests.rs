@@ -1,4 +1,4 @@
-//! Trees made at random: printed and read again they are the same, and they mean what a naive evaluator says.
+//! Random syntax trees: printing and parsing gives the same tree, and evaluation agrees with a naive evaluator.
 
 mod naive;
 mod random;
@@ -24,7 +24,7 @@ impl IdSource for NoIds {
     }
 }
 
-/// The parameters that trees may name.
+/// The parameters that the trees may name.
 fn parameters() -> Parameters {
     let mut parameters = Parameters::new();
     parameters.add("p", Encoded::from(2));
@@ -45,7 +45,7 @@ fn evaluate(
     .truth(condition)
 }
 
-/// Application properties with these names and values.
+/// Encodes application properties with these names and values.
 fn section(entries: &[(&str, Value<'static>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut out = servicebus_codec::Writer::new(&mut bytes);

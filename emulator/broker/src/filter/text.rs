@@ -1,18 +1,18 @@
-//! Values as text: what `+` appends to a string, and what messages show.
+//! Values as text: what `+` appends to a string, and what error messages show.
 //!
-//! Concatenation writes as .NET's `ToString` does in the invariant culture.
+//! Concatenation follows .NET's `ToString` in the invariant culture.
 
 use uuid::fmt::Hyphenated;
 
 use super::value::{TICKS, Value};
 
-/// Characters of a value that a message shows.
+/// Characters of a value in an error message.
 const SHOWN: usize = 80;
 const TICKS_PER_SECOND: i64 = 1_000 * TICKS;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl Value<'_> {
-    /// As .NET would append it to a string; none for what it would append only by its type's name.
+    /// Returns the text that .NET would append to a string; `None` if that is only the name of the type.
     pub(crate) fn concatenated(&self) -> Option<String> {
         Some(match self {
             Self::Text(text) => text.clone().into_owned(),
@@ -27,7 +27,7 @@ impl Value<'_> {
         })
     }
 
-    /// As messages show it: the value and, where its look leaves it open, its type.
+    /// Returns the text for error messages: the value and, where it is ambiguous, its type.
     pub(crate) fn described(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -53,7 +53,7 @@ impl Value<'_> {
     }
 }
 
-/// Shortest digits that read back, with an exponent from 1E+15 and below 0.0001.
+/// Returns the shortest digits that read back, with an exponent from 1E+15 and below 0.0001.
 fn float(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -79,7 +79,7 @@ fn float(number: f64) -> String {
     number.to_string()
 }
 
-/// `MM/dd/yyyy HH:mm:ss`, the general long form of the invariant culture.
+/// Returns `MM/dd/yyyy HH:mm:ss`, the general long form of the invariant culture.
 fn instant(ticks: i64) -> String {
     let seconds = ticks.div_euclid(TICKS_PER_SECOND);
     let (day, second) = (
@@ -91,7 +91,7 @@ fn instant(ticks: i64) -> String {
     format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Year, month and day of a day since the epoch (Howard Hinnant's `civil_from_days`).
+/// Returns year, month and day of a day since the epoch (Howard Hinnant's `civil_from_days`).
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -104,7 +104,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// `[-][d.]hh:mm:ss[.fffffff]`, the constant form of a time span.
+/// Returns `[-][d.]hh:mm:ss[.fffffff]`, the constant form of a time span.
 fn span(ticks: i64) -> String {
     let size = ticks.unsigned_abs();
     let (seconds, fraction) = (
@@ -134,7 +134,7 @@ fn span(ticks: i64) -> String {
     )
 }
 
-/// Ticks of a time span in its constant form.
+/// Parses the constant form of a time span into ticks.
 pub(crate) fn parse_span(text: &str) -> Option<i64> {
     let text = text.trim();
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));

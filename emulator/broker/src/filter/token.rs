@@ -1,6 +1,6 @@
-//! Text to tokens.
+//! Splits a text into tokens.
 //!
-//! The scanning is winnow's; what it cannot scan is named by its first character.
+//! winnow scans the tokens; an error names the first character that begins no token.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,17 +16,17 @@ use super::error::Problem;
 
 type Input<'s> = LocatingSlice<&'s str>;
 
-/// A token and the bytes it was read from.
+/// A token with its position in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spanned<'s> {
     pub(crate) token: Token<'s>,
     pub(crate) span: Range<usize>,
 }
 
-/// What the grammar is made of.
+/// A token of the grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token<'s> {
-    /// A regular identifier that is no keyword.
+    /// A regular identifier that is not a keyword.
     Name(&'s str),
     /// A name in brackets or double quotes.
     Delimited(Cow<'s, str>),
@@ -42,7 +42,7 @@ pub(crate) enum Token<'s> {
     End,
 }
 
-/// The reserved words. `SET`, `REMOVE`, `sys`, `user` and the functions are known by their place alone.
+/// The reserved words. `SET`, `REMOVE`, `sys`, `user` and the functions are recognized by their position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keyword {
     And,
@@ -115,21 +115,21 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// Which language a text is in.
+/// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// That of the service.
     Sql,
-    /// Selectors of JMS, whose names and numbers are those of Java.
+    /// JMS selectors, with the names and numbers of Java.
     Selector,
 }
 
-/// All tokens of a text, the last one [`Token::End`]; or the offset and nature of what is none.
+/// Returns all tokens of a text, the last one [`Token::End`]; an error has the offset and its kind.
 pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Spanned<'_>>, (usize, Problem)> {
     let mut input = LocatingSlice::new(text);
     let mut tokens = Vec::new();
     loop {
-        // Infallible: white space may be absent.
+        // Infallible, since white space is optional.
         let _: winnow::Result<&str> = take_while(0.., char::is_whitespace).parse_next(&mut input);
         let start = input.current_token_start();
         if input.is_empty() {
@@ -161,7 +161,7 @@ pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<Spanned<'_>>, (
     }
 }
 
-/// Whether a text is a regular identifier: a letter, then letters, digits and underscores.
+/// Returns whether a text is a regular identifier: a letter, then letters, digits and underscores.
 pub(crate) fn is_regular(text: &str) -> bool {
     name.parse(LocatingSlice::new(text)).is_ok()
 }
@@ -179,14 +179,14 @@ fn token<'s>(input: &mut Input<'s>) -> winnow::Result<Token<'s>> {
     .parse_next(input)
 }
 
-/// A name or a number of Java at the beginning of a text, and its length in bytes. Numbers come without the letter that
-/// says their type.
+/// Scans a Java name or number at the beginning of a text; returns it with its length in bytes. Numbers come without the
+/// suffix of their type.
 fn java_token(rest: &str) -> Option<(Token<'_>, usize)> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     let first = rest.chars().next()?;
     if !first.is_ascii_digit() && is_part(first) {
         let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
-        // A word of the service alone: JMS reserves others (JMS 2.0, 3.8.1.1).
+        // Only the service reserves this word; JMS reserves others (JMS 2.0, 3.8.1.1).
         let keyword = Keyword::from_name(name).filter(|keyword| *keyword != Keyword::Exists);
         let token = keyword.map_or(Token::Name(name), Token::Keyword);
         return Some((token, name.len()));
@@ -230,7 +230,7 @@ fn java_token(rest: &str) -> Option<(Token<'_>, usize)> {
     ends(after).then_some((Token::Decimal(&rest[..end]), after))
 }
 
-/// Letters and digits as `System.Char` has them: by their Unicode category.
+/// Scans a name of letters and digits as in `System.Char`: by their Unicode category.
 fn name<'s>(input: &mut Input<'s>) -> winnow::Result<&'s str> {
     (
         one_of(char::is_alphabetic),
@@ -256,7 +256,7 @@ fn number<'s>(input: &mut Input<'s>) -> winnow::Result<Token<'s>> {
     })
 }
 
-/// A text between delimiters, where the closing one stands for itself when it is doubled.
+/// Scans a text between delimiters, in which a doubled closing delimiter stands for itself.
 fn doubled<'s>(
     open: char,
     close: char,
@@ -279,7 +279,7 @@ fn symbol<'s>(input: &mut Input<'s>) -> winnow::Result<Token<'s>> {
     Ok(Token::Symbol(symbol))
 }
 
-/// Why no token begins here.
+/// Returns why no token begins here.
 fn problem(rest: &str) -> Problem {
     let first = rest.chars().next().unwrap_or_default();
     match first {

@@ -1,12 +1,10 @@
-//! The values of the language: what AMQP types become, and how they are written back.
+//! The values of the language, and their conversion from and to AMQP types.
 //!
-//! Widths are forgotten (C# would promote them away), kinds are kept: a string is never a number. DeadlineIndex and
-//! spans count ticks of 100 ns, as .NET does, because `com.microsoft:datetime-offset` and `com.microsoft:timespan`
-//! are written in them.
+//! The width of a number is dropped, since C# would promote it; its kind is kept: a string is never a number. Instants and
+//! spans count ticks of 100 ns, like .NET's `com.microsoft:datetime-offset` and `com.microsoft:timespan`.
 //!
-//! IEEE 754 decimals, as .NET writes its `decimal`: binary integer significand, in 32, 64 or 128 bits.
-//!
-//! They become the nearest double: constants of the language are doubles, and C# has no operator between the two.
+//! IEEE 754 decimals with a binary integer significand in 32, 64 or 128 bits, as .NET encodes its `decimal`, become the
+//! nearest double: constants of the language are doubles, and C# has no operator between the two.
 
 use std::borrow::Cow;
 
@@ -22,7 +20,7 @@ pub(crate) const URI: &str = "com.microsoft:uri";
 pub(crate) const INSTANT: &str = "com.microsoft:datetime-offset";
 pub(crate) const SPAN: &str = "com.microsoft:timespan";
 
-/// One value, borrowed from its message or rule wherever that is possible.
+/// A value, borrowed from its message or rule where possible.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     /// Null, or a property that does not exist.
@@ -45,12 +43,12 @@ pub enum Value<'a> {
     Guid(Uuid),
     /// Bytes.
     Binary(Cow<'a, [u8]>),
-    /// What the language has no operators for, as encoded.
+    /// A type for which the language has no operators, as encoded.
     Other(Cow<'a, [u8]>),
 }
 
 impl<'a> Value<'a> {
-    /// From an encoded AMQP value.
+    /// Decodes an encoded AMQP value.
     pub fn decode(encoded: &'a [u8]) -> Result<Self, DecodeError> {
         Ok(match Reader::new(encoded).value()? {
             servicebus_codec::Value::Null => Self::Null,
@@ -68,22 +66,22 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// A text.
+    /// Creates a text.
     pub fn text(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 
-    /// An instant in milliseconds since the Unix epoch.
+    /// Creates an instant from milliseconds since the Unix epoch.
     pub fn instant(milliseconds: i64) -> Self {
         Self::Instant(milliseconds.saturating_mul(TICKS))
     }
 
-    /// Whether it is null.
+    /// Returns whether it is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The same value, borrowed.
+    /// Borrows the value.
     pub(crate) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -100,7 +98,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value, with nothing borrowed.
+    /// Copies the value, so that nothing is borrowed.
     pub(crate) fn into_owned(self) -> Value<'static> {
         match self {
             Self::Null => Value::Null,
@@ -117,7 +115,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What it is called in messages.
+    /// Returns the name of its type in error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -159,7 +157,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Described types of .NET, decimals and characters; anything else stays as it is.
+/// Decodes described types of .NET, decimals and characters; returns anything else as encoded.
 fn exotic(bytes: &[u8]) -> Value<'_> {
     described(bytes)
         .or_else(|| decode(bytes).map(Value::Float))
@@ -192,16 +190,16 @@ fn character(bytes: &[u8]) -> Option<Value<'_>> {
     Some(Value::Text(character.to_string().into()))
 }
 
-/// A value of a rule as its client wrote it: the AMQP encoding, so that the client reads back what it wrote.
+/// A value of a rule in the AMQP encoding of its client, so that the client reads back what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Encoded {
     amqp: Box<[u8]>,
-    /// Of an instant that was written without a zone (observed 20).
+    /// Whether it is an instant that was written without a zone (observed 20).
     is_zoneless: bool,
 }
 
 impl Encoded {
-    /// From an encoded AMQP value, which must be one primitive.
+    /// Creates a value from an encoded AMQP value, which must be one primitive.
     pub fn from_amqp(encoded: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(encoded);
         let primitive = reader.next_is_primitive();
@@ -216,8 +214,8 @@ impl Encoded {
         Ok(Self::of(encoded.into()))
     }
 
-    /// An instant in ticks of 100 ns since the Unix epoch, as exact as it is: an AMQP timestamp where whole milliseconds
-    /// say it, else a `com.microsoft:datetime-offset` (observed 46).
+    /// Creates an instant from ticks of 100 ns since the Unix epoch without loss: an AMQP timestamp for whole milliseconds,
+    /// else a `com.microsoft:datetime-offset` (observed 46).
     pub fn instant(ticks: i64, is_zoneless: bool) -> Self {
         let mut encoded = Vec::new();
         let mut writer = Writer::new(&mut encoded);
@@ -234,7 +232,7 @@ impl Encoded {
         }
     }
 
-    /// Whether it is an instant that was written without a zone.
+    /// Returns whether it is an instant that was written without a zone.
     pub fn is_zoneless(&self) -> bool {
         self.is_zoneless
     }
@@ -246,12 +244,12 @@ impl Encoded {
         }
     }
 
-    /// The encoded value.
+    /// Returns the encoded value.
     pub fn as_amqp(&self) -> &[u8] {
         &self.amqp
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> Value<'_> {
         Value::decode(&self.amqp).unwrap_or(Value::Null)
     }
@@ -279,7 +277,7 @@ impl From<i32> for Encoded {
     }
 }
 
-/// The nearest double to an encoded decimal; none for any other value, infinities and NaN.
+/// Returns the nearest double to an encoded decimal; `None` for any other value, infinities and NaN.
 pub(crate) fn decode(encoded: &[u8]) -> Option<f64> {
     let (&code, bits) = encoded.split_first()?;
     let (width, exponent_bits, bias) = match code {
@@ -297,13 +295,13 @@ pub(crate) fn decode(encoded: &[u8]) -> Option<f64> {
     let exponent_place = width - 1 - exponent_bits;
     let combination = bits >> (width - 3) & 0b11;
     if combination == 0b11 {
-        // The other form holds only significands that are out of range, infinities and NaN.
+        // The other form has only significands out of range, infinities and NaN.
         return None;
     }
     let exponent = (bits >> exponent_place & ((1 << exponent_bits) - 1)) as i32 - bias;
     let significand = bits & ((1 << exponent_place) - 1);
     let sign = if bits >> (width - 1) == 1 { "-" } else { "" };
-    // Through text: scaling by powers of ten in binary would round twice.
+    // Converted through text, because scaling by powers of ten in binary would round twice.
     format!("{sign}{significand}e{exponent}").parse().ok()
 }
 

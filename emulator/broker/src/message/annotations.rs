@@ -1,5 +1,5 @@
-//! Annotation maps: what the sender put there stays, what the broker owns is written afresh, and the time a
-//! message is scheduled for is kept in the namespace's time (decision D20).
+//! Annotation maps: the sender's entries stay, the broker's are written for each delivery, and the scheduled time is kept in
+//! the namespace's time (decision D20).
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use servicebus_codec::{Compound, DecodeError, Reader, Value, Writer, symbol_cons
 
 use super::{MessageError, limits, sections};
 
-/// Annotations that only the broker sets; values that a sender put there are dropped (wire.md §7.1).
+/// Annotations that only the broker sets; a sender's values are dropped (wire.md §7.1).
 const OWNED: [&str; 8] = [
     "x-opt-sequence-number",
     "x-opt-enqueued-time",
@@ -27,20 +27,19 @@ pub(crate) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 /// Annotations of Service Bus that senders set.
 const KNOWN: [&str; 4] = [SCHEDULED, DELIVERY_TIME, PARTITION_KEY, VIA_PARTITION_KEY];
 
-/// What clients of JMS write for the scheduled time, a long (spec/jms.md).
+/// The scheduled time of JMS clients, a long (spec/jms.md).
 const DELIVERY_TIME: &str = "x-opt-delivery-time";
-/// The constructor of a long that is not written in one byte (AMQP 1.0 §1.6.13).
+/// The constructor of an eight-byte long (AMQP 1.0 §1.6.13).
 const LONG: u8 = 0x81;
-/// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
+/// The first instant of the year 1, by which .NET encodes an unset time (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
 
-/// Bytes of an encoded timestamp behind its constructor.
+/// Bytes of an encoded timestamp after its constructor.
 pub(crate) const TIMESTAMP_WIDTH: usize = 8;
 
-/// Writes an annotation section: the sender's entries, then those that `add` appends (it says how many).
-/// A null that senders set under a name of Service Bus is left out, which means the same: some SDKs cast the values they know
-/// (wire.md §7.1, observed 69).
-/// The scheduled time is written `ahead` milliseconds earlier.
+/// Writes an annotation section: the sender's entries, then those that `add` appends and counts. Leaves out a sender's null
+/// under a name of Service Bus, which means the same: some SDKs cast the values they know (wire.md §7.1, observed 69). The
+/// scheduled time is written `ahead` milliseconds earlier.
 pub(crate) fn write(
     code: u64,
     sent: &[u8],
@@ -60,7 +59,7 @@ pub(crate) fn write(
         }
         out.raw(key);
         match ahead.and_then(|_| scheduled(key, value)) {
-            // Of several, the first counts.
+            // The first of several counts.
             Some(instant) => {
                 let instant = instant.saturating_sub(ahead.take().unwrap_or(0));
                 match is_long(value) {
@@ -77,7 +76,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The section with this annotation as `set` writes it, or without it if that says so.
+/// Returns the section with this annotation as `set` writes it, or without it if `set` removes it.
 pub(crate) fn edit(
     section: &[u8],
     name: &str,
@@ -106,8 +105,7 @@ pub(crate) fn edit(
     Ok(edited)
 }
 
-/// The instant that the message is scheduled for, in milliseconds, and how many bytes before the end of
-/// the section its eight bytes stand.
+/// Returns the scheduled instant in milliseconds, and how many bytes before the end of the section its eight bytes begin.
 pub(crate) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
     let map = map(section).ok()?;
     let mut items = map.items;
@@ -120,7 +118,7 @@ pub(crate) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-/// The annotation of this name if it is a text.
+/// Returns the annotation of this name if it is a text.
 pub(crate) fn text<'a>(section: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     let mut entries = map(section).ok()?.entries().flatten();
     let (_, key) = entries.find(|(key, _)| key.as_text() == Some(name))?;
@@ -141,7 +139,7 @@ pub(crate) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> 
     }
 }
 
-/// Whether a key is a string that should be a symbol.
+/// Returns whether a key is a string that should be a symbol.
 pub(crate) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
     let mut found = false;
     for entry in map.raw_entries() {
@@ -150,7 +148,7 @@ pub(crate) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
     Ok(found)
 }
 
-/// Makes symbols of the keys of a section that are strings: the two differ in their constructors alone.
+/// Turns string keys of a section into symbols, which differ only in their constructors.
 pub(crate) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
     sections::edit_entries(section, |key, _| {
         if let Some(constructor) = symbol_for(key)? {
@@ -160,7 +158,7 @@ pub(crate) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
     })
 }
 
-/// The constructor of the symbol with the characters of an encoded string, if that is one and a symbol can have them.
+/// Returns the constructor of the symbol for an encoded string, if it is a string whose characters a symbol can have.
 pub(crate) fn symbol_for(key: &[u8]) -> Result<Option<u8>, MessageError> {
     let Some(constructor) = key.first().copied().and_then(symbol_constructor) else {
         return Ok(None);
@@ -170,7 +168,7 @@ pub(crate) fn symbol_for(key: &[u8]) -> Result<Option<u8>, MessageError> {
     Ok(is_ascii.then_some(constructor))
 }
 
-/// The value of an entry if it is a scheduled time that is set.
+/// Returns the value of an entry if it is a scheduled time that is set.
 fn scheduled(key: &[u8], value: &[u8]) -> Option<i64> {
     let name = Reader::new(key).value().ok()?.as_text()?;
     match Reader::new(value).value() {
@@ -182,7 +180,7 @@ fn scheduled(key: &[u8], value: &[u8]) -> Option<i64> {
     }
 }
 
-/// Whether a value is a long of eight bytes, which stand where those of a timestamp would.
+/// Returns whether a value is an eight-byte long, whose bytes are where those of a timestamp would be.
 fn is_long(value: &[u8]) -> bool {
     value.first() == Some(&LONG)
 }

@@ -1,4 +1,4 @@
-//! Application properties that are set when a message is abandoned or dead-lettered.
+//! Application properties that are set when a message is abandoned, deferred or dead-lettered.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ pub struct PropertyChanges {
 }
 
 impl PropertyChanges {
-    /// Sets nothing.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads an encoded map whose keys are strings or symbols: `message-annotations` of `modified`, `info` of
-    /// a `rejected` error, `properties-to-modify` (semantics §2.3).
+    /// Reads an encoded map with string or symbol keys: `message-annotations` of `modified`, `info` of a `rejected` error,
+    /// `properties-to-modify` (semantics §2.3).
     pub fn from_map(encoded: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(encoded);
         reader.validate()?;
@@ -36,7 +36,7 @@ impl PropertyChanges {
         Ok(changes)
     }
 
-    /// Whether nothing is to be set.
+    /// Returns whether nothing is set.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -48,7 +48,7 @@ impl PropertyChanges {
         self.set(name, encoded);
     }
 
-    /// Takes `name` out and returns its value if that is a text; null and other types count as none.
+    /// Removes `name` and returns its value if that is a text; null and other types count as none.
     pub fn take_text(&mut self, name: &str) -> Option<String> {
         let encoded = self.entries.remove(name)?;
         let value = Reader::new(&encoded).value().ok()?;
@@ -67,12 +67,12 @@ fn unexpected(expected: &'static str, found: &[u8]) -> DecodeError {
     }
 }
 
-/// Checks what merging may have made too large.
+/// Checks the limits after a merge.
 pub(crate) fn check(section: &[u8]) -> Result<(), MessageError> {
     limits::check_application(sections::content(section)?.map()?).map(drop)
 }
 
-/// The section with the changes in it; entries that are not changed stay as they were, byte for byte.
+/// Returns the section with the changes; other entries stay byte for byte.
 pub(crate) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
     let mut merged = Vec::with_capacity(section.len() + 256);
     let mut out = Writer::new(&mut merged);
@@ -98,7 +98,7 @@ pub(crate) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>
     Ok(merged)
 }
 
-/// The section with these properties set, or removed where there is no value; others stay byte for byte.
+/// Returns the section with these properties set, or removed where there is no value; others stay byte for byte.
 pub(crate) fn edit(
     section: &[u8],
     edits: &[(&str, Option<&[u8]>)],

@@ -1,6 +1,6 @@
-//! What a rule's action changes on its copy of a message (semantics §13.2).
+//! Changes of a rule's action on its copy of a message (semantics §13.2).
 //!
-//! Only the changed sections are written anew, beside the payload: the message stays shared.
+//! Only the changed sections are encoded anew, beside the payload, so that the message stays shared.
 
 use std::num::NonZeroU64;
 
@@ -11,38 +11,39 @@ use super::{Message, annotations, application, properties};
 use crate::changes::BodyId;
 use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
 
-/// Ticks of 100 ns in a millisecond, in which the language counts time.
+/// Ticks of 100 ns, the language's unit of time, in a millisecond.
 const TICKS: i64 = 10_000;
 
-/// Where a system property stands in a message.
+/// The location of a system property in a message.
 enum Place {
     /// A field of the properties section.
     Field(u32),
     /// A message annotation.
     Annotation(&'static str),
     TimeToLive,
-    /// It belongs to the broker.
+    /// The property belongs to the broker.
     Nowhere,
 }
 
-/// What stands in for parts of a message, kept beside the bytes that were sent. Boxed in its message: hardly any message needs it, and every queued byte counts.
+/// Replacements of parts of a message, beside the sent bytes. Boxed, since few messages need it and every queued byte
+/// counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Overlay {
-    /// Stands in for the section of a large payload that was sent without message id, because only small ones are
-    /// copied; or of one that a rule's action has changed.
+    /// Replaces the section of a large payload that was sent without message id, because only small ones are copied, or of
+    /// one that a rule's action has changed.
     pub(crate) properties: Option<Bytes>,
-    /// Stands in for the message annotations once a rule's action has changed them.
+    /// Replaces the message annotations that a rule's action has changed.
     pub(crate) annotations: Option<Bytes>,
-    /// Stands in for the section of the payload once properties were changed.
+    /// Replaces the section whose properties were changed.
     pub(crate) application: Option<Bytes>,
     pub(crate) dead_letter_source: Option<Box<str>>,
-    /// Under which number the payload is kept, where it is: here, because only then there is one.
+    /// The id under which the payload is stored, if it is; here, so that other messages need no field for it.
     pub(crate) body: Option<BodyId>,
-    /// How many bytes at the end of the payload are kept and not in memory.
+    /// How many bytes at the end of the payload are stored and not in memory.
     pub(crate) left_out: u32,
 }
 
-/// What stands in for parts of a message, as a row tells it.
+/// Replacements of parts of a message, as in a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Replaced<'a> {
     pub(crate) annotations: Option<&'a [u8]>,
@@ -52,7 +53,7 @@ pub(crate) struct Replaced<'a> {
 }
 
 impl<'a> Replaced<'a> {
-    /// In the order in which a row has them.
+    /// Returns the parts in the order of a row.
     pub(crate) fn parts(&self) -> [Option<&'a [u8]>; 4] {
         [
             self.annotations,
@@ -71,7 +72,7 @@ impl Overlay {
         }
     }
 
-    /// Its size in bytes, with what is left out.
+    /// Returns its size in bytes, including what is left out.
     pub(crate) fn size(&self) -> usize {
         let sections = [&self.annotations, &self.properties, &self.application];
         let sections: usize = sections.into_iter().flatten().map(Bytes::len).sum();
@@ -81,7 +82,7 @@ impl Overlay {
 }
 
 impl Message {
-    /// What stands in for parts of the payload, if anything does.
+    /// Returns the replacements, if any.
     pub(crate) fn replaced(&self) -> Option<Replaced<'_>> {
         let overlay = self.overlay.as_ref()?;
         let replaced = Replaced {
@@ -94,17 +95,17 @@ impl Message {
         is_there.then_some(replaced)
     }
 
-    /// Under which number its payload is kept.
+    /// Returns the id under which its payload is stored.
     pub(crate) fn body_id(&self) -> Option<BodyId> {
         self.overlay.as_ref()?.body
     }
 
-    /// Keeps its payload under this number, with it and with every copy made of it from now on.
+    /// Sets the id of its stored payload, which all later copies of the message share.
     pub(crate) fn set_body_id(&mut self, body: BodyId) {
         self.overlay.get_or_insert_default().body = Some(body);
     }
 
-    /// Goes on as it was kept, under this number; none where it cannot have been.
+    /// Restores the stored rest of the message, with its body's id; `None` if that is not valid.
     pub(crate) fn restore_rest(
         &mut self,
         body: BodyId,
@@ -125,7 +126,7 @@ impl Message {
         Some(())
     }
 
-    /// The properties as filters see them; `system` is what the broker knows beside the message.
+    /// Returns the properties as filters see them; `system` has the broker's values.
     pub fn filter_view<'m>(
         &'m self,
         system: &filter::System<'m>,
@@ -139,7 +140,7 @@ impl Message {
         Properties::decode(&sections, system)
     }
 
-    /// Changes properties as an action says. Whether the message still fits is asked [afterwards](Self::outgrown).
+    /// Applies an action's changes. The caller checks [afterwards](Self::outgrown) whether the message still fits.
     pub fn apply(&mut self, edits: &Edits) -> Result<(), DecodeError> {
         let mut user = Vec::new();
         for edit in edits.iter() {
@@ -183,7 +184,7 @@ impl Message {
             }
             Place::TimeToLive => {
                 let milliseconds = match value {
-                    // Headers count milliseconds: a shorter life is not none.
+                    // Headers count milliseconds: a shorter lifetime must not become none.
                     Some(Value::Span(ticks)) => ticks.div_euclid(TICKS).max(1),
                     _ => 0,
                 };
@@ -226,7 +227,7 @@ fn place(property: SystemProperty) -> Place {
     }
 }
 
-/// Writes a value of the type that its place has.
+/// Encodes a value in the type of its location.
 fn write(value: Option<&Value<'_>>, is_symbol: bool, out: &mut Writer<'_>) {
     match value {
         Some(Value::Text(text)) if is_symbol => out.symbol(text),

@@ -1,6 +1,4 @@
-//! What a receiver gets: a fresh header and fresh annotations, then the message as it was sent.
-//!
-//! The header section: what the sender asked for, and the fresh one that each delivery gets.
+//! Encodes deliveries: a new header and new annotations, then the message as it was sent.
 
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
@@ -11,32 +9,32 @@ use super::{Message, MessageError, annotations, properties, sections};
 use crate::ids::SequenceNumber;
 use crate::time::Timestamp;
 
-/// What the broker writes on a message when it hands it out.
+/// The properties that the broker writes on a delivered message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokerProperties {
     /// Failed deliveries so far.
     pub delivery_count: u32,
-    /// The time to live to show, in milliseconds (decision D7).
+    /// The shown time to live in milliseconds (decision D7).
     pub time_to_live: Option<u64>,
-    /// Place in its store.
+    /// The sequence number in its store.
     pub sequence_number: SequenceNumber,
-    /// Place where the message first entered, if it came here from there (observed 3).
+    /// The sequence number where the message first entered, if that is another entity (observed 3).
     pub enqueued_sequence_number: Option<SequenceNumber>,
     /// When it was accepted.
     pub enqueued_at: Timestamp,
-    /// The lock and its end; none for peeked messages and those removed on delivery.
+    /// The lock and its end; `None` for peeked messages and those removed on delivery.
     pub lock: Option<(Uuid, Timestamp)>,
     /// Whether it was removed on delivery.
     pub is_removed: bool,
-    /// `x-opt-message-state`, where it is shown.
+    /// `x-opt-message-state`, if shown.
     pub state: Option<i32>,
 }
 
 impl Message {
-    /// Appends everything up to the first byte that goes out as it was sent, and returns the rest, shared.
+    /// Appends everything before the first byte that is sent unchanged, and returns the rest, shared.
     ///
-    /// `ahead` is how far the namespace's clock runs ahead of the client's, in milliseconds: instants are
-    /// written in the client's time (decision D20). A message of which a part is [missing](Self::missing) is none.
+    /// `ahead` is how many milliseconds the namespace's clock is ahead of the client's: instants are written in the client's
+    /// time (decision D20). Fails for a message with a [missing](Self::missing) part.
     pub fn encode(
         &self,
         broker_properties: &BrokerProperties,
@@ -66,7 +64,7 @@ impl Message {
         );
 
         let sent = self.sections.delivery_annotations(payload);
-        // What is received and deleted has such a section also when there is nothing in it (observed 4).
+        // A received and deleted message has such a section even if it is empty (observed 4).
         if broker_properties.lock.is_some() || broker_properties.is_removed || !sent.is_empty() {
             annotations::write(
                 sections::DELIVERY_ANNOTATIONS,
@@ -101,7 +99,7 @@ impl Message {
         self.write_message(self.expiry(broker_properties.time_to_live), out)
     }
 
-    /// Whether its sender wants it kept safe, which is so unless the header says otherwise.
+    /// Returns whether the sender wants it durable, which is the default.
     pub(crate) fn is_durable(&self) -> bool {
         let header = Header::parse(self.sections.header(&self.payload));
         header
@@ -110,14 +108,14 @@ impl Message {
             .unwrap_or(true)
     }
 
-    /// The expiry instant to write in place of the sender's: where its entity has given the message another time to live,
-    /// so long after the creation time that its sender gave, if it gave one (observed 5).
+    /// Returns the expiry instant that replaces the sender's: if its entity has given the message another time to live, that
+    /// long after the sender's creation time, if set (observed 5).
     fn expiry(&self, time_to_live: Option<u64>) -> Option<i64> {
         let changed = time_to_live.filter(|_| time_to_live != self.time_to_live())?;
         properties::expiry_after(self.properties(), changed)
     }
 
-    /// Appends everything before the body, which is left out together with the footer.
+    /// Appends everything before the body; leaves out body and footer.
     pub fn encode_without_body(
         &self,
         broker_properties: &BrokerProperties,
@@ -131,7 +129,7 @@ impl Message {
         Ok(())
     }
 
-    /// Appends the message as it would be sent again: without what the broker writes on deliveries.
+    /// Appends the message as it would be sent again: without the broker's properties of deliveries.
     pub fn encode_as_sent(&self, out: &mut Vec<u8>) {
         let before = &self.payload[..self.sections.annotations_begin()];
         let content = self.content();
@@ -146,7 +144,7 @@ impl Message {
         }
     }
 
-    /// The properties with the expiry instant in them, changed application properties, and what follows.
+    /// Appends the properties with the expiry instant and changed application properties; returns what follows.
     fn write_message(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
         let (application_start, application_end) = self.sections.application_range();
         let mut untouched = self.sections.message_annotations_end();
@@ -220,9 +218,9 @@ impl Header {
         })
     }
 
-    /// The time to live in milliseconds. The field ends at 49.7 days; longer ones stand there as its
-    /// maximum and are told by creation and expiry time (semantics §4); these cannot shorten it,
-    /// because clients compute them carelessly (wire.md §7.2).
+    /// Returns the time to live in milliseconds. The field ends at 49.7 days; longer lifetimes have its maximum, and their
+    /// creation and expiry times count (semantics §4). These times cannot shorten the lifetime, because clients compute them
+    /// carelessly (wire.md §7.2).
     pub(crate) fn time_to_live(&self, properties: &Glance) -> Result<Option<u64>, MessageError> {
         match (self.time_to_live, properties.lifetime) {
             (Some(0), _) => Err(MessageError::ZeroTimeToLive),
@@ -231,7 +229,7 @@ impl Header {
         }
     }
 
-    /// Appends the header of a delivery: what the sender did not say is null (observed 2).
+    /// Appends the header of a delivery: fields that the sender did not set are null (observed 2).
     pub(crate) fn write(
         &self,
         delivery_count: u32,

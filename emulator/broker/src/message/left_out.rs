@@ -1,4 +1,4 @@
-//! Messages whose bodies are not in memory, because they are kept elsewhere: what the broker reads of them is.
+//! Messages whose stored bodies are not in memory; the parts that the broker reads are.
 
 use bytes::Bytes;
 
@@ -6,15 +6,15 @@ use super::Message;
 use super::sections::Sections;
 use crate::changes::BodyId;
 
-/// Bodies up to so many bytes stay in memory: without them there would hardly be less of it.
+/// Bodies up to this size stay in memory: leaving them out would save next to nothing.
 const SMALL: usize = 128;
-/// Longest beginning of a message that its row has, in bytes: it is written whenever the row is.
+/// Maximum bytes of a message's beginning in its row, since it is written with every change of the row.
 const LONGEST_BEGINNING: usize = 4096;
 
-/// A message as its row has it: what stands before its body, or all of it where that is hardly more.
+/// A message as in its row: the part before its body, or all of it if that is hardly more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beginning<'a> {
-    /// Where its sections end.
+    /// The ends of its sections.
     pub(crate) sections: [u32; 5],
     /// Bytes of the whole payload.
     pub(crate) length: u32,
@@ -22,14 +22,14 @@ pub(crate) struct Beginning<'a> {
 }
 
 impl Message {
-    /// The number under which its bytes are kept, where those of its body are not in memory. Then it has to be
-    /// [filled](Self::fill) before it is encoded.
+    /// Returns the id of its stored bytes, if those of its body are not in memory. Then it must be [filled](Self::fill)
+    /// before it is encoded.
     pub fn missing(&self) -> Option<BodyId> {
         let overlay = self.overlay.as_ref()?;
         overlay.body.filter(|_| overlay.left_out > 0)
     }
 
-    /// Takes in the bytes that are kept of it; false where these are others.
+    /// Sets the stored bytes; returns false if they are not those of this message.
     pub fn fill(&mut self, kept: Bytes) -> bool {
         let Some(overlay) = &mut self.overlay else {
             return false;
@@ -43,7 +43,7 @@ impl Message {
         is_own
     }
 
-    /// Forgets the bytes of its body, which are kept.
+    /// Drops the stored bytes of its body from memory.
     pub(crate) fn leave_out(&mut self) {
         let kept = self.kept_in_memory();
         if let Some(overlay) = &mut self.overlay
@@ -54,12 +54,12 @@ impl Message {
         }
     }
 
-    /// The bytes that are kept of it, if they are in memory.
+    /// Returns the bytes to store, if they are in memory.
     pub(crate) fn payload(&self) -> Option<&Bytes> {
         self.missing().is_none().then_some(&self.payload)
     }
 
-    /// As its row has it, unless it is too long for that.
+    /// Returns the beginning for its row, unless that is too long.
     pub(crate) fn beginning(&self) -> Option<Beginning<'_>> {
         let left_out = self.overlay.as_ref().map_or(0, |overlay| overlay.left_out);
         let bytes = &self.payload[..self.kept_in_memory()];
@@ -70,7 +70,7 @@ impl Message {
         })
     }
 
-    /// A message of which its row has the beginning; none where that cannot be.
+    /// Restores a message from the beginning in its row; `None` if that is not valid.
     pub(crate) fn restore_beginning(beginning: &Beginning<'_>) -> Option<Self> {
         let sections = Sections::of_ends(beginning.sections)?;
         let (_, body) = sections.application_range();
@@ -83,7 +83,7 @@ impl Message {
         Some(message)
     }
 
-    /// A message of which all bytes are kept; none where they are no message.
+    /// Restores a message from all its bytes; `None` if they are not a message.
     pub(crate) fn restore_whole(payload: Bytes) -> Option<Self> {
         let scanned = Sections::scan(&payload).ok()?;
         (!scanned.is_other_form).then(|| Self::bare(payload, scanned.sections))
@@ -99,7 +99,7 @@ impl Message {
         }
     }
 
-    /// How many bytes from the first stay in memory without its body.
+    /// Returns how many bytes from the first stay in memory without its body.
     fn kept_in_memory(&self) -> usize {
         let (_, body) = self.sections.application_range();
         match self.payload.len() - body {

@@ -1,4 +1,4 @@
-//! The properties section: read at a glance, changed by splicing single fields.
+//! The properties section: read without decoding all of it, changed by replacing single fields.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use servicebus_codec::{DecodeError, Value, Writer};
 
 use super::{MessageError, limits, sections};
 
-/// The end of the year 9999, as SDKs write it: later instants do not fit their types (wire.md §7.2).
+/// The end of the year 9999, the SDKs' latest instant: later ones do not fit their types (wire.md §7.2).
 const LATEST_EXPIRY: i64 = 253_402_300_799_999;
 
 const MESSAGE_ID: u32 = 0;
@@ -14,11 +14,11 @@ const ABSOLUTE_EXPIRY_TIME: u32 = 8;
 const CREATION_TIME: u32 = 9;
 const GROUP_ID: u32 = 10;
 
-/// What every send needs to know of the properties.
+/// The properties that every send reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Glance {
     pub(crate) has_message_id: bool,
-    /// Expiry time minus creation time, where both are set and in that order; milliseconds.
+    /// Expiry time minus creation time in milliseconds, if both are set and in that order.
     pub(crate) lifetime: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
     })
 }
 
-/// The message id as text; empty when there is none.
+/// Returns the message id as text; empty if there is none.
 pub(crate) fn message_id(section: &[u8]) -> Cow<'_, str> {
     let first = || sections::content(section)?.fields()?.value();
     match first().unwrap_or(Value::Null) {
@@ -64,12 +64,12 @@ pub(crate) fn message_id(section: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The session that the message belongs to.
+/// Returns the id of the message's session.
 pub(crate) fn group_id(section: &[u8]) -> Option<Cow<'_, str>> {
     field(section, GROUP_ID)?.as_text().map(Cow::Borrowed)
 }
 
-/// The instant so many milliseconds after the creation time, in milliseconds; none where that is not set.
+/// Returns the instant `time_to_live` milliseconds after the creation time; `None` if that is not set.
 pub(crate) fn expiry_after(section: &[u8], time_to_live: u64) -> Option<i64> {
     let Value::Timestamp(creation) = field(section, CREATION_TIME)? else {
         return None;
@@ -92,12 +92,12 @@ fn field(section: &[u8], index: u32) -> Option<Value<'_>> {
     fields.value().ok()
 }
 
-/// The section with this message id; every other field stays as it was, byte for byte.
+/// Returns the section with this message id; other fields stay byte for byte.
 pub(crate) fn with_message_id(section: &[u8], id: &str) -> Result<Vec<u8>, DecodeError> {
     splice(section, MESSAGE_ID, |out| out.string(id))
 }
 
-/// The section with this absolute expiry time in milliseconds, or without one.
+/// Returns the section with this absolute expiry time in milliseconds, or without one.
 pub(crate) fn with_expiry(
     section: &[u8],
     milliseconds: Option<i64>,
@@ -108,7 +108,7 @@ pub(crate) fn with_expiry(
     })
 }
 
-/// The section with another value in this field.
+/// Returns the section with another value in this field.
 pub(crate) fn with_field(
     section: &[u8],
     index: u32,

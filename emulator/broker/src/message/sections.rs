@@ -1,9 +1,8 @@
-//! Finds the sections of an encoded message, and puts them in order.
+//! Finds the sections of an encoded message, and brings them into the standard form.
 //!
-//! `decimal128` in the layout in which messages are delivered.
-//!
-//! Microsoft's AMQP library, and with it the service, writes the upper half of the exponent two bits lower than IEEE 754
-//! has it (observed 8). Python's client writes the one layout and reads only the other; .NET's reads both.
+//! It also converts `decimal128` to the layout of deliveries. Microsoft's AMQP library, and with it the service, writes the
+//! upper half of the exponent two bits lower than IEEE 754 (observed 8). Python's client writes the one layout and reads
+//! only the other; .NET's reads both.
 
 use std::ops::Range;
 
@@ -22,14 +21,14 @@ pub(crate) const SEQUENCE: u64 = 0x76;
 pub(crate) const VALUE: u64 = 0x77;
 pub(crate) const FOOTER: u64 = 0x78;
 
-/// Ranks of the three kinds of body: a message has one kind.
+/// Ranks of the three kinds of body, of which a message has one.
 const BODY: std::ops::RangeInclusive<usize> = 6..=8;
 /// Ranks of the sections that are maps of annotations.
 const ANNOTATED: [usize; 3] = [2, 3, 9];
 const APPLICATION_RANK: usize = 5;
 const VALUE_RANK: usize = 8;
 
-/// Where each section ends; it begins where the one before it ended, and is empty when it is missing.
+/// The end of each section; it begins at the end of the previous one, and is empty if it is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sections {
     header: u32,
@@ -39,17 +38,17 @@ pub(crate) struct Sections {
     application: u32,
 }
 
-/// What a walk over a message finds.
+/// The result of scanning a message.
 pub(crate) struct Scanned {
-    /// Where the sections end, if it is in its standard form.
+    /// The ends of the sections, if it is in the standard form.
     pub(crate) sections: Sections,
-    /// Whether it has to be brought into its [standard form](standard_form).
+    /// Whether it must be converted to the [standard form](standard_form).
     pub(crate) is_other_form: bool,
 }
 
 impl Sections {
-    /// Walks the sections once, in any order: each at most once, but for the parts of a body, of which there
-    /// is one kind (AMQP 1.0 §3.2, observed 1).
+    /// Scans the sections once, in any order: each at most once, except the parts of a body, of which there is one kind
+    /// (AMQP 1.0 §3.2, observed 1).
     pub(crate) fn scan(payload: &[u8]) -> Result<Scanned, MessageError> {
         if u32::try_from(payload.len()).is_err() {
             return Err(MessageError::TooLarge(payload.len()));
@@ -68,7 +67,7 @@ impl Sections {
             if is_second_body || seen[rank] && !may_repeat {
                 return Err(MessageError::Section(code));
             }
-            // Down to the leaves: what is accepted here will be decoded by other clients.
+            // Validates nested values too, because other clients will decode what is accepted here.
             let content = reader;
             reader.validate_within(&mut budget)?;
             let is_other = check_shape(code, content)?;
@@ -98,7 +97,7 @@ impl Sections {
         })
     }
 
-    /// The ends, in the order in which the sections stand.
+    /// Returns the ends in the order of the sections.
     pub(crate) fn ends(&self) -> [u32; 5] {
         [
             self.header,
@@ -109,7 +108,7 @@ impl Sections {
         ]
     }
 
-    /// Sections that end so; none where they would end before they begin.
+    /// Creates sections from their ends; `None` if one would end before it begins.
     pub(crate) fn of_ends(ends: [u32; 5]) -> Option<Self> {
         let [
             header,
@@ -147,22 +146,22 @@ impl Sections {
         &payload[self.properties as usize..self.application as usize]
     }
 
-    /// Where the message annotations begin.
+    /// Returns where the message annotations begin.
     pub(crate) fn annotations_begin(&self) -> usize {
         self.delivery_annotations as usize
     }
 
-    /// Where the message annotations end.
+    /// Returns where the message annotations end.
     pub(crate) fn message_annotations_end(&self) -> usize {
         self.message_annotations as usize
     }
 
-    /// Where the application properties begin and end.
+    /// Returns where the application properties begin and end.
     pub(crate) fn application_range(&self) -> (usize, usize) {
         (self.properties as usize, self.application as usize)
     }
 
-    /// The payload and its sections with another properties section.
+    /// Returns the payload and its sections with another properties section.
     pub(crate) fn replace_properties(&self, payload: &[u8], properties: &[u8]) -> (Bytes, Self) {
         let before = &payload[..self.message_annotations as usize];
         let after = &payload[self.properties as usize..];
@@ -177,12 +176,12 @@ impl Sections {
     }
 }
 
-/// A message that was scanned, with its sections in the order of AMQP (observed 1), and with symbols as keys of its
-/// annotations and footer, as AMQP has them and clients expect them (observed 58); names that no symbol can have stay. A
-/// decimal in a property, or as the body, is written as clients read it (observed 8).
+/// Converts a scanned message: its sections in the order of AMQP (observed 1), and symbols as keys of its annotations and
+/// footer, as AMQP requires and clients expect (observed 58); names that a symbol cannot have stay. A decimal in a property,
+/// or as the body, is written as clients read it (observed 8).
 pub(crate) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut reader = Reader::new(payload);
-    // Of each kind there is one run, but for bodies, which others may stand between.
+    // Each kind has one run, except bodies, between whose parts others may be.
     let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
     while !reader.is_empty() {
         let begin = reader.position();
@@ -216,7 +215,7 @@ pub(crate) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     Ok(arranged)
 }
 
-/// Changes keys and values of a section that is a map, in their places.
+/// Changes keys and values of a map section in place.
 pub(crate) fn edit_entries(
     section: &mut [u8],
     edit: impl Fn(&mut [u8], &mut [u8]) -> Result<(), MessageError>,
@@ -235,16 +234,15 @@ pub(crate) fn edit_entries(
     Ok(())
 }
 
-/// Steps into a section: past its descriptor.
+/// Skips the descriptor of a section.
 pub(crate) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
     let mut reader = Reader::new(section);
     reader.descriptor()?;
     Ok(reader)
 }
 
-/// Sections that the broker takes apart when it delivers have the type that AMQP gives them. Maps are
-/// stepped through as they are copied later: the broker must not find then that it cannot. Returns whether something in it
-/// is written otherwise in the [standard form](standard_form).
+/// Checks that the sections that deliveries decode have their AMQP types. Visits the entries of maps, so that copying them
+/// cannot fail later. Returns whether something in it differs in the [standard form](standard_form).
 fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError> {
     match code {
         HEADER | PROPERTIES | SEQUENCE => drop(content.list()?),
@@ -277,7 +275,7 @@ pub(crate) fn section_code(descriptor: Descriptor<'_>) -> u64 {
     }
 }
 
-/// The place of a section in a message.
+/// Returns the rank of a section in a message.
 fn rank(code: u64) -> Option<usize> {
     Some(match code {
         HEADER => 1,
@@ -293,8 +291,8 @@ fn rank(code: u64) -> Option<usize> {
     })
 }
 
-/// Where the messages of a batch stand (message format 0x80013700: each is encoded in a data section of its own). The
-/// envelope's own sections repeat the first message's and are not needed (wire.md §3.3).
+/// Returns the ranges of the messages of a batch (message format 0x80013700: each is encoded in a data section of its own).
+/// The envelope's own sections repeat the first message's and are not needed (wire.md §3.3).
 pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageError> {
     Sections::scan(payload)?;
     let mut reader = Reader::new(payload);
@@ -306,7 +304,7 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
                 let end = reader.position();
                 messages.push(end - length..end);
             }
-            // Accepting a body that holds no messages would lose what its sender meant by it.
+            // Accepting a body without messages would lose the sender's data.
             code @ (SEQUENCE | VALUE) => {
                 return Err(MessageError::Section(code));
             }
@@ -318,16 +316,16 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
 
 /// The constructor of `decimal128`.
 const DECIMAL128: u8 = 0x94;
-/// The upper seven bits of the exponents that the layout of Microsoft's library can have, with their bias of 6,176: as IEEE 754
-/// has them behind the sign, and as that layout has them.
+/// The upper seven bits of the exponents that Microsoft's layout can represent, with their bias of 6,176: in IEEE 754 after
+/// the sign, and in that layout.
 const EXPONENTS: (u8, u8) = (0x30, 0x0c);
 
-/// Whether an encoded value is a decimal that has to be [written anew](rewrite). All others stay bit for bit.
+/// Returns whether an encoded value is a decimal that must be [rewritten](rewrite). All others stay bit for bit.
 pub(crate) fn is_ieee(value: &[u8]) -> bool {
     matches!(value, [DECIMAL128, first, ..] if first & 0x7f == EXPONENTS.0)
 }
 
-/// Writes such a decimal as Microsoft's library does.
+/// Rewrites such a decimal as Microsoft's library writes it.
 pub(crate) fn rewrite(value: &mut [u8]) {
     if is_ieee(value) {
         value[1] = value[1] & 0x80 | EXPONENTS.1;

@@ -1,4 +1,4 @@
-//! Whole messages in, whole messages out.
+//! Parses and encodes whole messages.
 
 mod accepted;
 mod batches;
@@ -18,7 +18,7 @@ use super::{BrokerProperties, Message, MessageError, PropertyChanges};
 use crate::ids::{IdSource, SequenceNumber};
 use crate::time::Timestamp;
 
-/// Ids that can be told: 1, 2, 3 …
+/// Predictable ids: 1, 2, 3 …
 #[derive(Debug, Default)]
 struct Counting(u64);
 
@@ -55,7 +55,7 @@ fn list(items: &[&[u8]]) -> Vec<u8> {
     })
 }
 
-/// A map of keys and values in turn.
+/// Encodes a map of alternating keys and values.
 fn map(items: &[&[u8]]) -> Vec<u8> {
     encoded(|out| {
         let mark = out.begin_map();
@@ -81,12 +81,12 @@ fn header(time_to_live: u32) -> Vec<u8> {
     section(sections::HEADER, &list(&[&null(), &null(), &time_to_live]))
 }
 
-/// Properties with this message id and nothing else.
+/// Encodes properties with this message id only.
 fn properties(id: &str) -> Vec<u8> {
     section(sections::PROPERTIES, &list(&[&string(id)]))
 }
 
-/// Properties with a message id, creation and expiry time.
+/// Encodes properties with a message id, creation and expiry time.
 fn lifetime(creation: i64, expiry: i64) -> Vec<u8> {
     let null = null();
     let mut fields = vec![null.as_slice(); 10];
@@ -109,7 +109,7 @@ fn data(bytes: &[u8]) -> Vec<u8> {
     section(sections::DATA, &encoded(|out| out.binary(bytes)))
 }
 
-/// A broker_properties that writes as little as a broker_properties can.
+/// The smallest broker properties.
 fn plain() -> BrokerProperties {
     BrokerProperties {
         delivery_count: 0,
@@ -123,7 +123,7 @@ fn plain() -> BrokerProperties {
     }
 }
 
-/// A delivery, taken apart again.
+/// A decoded delivery.
 struct Delivered {
     bytes: Vec<u8>,
     sections: Sections,
@@ -175,14 +175,14 @@ fn fields(section: &[u8]) -> Fields<'_> {
     sections::content(section).unwrap().fields().unwrap()
 }
 
-/// The encoded fields of a list section; nulls are empty.
+/// Returns the encoded fields of a list section; nulls are empty.
 fn raw_fields(section: &[u8], count: usize) -> Vec<&[u8]> {
     let mut fields = fields(section);
     let next = |_| fields.raw().unwrap().unwrap_or_default();
     (0..count).map(next).collect()
 }
 
-/// The encoded keys and values of a map section.
+/// Returns the encoded keys and values of a map section.
 fn entries(section: &[u8]) -> Vec<(&[u8], &[u8])> {
     if section.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Conditions: from `OR` down to comparisons.
+//! Parses conditions: from `OR` down to comparisons.
 
 use super::super::ast::{Comparison, Condition, Expression, Like};
 use super::super::error::Problem;
@@ -16,12 +16,12 @@ impl Parser<'_> {
         self.need_condition(node)
     }
 
-    /// Operands joined by `OR`.
+    /// Parses operands joined by `OR`.
     pub(crate) fn alternatives(&mut self) -> Parsed<Node> {
         self.joined(Keyword::Or, Self::conjunction, Condition::Or)
     }
 
-    /// Operands joined by `AND`.
+    /// Parses operands joined by `AND`.
     fn conjunction(&mut self) -> Parsed<Node> {
         self.joined(Keyword::And, Self::negation, Condition::And)
     }
@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(Node::Condition(Condition::Not(Box::new(operand))))
     }
 
-    /// One comparison, or what a bracket holds.
+    /// Parses one comparison, or the contents of a bracket.
     fn comparison(&mut self) -> Parsed<Node> {
         if self.take_keyword(Keyword::Exists) {
             self.expect_symbol("(", "'(' behind EXISTS")?;
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(Node::Condition(condition))
     }
 
-    /// Steps over `BETWEEN` or `NOT BETWEEN`, which selectors have; says whether it is negated.
+    /// Skips `BETWEEN` or `NOT BETWEEN` in a selector; returns whether it is negated.
     fn take_between(&mut self) -> Option<bool> {
         let is_between = |token: Option<&Token<'_>>| matches!(token, Some(Token::Name(name)) if name.eq_ignore_ascii_case("BETWEEN"));
         if self.dialect != Dialect::Selector {
@@ -125,7 +125,7 @@ impl Parser<'_> {
         Some(true)
     }
 
-    /// `low AND high`, of which the language of the service makes two comparisons.
+    /// Parses `low AND high` into two comparisons of the service's language.
     fn between(&mut self, left: Expression) -> Parsed<Condition> {
         let low = self.expression()?;
         if !self.take_keyword(Keyword::And) {
@@ -205,7 +205,7 @@ impl Parser<'_> {
     fn need_condition(&self, node: Node) -> Parsed<Condition> {
         match node {
             Node::Condition(condition) => Ok(condition),
-            // In a selector a property is a condition, which holds where it is true.
+            // In a selector a property is a condition that holds if the property is true.
             Node::Expression(
                 left @ (Expression::Property(_) | Expression::Constant(Value::Bool(_))),
             ) if self.dialect == Dialect::Selector => Ok(Condition::Compare {
@@ -218,7 +218,7 @@ impl Parser<'_> {
     }
 }
 
-/// A constant can be judged now.
+/// Checks the type of a constant.
 fn check_text(expression: &Expression, offset: usize, place: &'static str) -> Parsed<()> {
     match expression.constant() {
         None | Some(Value::Text(_) | Value::Null) => Ok(()),
@@ -229,7 +229,7 @@ fn check_text(expression: &Expression, offset: usize, place: &'static str) -> Pa
     }
 }
 
-/// The pattern, if all of it is known now.
+/// Compiles the pattern if it is constant.
 fn compile(
     pattern: &Expression,
     escape: Option<&Expression>,

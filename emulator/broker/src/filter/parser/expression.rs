@@ -1,4 +1,4 @@
-//! Expressions: from sums down to constants, properties and functions.
+//! Parses expressions: from sums down to constants, properties and functions.
 
 use super::super::ast::{Arithmetic, Expression, Sign};
 use super::super::error::Problem;
@@ -9,19 +9,19 @@ use super::{Node, Parsed, Parser};
 const VALUE: &str = "a value: a constant, a property, a parameter, a function or '('";
 
 impl Parser<'_> {
-    /// An expression where a condition cannot stand.
+    /// Parses an expression where a condition is not allowed.
     pub(crate) fn expression(&mut self) -> Parsed<Expression> {
         let offset = self.offset();
         let node = self.sum()?;
         need_expression(node, offset)
     }
 
-    /// Operands joined by arithmetic; a bracketed condition alone is passed up.
+    /// Parses operands joined by arithmetic; returns a bracketed condition that stands alone as it is.
     pub(crate) fn sum(&mut self) -> Parsed<Node> {
         self.arithmetic(1)
     }
 
-    /// Operators that bind at least as tightly as `power`: precedence climbing.
+    /// Parses operators that bind at least as tightly as `power`: precedence climbing.
     fn arithmetic(&mut self, power: u8) -> Parsed<Node> {
         let offset = self.offset();
         let mut left = self.signed()?;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         } else {
             return self.operand();
         };
-        // The least number has no positive counterpart: its sign belongs to it.
+        // The sign belongs to the smallest number, which has no positive counterpart.
         if sign == Sign::Minus
             && let Some(constant) = self.number(true)?
         {
@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(Node::Expression(expression))
     }
 
-    /// `(` … `)` around a condition or an expression.
+    /// Parses brackets around a condition or an expression.
     fn bracket(&mut self) -> Parsed<Node> {
         self.advance();
         let node = self.alternatives()?;
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Ok(Expression::Named(Box::new(argument)))
     }
 
-    /// A number, if one is next.
+    /// Parses a number if one is next.
     fn number(&mut self, negative: bool) -> Parsed<Option<Expression>> {
         let sign = if negative { "-" } else { "" };
         let too_large = |what, digits: &str| Problem::NumberTooLarge {
@@ -170,7 +170,7 @@ impl Parser<'_> {
     }
 }
 
-/// A whole number; in a selector of the base that Java gives it.
+/// Parses a whole number; in a selector in the bases of Java literals.
 fn whole(sign: &str, digits: &str, dialect: Dialect) -> Option<i64> {
     let (digits, radix) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&digits[2..], 16),

@@ -1,5 +1,5 @@
-//! The meaning of conditions, written without a thought for speed and apart from the real evaluator: a truth is an
-//! `Option<bool>`, every name is compared with every other, `LIKE` tries everything.
+//! The semantics of conditions, simple and independent of the real evaluator: a truth is an `Option<bool>`, every name is
+//! compared with every other, `LIKE` tries everything.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

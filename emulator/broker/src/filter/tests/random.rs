@@ -1,4 +1,4 @@
-//! Conditions, statements and messages at random, over few names and values so that they meet.
+//! Random conditions, statements and messages, with few names and values so that they match.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) fn message() -> impl Strategy<Value = Vec<(&'static str, Value<'stati
     })
 }
 
-/// What the language can write.
+/// Values that the language has literals for.
 fn literal() -> impl Strategy<Value = Value<'static>> {
     prop_oneof![
         1 => Just(Value::Null),
@@ -35,7 +35,7 @@ fn literal() -> impl Strategy<Value = Value<'static>> {
     ]
 }
 
-/// What only a message can hold.
+/// Values that only a message can hold.
 fn other() -> impl Strategy<Value = Value<'static>> {
     prop_oneof![
         select(vec![0, 1, u64::MAX]).prop_map(Value::Unsigned),

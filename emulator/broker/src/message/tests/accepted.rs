@@ -1,4 +1,4 @@
-//! What is read from a message when it is accepted.
+//! What the broker reads from an accepted message.
 
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ const ALL_SECTIONS: [(u64, &str); 6] = [
     (sections::DATA, "amqp:data:binary"),
 ];
 
-/// Something of each section, in order.
+/// A value for each section, in order.
 fn contents() -> [Vec<u8>; 6] {
     [
         list(&[]),

@@ -27,7 +27,7 @@ fn after(message: &mut Message, items: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 #[test]
 fn properties_are_replaced_and_added_and_the_others_keep_their_order_and_bytes() {
-    // Encoded as no writer of ours would: four-byte lengths and widths.
+    // An encoding that our writers do not use: four-byte lengths and widths.
     let long_text = [&[0xb1, 0, 0, 0, 1][..], b"v"].concat();
     let wide_number = [0x80, 0, 0, 0, 0, 0, 0, 0, 1];
     let described = encoded(|out| {

@@ -1,4 +1,4 @@
-//! What the broker writes on a message, and what it leaves alone.
+//! What the broker writes on a delivered message, and what it does not touch.
 
 use servicebus_codec::Value;
 use uuid::Uuid;
@@ -262,7 +262,7 @@ fn instants_are_written_in_the_time_of_the_client() {
     assert_eq!(properties, lifetime(123, 456), "the sender's own times");
 }
 
-/// Observed 5: what a receiver takes from the other is the time to live.
+/// Observed 5: a receiver subtracts the creation time from it to get the time to live.
 #[test]
 fn the_expiry_instant_is_that_of_the_sender_or_follows_from_its_creation_time() {
     let expiry = |message: &Message, time_to_live| {
@@ -295,7 +295,7 @@ fn no_expiry_is_later_than_the_year_9999() {
     }
 }
 
-/// A decimal of 7…7 × 10⁻² as IEEE 754 lays it out, and as Microsoft's library does (observed 8).
+/// A decimal of 7…7 × 10⁻² in the layouts of IEEE 754 and of Microsoft's library (observed 8).
 fn decimals() -> [Vec<u8>; 2] {
     [[0x30, 0x3c], [0x0c, 0x3c]].map(|first| [&[0x94][..], &first, &[7; 14]].concat())
 }

@@ -1,4 +1,4 @@
-//! Bodies that are kept elsewhere.
+//! Messages with stored bodies.
 
 use std::num::NonZeroU64;
 

@@ -1,4 +1,4 @@
-//! How long the parts of a message may be, and of which types.
+//! Limits on lengths and types of the parts of a message.
 
 use super::*;
 

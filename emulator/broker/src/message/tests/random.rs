@@ -1,4 +1,4 @@
-//! Random messages. Those that are damaged, and bytes that are none, are `tests/fuzz/src/message.rs`.
+//! Random messages. `tests/fuzz/src/message.rs` covers damaged ones and random bytes.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::message::sections;
 
-/// The sections of a message; those that it does not have are empty.
+/// The sections of a message; empty if missing.
 #[derive(Debug, Clone)]
 struct SentMessage {
     /// In order: header, delivery annotations, message annotations, properties, application properties.
@@ -25,7 +25,7 @@ impl SentMessage {
 
 fn config() -> ProptestConfig {
     ProptestConfig {
-        // What fails is printed; files of seeds would only lie around.
+        // The failure is printed; seed files are not needed.
         failure_persistence: None,
         ..ProptestConfig::default()
     }
@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn what_is_sent_is_received(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
-        // Decimals in the layout of IEEE 754 are written anew, which `decimals` tests.
+        // Decimals in the layout of IEEE 754 are rewritten, which `decimals` tests.
         let has_other_decimal = |bytes: &[u8]| bytes.windows(3).any(sections::is_ieee);
         prop_assume!(!has_other_decimal(&sent.payload()));
         let message = parse(sent.payload()).unwrap();

@@ -1,4 +1,4 @@
-//! What is not a message.
+//! Bytes that are not a message.
 
 use servicebus_codec::{DecodeError, MAX_DEPTH};
 

@@ -1,4 +1,4 @@
-//! Ids that decide where a message goes, and the time that decides when.
+//! Keys that determine the partition of a message, and its scheduled time.
 
 use servicebus_codec::Value;
 
