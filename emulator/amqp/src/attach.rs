@@ -1,5 +1,5 @@
-//! What a peer asks for when it attaches a link, and what the owner answers. Reading and writing the
-//! frames is elsewhere; the echo of source and target is byte for byte.
+//! The attach of a peer and the owner's answer. Other modules read and write the frames; source and target are echoed byte
+//! for byte.
 
 use std::mem;
 
@@ -14,18 +14,18 @@ use crate::wire::cold::Lasting;
 /// Who settles first, as the sender sees it (AMQP 1.0 §2.8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SenderSettleMode {
-    /// Every delivery is sent unsettled.
+    /// The peer sends every delivery unsettled.
     Unsettled,
-    /// Every delivery is sent settled: receive-and-delete for a Service Bus receiver.
+    /// The peer sends every delivery settled: receive-and-delete for a Service Bus receiver.
     Settled,
-    /// The sender chooses; also when the peer left it out.
+    /// The sender chooses per delivery; also the default.
     Mixed,
 }
 
 /// When the receiver settles (AMQP 1.0 §2.8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReceiverSettleMode {
-    /// At once; also when the peer left it out.
+    /// At once; also the default.
     First,
     /// After the sender has settled.
     Second,
@@ -43,7 +43,7 @@ pub struct AttachRequest {
     target_address: Option<String>,
     coordinator: bool,
     has_source: bool,
-    /// Of the terminus that we stand for.
+    /// Of the terminus on this side.
     lasting: Lasting,
     capabilities: Vec<String>,
     desired_capabilities: Vec<String>,
@@ -52,46 +52,46 @@ pub struct AttachRequest {
     properties: Vec<(String, Value)>,
 }
 
-/// How to answer an attach that is accepted.
+/// The answer to an accepted attach.
 #[derive(Debug, Clone, Default)]
 pub struct AttachReply {
-    /// Largest message in bytes. On a link whose peer sends it must not be zero, which some SDKs take
-    /// for "no message fits" (spec/wire.md §3.1); zero is written as 2^53 - 1 there.
+    /// Largest message in bytes. It must not be zero on a link whose peer sends: some SDKs would read that as "no message
+    /// fits" (spec/wire.md §3.1), so that zero is written as 2^53 - 1 there.
     pub max_message_size: u64,
-    /// Link properties; the map is written even when empty.
+    /// Link properties; the map is written even if empty.
     pub properties: Vec<(String, Value)>,
-    /// Filter values to write in place of those asked for, under the same keys. The owner mirrors
-    /// the shape (plain or described) of the request (spec/wire.md §5).
+    /// Filter values that replace the requested ones of the same keys. The owner keeps the shape (plain or described) of the
+    /// request (spec/wire.md §5).
     pub filter: Vec<(String, Value)>,
-    /// The address of a node that was made for the link, in place of none.
+    /// The address of a node that was created for the link, which had none.
     pub address: Option<String>,
-    /// What the answer to a receiver without a source has of the durable subscription that it is attached to: the address of the
-    /// topic, and whether it is shared and global.
+    /// The durable subscription of a receiver without a source: the address of the topic, and capabilities for shared and
+    /// global.
     pub subscription: Option<(String, &'static [&'static str])>,
 }
 
 impl AttachRequest {
-    /// Name of the link, unique per role on its session.
+    /// Returns the link's name, unique per role on its session.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Which end the peer is.
+    /// Returns the peer's role.
     pub fn role(&self) -> LinkRole {
         self.role
     }
 
-    /// The session that the link is on; equal for links that share one.
+    /// Returns the session of the link; equal for links that share one.
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// The windows of the begin of that session, in frames, coming in to the peer and going out; they tell libraries apart.
+    /// Returns the incoming and outgoing window of the session's begin, in frames; they differ between libraries.
     pub fn session_windows(&self) -> (u32, u32) {
         self.session_windows
     }
 
-    /// The address that we stand for: the target of a sender, the source of a receiver.
+    /// Returns the address of the terminus on this side: the target of a sender, the source of a receiver.
     pub fn address(&self) -> Option<&str> {
         match self.role {
             LinkRole::Sender => self.target_address(),
@@ -99,62 +99,62 @@ impl AttachRequest {
         }
     }
 
-    /// Address of the source, as sent.
+    /// Returns the address of the source, as sent.
     pub fn source_address(&self) -> Option<&str> {
         self.source_address.as_deref()
     }
 
-    /// Address of the target, as sent.
+    /// Returns the address of the target, as sent.
     pub fn target_address(&self) -> Option<&str> {
         self.target_address.as_deref()
     }
 
-    /// The `distribution-mode` of the source: `move`, `copy`, or what else the peer wrote (AMQP 1.0 §3.5.3).
+    /// Returns the `distribution-mode` of the source: `move`, `copy`, or what else the peer wrote (AMQP 1.0 §3.5.3).
     pub fn distribution_mode(&self) -> Option<&str> {
         self.distribution_mode.as_deref()
     }
 
-    /// Whether there is a source at all.
+    /// Returns whether the attach has a source.
     pub fn has_source(&self) -> bool {
         self.has_source
     }
 
-    /// How long the terminus that we stand for lasts, and its node.
+    /// Returns how long the terminus on this side and its node last.
     pub fn lasting(&self) -> &Lasting {
         &self.lasting
     }
 
-    /// Whether the terminus that we stand for has this capability (AMQP 1.0 §3.5.3, §3.5.4).
+    /// Returns whether the terminus on this side has this capability (AMQP 1.0 §3.5.3, §3.5.4).
     pub fn has_capability(&self, name: &str) -> bool {
         self.capabilities.iter().any(|own| own == name)
     }
 
-    /// Whether the peer desires this capability of the link.
+    /// Returns whether the peer desires this capability of the link.
     pub fn desires(&self, name: &str) -> bool {
         self.desired_capabilities.iter().any(|own| own == name)
     }
 
-    /// Whether the target is a transaction coordinator.
+    /// Returns whether the target is a transaction coordinator.
     pub fn is_coordinator(&self) -> bool {
         self.coordinator
     }
 
-    /// The sender settle mode asked for, which is also the one that is answered.
+    /// Returns the requested sender settle mode, which is also the answered one.
     pub fn sender_settle_mode(&self) -> SenderSettleMode {
         self.modes.0
     }
 
-    /// The receiver settle mode asked for, which is also the one that is answered.
+    /// Returns the requested receiver settle mode, which is also the answered one.
     pub fn receiver_settle_mode(&self) -> ReceiverSettleMode {
         self.modes.1
     }
 
-    /// A link property.
+    /// Returns a link property.
     pub fn property(&self, name: &str) -> Option<&Value> {
         find(&self.properties, name)
     }
 
-    /// The source's filters whose values are described types (AMQP 1.0 §3.5.8), with their keys.
+    /// Returns the source's filters with described types (AMQP 1.0 §3.5.8), with their keys.
     pub fn described_filters(&self) -> impl Iterator<Item = (&str, &Described<Value>)> {
         self.filter.iter().filter_map(|(key, value)| {
             let Value::Described(described) = value else {
@@ -164,7 +164,7 @@ impl AttachRequest {
         })
     }
 
-    /// A filter of the source; `Some(Value::Null)` when it is there and null.
+    /// Returns a filter of the source; `Some(Value::Null)` if it is present and null.
     pub fn filter(&self, name: &str) -> Option<&Value> {
         find(&self.filter, name)
     }
@@ -176,9 +176,9 @@ fn find<'a>(entries: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
 }
 
 impl AttachRequest {
-    /// Parts the frame into what the owner sees and what the answer repeats.
+    /// Splits the frame into the part for the owner and the part that the answer repeats.
     ///
-    /// Fails with the name of a field that has no meaning.
+    /// Fails with the name of a field whose value has no meaning.
     pub(crate) fn split(
         attach: cold::Attach,
         session: SessionId,

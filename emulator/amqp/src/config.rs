@@ -1,29 +1,27 @@
-//! What this side announces and allows; fixed for the life of a connection.
+//! The limits and names of this side; fixed for the life of a connection.
 
 use std::time::Duration;
 
-/// The limits and names of our side of a connection.
+/// The limits and names of this side of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Name of this container in our `open`.
+    /// Container id in this side's `open`.
     pub container_id: String,
-    /// Put behind the text of every error that the engine raises itself, so that log and peer name the same
-    /// thing; nothing if empty.
+    /// Appended to the text of every error that the engine raises itself, so that the log and the peer name the same id;
+    /// nothing if empty.
     pub tracking_id: String,
-    /// Largest frame in bytes that we take, and that we send if the peer allows as much. At least
-    /// 512 (AMQP 1.0 §2.7.1).
+    /// Largest accepted frame in bytes, and the largest sent one if the peer allows it. At least 512 (AMQP 1.0 §2.7.1).
     pub max_frame_size: u32,
-    /// Highest channel number; one more is the number of sessions that a connection may have.
+    /// Highest channel number; a connection may have one session more.
     pub channel_max: u16,
-    /// Highest link handle; one more is the number of links that a session may have. Never more
-    /// than 65535, whatever is written here.
+    /// Highest link handle; a session may have one link more. Values above 65535 are reduced to it.
     pub handle_max: u32,
-    /// How long the peer may be silent before its connection is closed. `open` announces half of it, as the
-    /// service does (spec/observed.md 47).
+    /// How long the peer may be silent before its connection is closed. `open` announces half of it, as the service does
+    /// (spec/observed.md 47).
     pub idle_timeout: Duration,
-    /// Credit that a sending peer gets on each link, refilled at half.
+    /// Credit of a sending peer on each link, refilled at half.
     pub incoming_credit: u32,
-    /// Transfers that a peer may send on a session before it hears from us, announced again at half.
+    /// Transfers that a peer may send on a session before the next flow, announced again at half.
     pub session_window: u32,
 }
 
@@ -43,7 +41,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same with every number in the range that the engine can keep.
+    /// Limits every number to the range that the engine supports.
     pub(crate) fn bounded(mut self) -> Self {
         self.max_frame_size = self.max_frame_size.max(512);
         self.handle_max = self.handle_max.min(u32::from(u16::MAX));

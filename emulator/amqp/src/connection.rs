@@ -1,7 +1,8 @@
 //! The engine: one peer's connection from its first byte to its last.
 //!
-//! Its state, and the calls that only look at it, are here; each verb of the protocol has a file of its own.
-//! Invariant: after `ConnectionState::Closing` or `ConnectionState::Closed` is entered there are no sessions, so that every later intent finds nothing to act on.
+//! This file has its state and the read-only calls; each operation of the protocol has a file of its own. Invariant: there
+//! are no sessions after `ConnectionState::Closing` or `ConnectionState::Closed` is entered, so that later calls have
+//! nothing to act on.
 
 mod attach;
 mod close;
@@ -35,53 +36,53 @@ mod tests;
 pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: ConnectionState,
-    /// The latest time that the owner has given.
+    /// The latest time from the owner.
     pub(crate) now: Duration,
     pub(crate) last_received: Duration,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// Highest channel that both sides allow.
     pub(crate) channel_max: u16,
-    /// Largest frame that we may send.
+    /// Largest frame that may be sent.
     pub(crate) max_frame_size: usize,
     pub(crate) sessions: Sessions,
-    /// Sessions and links made so far; the source of their ids.
+    /// The number of sessions and links created so far, from which their ids come.
     pub(crate) generation: u32,
-    /// Links that exist, on all sessions.
+    /// The number of links on all sessions.
     pub(crate) link_count: usize,
-    /// Bytes of deliveries of which frames are missing.
+    /// Bytes of incomplete deliveries.
     pub(crate) reassembly: usize,
     pub(crate) events: VecDeque<Event>,
     /// Bytes of the payloads in `events`.
     pub(crate) unreported: usize,
     pub(crate) outbox: Outbox,
-    /// Flows to be written by the next flush.
+    /// Flows that the next flush writes.
     pub(crate) pending_flows: Vec<PendingFlow>,
-    /// Deliveries and links that what is received may still be looked up among, before the owner's other peers have their turn.
+    /// How many more deliveries and links a received frame may visit before the owner's other peers get their turn.
     pub(crate) steps: usize,
 }
 
-/// How far the connection has come.
+/// The state of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionState {
     /// Nothing has been read.
     Header,
-    /// Mechanisms have been offered.
+    /// The mechanisms have been offered.
     Sasl,
     /// The owner has the peer's credentials.
     SaslPending,
-    /// Authenticated; the AMQP header is due.
+    /// Authenticated; the AMQP header is expected.
     Secured,
-    /// Headers are exchanged; the peer's open is due.
+    /// Headers are exchanged; the peer's open is expected.
     Opening,
     /// Both opens are exchanged.
     Running,
-    /// Our close is out; only the peer's is waited for, until this time.
+    /// This side's close is sent; the peer's is awaited until this time.
     Closing(Duration),
     /// Nothing more is read.
     Closed,
 }
 
-/// When to say that we are alive.
+/// When to send heartbeats.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Heartbeat {
     pub(crate) interval: Duration,
@@ -96,7 +97,7 @@ pub(crate) enum PendingFlow {
 }
 
 impl Connection {
-    /// A connection of which no byte has been read. `now` counts from any fixed origin.
+    /// Creates a connection that has read no byte. `now` counts from any fixed origin.
     pub fn new(config: Config, now: Duration) -> Self {
         let config = config.bounded();
         Self {
@@ -119,7 +120,7 @@ impl Connection {
         }
     }
 
-    /// The next thing that happened, in the order of the peer's frames.
+    /// Returns the next event, in the order of the peer's frames.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(event) = self.events.pop_front() {
             if let Event::Transfer(transfer) = &event {
@@ -135,30 +136,31 @@ impl Connection {
         None
     }
 
-    /// The bytes to write. Call [`Connection::flush`] before.
+    /// Returns the bytes to write. Call [`Connection::flush`] before.
     pub fn output(&mut self) -> &mut Output {
         self.outbox.output()
     }
 
-    /// The bytes to write so far. To ask leaves a disposition open for the deliveries that come next; it is not counted.
+    /// Returns the number of bytes to write so far. An open disposition, which later deliveries may join, does not count and
+    /// stays open.
     pub fn output_len(&self) -> usize {
         self.outbox.len()
     }
 
-    /// Bytes that this side keeps because of what the peer did: deliveries of which frames are missing, sessions and
-    /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds no peer
-    /// to a limit: that is for its owner, who may [`Connection::close`] it.
+    /// Returns the bytes that this side keeps for the peer: incomplete deliveries, sessions and links, unsettled deliveries,
+    /// events that were not polled, and output that was not written. The engine enforces no limit: its owner may
+    /// [`Connection::close`] the connection.
     pub fn held(&self) -> usize {
         let events = self.events.len() * size_of::<Event>() + self.unreported;
         self.reassembly + self.sessions.held() + events + self.output_len()
     }
 
-    /// The name of our container in `open`.
+    /// Returns the container id in this side's `open`.
     pub fn container_id(&self) -> &str {
         &self.config.container_id
     }
 
-    /// Whether the peer's open has been read.
+    /// Returns whether the peer's open has been read.
     pub fn is_opened(&self) -> bool {
         matches!(
             self.phase,
@@ -166,17 +168,17 @@ impl Connection {
         )
     }
 
-    /// Whether nothing more will be read or appended: write what is left and drop the socket.
+    /// Returns whether nothing more will be read or appended: the owner should write the rest and drop the socket.
     pub fn is_closed(&self) -> bool {
         self.phase == ConnectionState::Closed
     }
 
-    /// What the peer calls a link.
+    /// Returns the peer's name of a link.
     pub fn link_name(&self, link: LinkId) -> Option<&str> {
         Some(&self.sessions.of(link)?.get(link)?.name)
     }
 
-    /// How many more deliveries this link may send now: what the peer wants and its window lets through.
+    /// Returns how many more deliveries may be sent now, by the link's credit and the session's window.
     pub fn credit(&self, link: LinkId) -> u32 {
         let Some(session) = self.sessions.of(link) else {
             return 0;
@@ -193,10 +195,10 @@ impl Connection {
         }
     }
 
-    /// How many bytes of messages surely go out at once when `deliveries` messages are delivered, the last of
-    /// which may be longer: the engine finishes one delivery that its session's window cuts off, not two.
+    /// Returns how many bytes of messages can be sent at once if `deliveries` messages are delivered, the last of which may
+    /// be longer: the engine finishes one delivery that its session's window interrupts, not two.
     ///
-    /// Two frames a delivery are set aside: one that is not full, and one for what is added to a stored message.
+    /// Two frames per delivery are reserved: one that is not full, and one for what is added to a stored message.
     pub fn room(&self, link: LinkId, deliveries: u32) -> usize {
         let window = self
             .sessions
@@ -206,7 +208,7 @@ impl Connection {
         spare.saturating_mul(self.max_frame_size - crate::wire::transfer::OVERHEAD)
     }
 
-    /// The credit event with the numbers of this moment, unless the link has gone since.
+    /// Returns the credit event with current numbers, unless the link is gone.
     fn current_credit(&mut self, id: LinkId) -> Option<Event> {
         let link = self.sessions.of_mut(id)?.link_by_id(id)?;
         if !link.is_attached() {
@@ -222,8 +224,7 @@ impl Connection {
     }
 }
 
-/// Queues a credit event, once until it is polled: this is what bounds the queue against peers that
-/// send flows without end.
+/// Queues one credit event until it is polled, which limits the queue against peers that send flows without end.
 pub(crate) fn announce(events: &mut VecDeque<Event>, link: &mut Link) {
     let id = link.id;
     if !link.is_attached() {

@@ -1,5 +1,5 @@
-//! The AMQP `error` that travels in refusals, detaches, ends, closes and rejections, and how a
-//! peer's offence is scoped. Not a Rust error: nothing here is returned to the owner as an `Err`.
+//! The AMQP `error` in refusals, detaches, ends, closes and rejections, and the scope of a peer's error. Not a Rust error:
+//! the owner never gets one as an `Err`.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use servicebus_codec::DecodeError;
 /// An AMQP error (AMQP 1.0 §2.8.14). All three fields are always written (spec/wire.md §0.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// Symbol that says what happened, such as `amqp:not-found`.
+    /// Symbol of the condition, such as `amqp:not-found`.
     pub condition: Cow<'static, str>,
-    /// Text for people; some SDKs search it (spec/wire.md §10.32).
+    /// Human-readable text; some SDKs search it (spec/wire.md §10.32).
     pub description: String,
-    /// An encoded map with more, if there is more.
+    /// An encoded map with further information, if any.
     pub info: Option<Box<[u8]>>,
 }
 
 impl Error {
-    /// An error without further information.
+    /// Creates an error without further information.
     pub fn new(condition: impl Into<Cow<'static, str>>, description: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -27,7 +27,7 @@ impl Error {
     }
 }
 
-/// The conditions that the engine itself raises.
+/// The conditions that the engine raises.
 pub(crate) mod condition {
     pub(crate) const CONNECTION_FORCED: &str = "amqp:connection:forced";
     pub(crate) const DECODE_ERROR: &str = "amqp:decode-error";
@@ -45,16 +45,16 @@ pub(crate) mod condition {
     pub(crate) const UNAUTHORIZED_ACCESS: &str = "amqp:unauthorized-access";
 }
 
-/// A peer's offence, by what it costs the peer.
+/// A peer's error, by its scope.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The byte stream has lost its frame boundaries: close, and read no more.
     Framing(Error),
     /// Close the connection.
     Connection(Error),
-    /// End the session that the frame came on.
+    /// End the session of the frame.
     Session(Error),
-    /// Detach the link with this handle on the session that the frame came on.
+    /// Detach the link with this handle on the session of the frame.
     Link(u32, Error),
 }
 

@@ -1,4 +1,4 @@
-//! What a connection tells its owner, in the order in which the peer's frames caused it.
+//! The events of a connection for its owner, in the order of the peer's frames that caused them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use crate::ids::{DeliveryNumber, LinkId};
 use crate::unsettled::Outcome;
 use crate::wire::cold::PeerOpen;
 
-/// What a peer shows to authenticate, as bytes. It may be a password, and so is not in the `Debug` of an event.
+/// The credentials of a peer as bytes. They may be a password, so that the `Debug` of an event leaves them out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SaslResponse(Vec<u8>);
 
@@ -35,33 +35,33 @@ impl fmt::Debug for SaslResponse {
     }
 }
 
-/// Something the owner may want to act on.
+/// An event that the owner may act on.
 #[derive(Debug)]
 pub enum Event {
     /// The peer authenticates; answer with [`crate::Connection::sasl_outcome`].
     Sasl {
-        /// Mechanism chosen from those offered (or another one; the owner decides).
+        /// The mechanism, which need not be one of those offered; the owner decides.
         mechanism: String,
         /// Initial response, empty if there was none.
         response: SaslResponse,
-        /// Host name the peer thinks it talks to.
+        /// Host name that the peer connects to.
         hostname: Option<String>,
     },
-    /// The peer's `open` has arrived and ours has been written.
+    /// The peer's `open` has arrived, and this side's was written.
     Opened(Box<PeerOpen>),
-    /// The peer wants a link; answer with [`crate::Connection::accept_attach`] or
-    /// [`crate::Connection::refuse_attach`], now or later.
+    /// The peer attaches a link; answer with [`crate::Connection::accept_attach`] or [`crate::Connection::refuse_attach`],
+    /// now or later.
     Attach {
-        /// Name of the link from now on.
+        /// Id of the link from now on.
         link: LinkId,
-        /// What the peer asked for.
+        /// The request.
         attach: Box<AttachRequest>,
     },
-    /// A whole delivery on a link whose peer sends. May precede the answer to the attach.
+    /// A complete delivery on a link whose peer sends. May precede the answer to the attach.
     Transfer(Transfer),
     /// A delivery above the link's maximum message size has ended; its bytes were dropped.
     TransferTooLarge {
-        /// Link it came on.
+        /// Its link.
         link: LinkId,
         /// Its number, to be answered with [`crate::Connection::outcome`] unless settled.
         delivery: DeliveryNumber,
@@ -69,69 +69,69 @@ pub enum Event {
         settled: bool,
         /// Bytes of payload that arrived.
         size: u64,
-        /// Bytes that were allowed.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// The credit of a link whose peer receives has changed, or deliveries that the session window
-    /// held back may go on. Several changes before the owner looks are one event.
+    /// The credit of a link whose peer receives has changed, or deliveries that the session window delayed can continue.
+    /// Several changes before the owner polls are one event.
     Credit {
         /// The link.
         link: LinkId,
-        /// Deliveries that the peer still wants.
+        /// Deliveries that the peer still accepts.
         credit: u32,
         /// Whether the peer waits for [`crate::Connection::drained`].
         drain: bool,
     },
-    /// The peer has stated the outcome of a delivery. At most once for each delivery, and once more after each
+    /// The peer has settled a delivery or stated its outcome. At most once for each delivery, and once more after each
     /// [`crate::Connection::confirm_unsettled`].
     Settle(Settlement),
-    /// The link is gone by the peer's doing; everything the wire needs has been written.
+    /// The peer has detached the link or ended its session; all necessary frames are written.
     Detached {
-        /// The link, whose id will not come back.
+        /// The link, whose id is not reused.
         link: LinkId,
-        /// Whether the peer has closed it, so that nothing of it is to stay (AMQP 1.0 §2.6.6).
+        /// Whether the peer has closed it, so that its terminus must not stay (AMQP 1.0 §2.6.6).
         closed: bool,
     },
-    /// The engine itself has refused something; this is the error that the peer gets.
+    /// The engine itself has refused a request; this is the error for the peer.
     Refused(Box<Error>),
-    /// The connection is over; the events of its links came before. Raised once.
+    /// The connection has ended; the events of its links came before. Raised once.
     Closed {
-        /// Why: the peer's error if the peer closed, ours if we did.
+        /// The cause: the peer's error if the peer closed, this side's otherwise.
         error: Option<Box<Error>>,
     },
 }
 
-/// A whole delivery from the peer.
+/// A complete delivery from the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Link it came on.
+    /// Its link.
     pub link: LinkId,
     /// Its number, for [`crate::Connection::outcome`].
     pub delivery: DeliveryNumber,
-    /// Whether the peer wants no answer.
+    /// Whether the peer expects no answer.
     pub settled: bool,
     /// Zero for a message, 0x80013700 for a Service Bus batch.
     pub message_format: u32,
-    /// The encoded message: a slice of the block it was read into, or, of several frames, memory of its own.
+    /// The encoded message: a slice of the block it was read into, or memory of its own if it came in several frames.
     pub payload: Bytes,
-    /// The transaction it belongs to, if the transfer's state was transactional.
+    /// Its transaction, if the transfer's state is transactional.
     pub transaction: Option<Box<[u8]>>,
 }
 
-/// The peer's word on one delivery of ours.
+/// The peer's outcome of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
-    /// Link it was delivered on.
+    /// Its link.
     pub link: LinkId,
     /// Its number, for [`crate::Connection::settle`].
     pub delivery: DeliveryNumber,
-    /// The tag it was delivered with.
+    /// Its delivery tag.
     pub tag: [u8; 16],
-    /// What became of it. A delivery settled without an outcome counts as released.
+    /// The outcome. A delivery that is settled without an outcome counts as released.
     pub outcome: Outcome,
-    /// Whether the peer has forgotten it; if not, it waits for [`crate::Connection::settle`].
+    /// Whether the peer has forgotten the delivery; if not, it waits for [`crate::Connection::settle`].
     pub settled: bool,
-    /// The transaction it belongs to, if the state was transactional.
+    /// Its transaction, if the state is transactional.
     pub transaction: Option<Box<[u8]>>,
 }
 
@@ -139,7 +139,7 @@ pub struct Settlement {
 mod tests {
     use super::*;
 
-    /// Events are moved several times, which for nearly all of them is most of their cost.
+    /// Events are moved several times, which is most of their cost.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn they_are_small() {

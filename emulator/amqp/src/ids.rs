@@ -1,13 +1,13 @@
-//! What names sessions, links and deliveries of a connection.
+//! The ids of sessions, links and deliveries of a connection.
 //!
-//! Serial-number arithmetic (RFC 1982), in which transfer ids, delivery ids and delivery counts are
-//! counted. Nothing here compares two ids as plain numbers.
+//! Transfer ids, delivery ids and delivery counts use serial-number arithmetic (RFC 1982): two ids are never compared as
+//! plain numbers.
 
-/// A session, unique in the life of its connection.
+/// A session; unique on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) u64);
 
-/// A link, unique in the life of its connection. Ordered by the time of attaching.
+/// A link; unique on its connection, and ordered by the time of attaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(u64);
 
@@ -22,7 +22,7 @@ impl From<LinkId> for u64 {
 pub struct DeliveryNumber(pub u32);
 
 impl LinkId {
-    /// The link that came `generation`-th, on this channel and handle.
+    /// Creates the id of the `generation`-th link, on this channel and handle.
     pub(crate) fn new(generation: u32, channel: u16, handle: u32) -> Self {
         Self(u64::from(generation) << 32 | u64::from(channel) << 16 | u64::from(handle as u16))
     }
@@ -36,25 +36,25 @@ impl LinkId {
     }
 }
 
-/// Which end of a link the peer is.
+/// The peer's end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkRole {
-    /// The peer sends to us.
+    /// The peer sends.
     Sender,
-    /// The peer receives from us.
+    /// The peer receives.
     Receiver,
 }
 
-/// What is left of `grant`, given at `base`, for a counter that has reached `position`.
+/// Returns what is left of `grant`, given at `base`, for a counter at `position`.
 ///
-/// Both the session window (AMQP 1.0 §2.5.6) and link credit (§2.6.7) are computed this way. The
-/// sum is done wide because a grant may be as large as 2^32 - 1 (spec/wire.md §1.5, .NET).
+/// Both the session window (AMQP 1.0 §2.5.6) and link credit (§2.6.7) are computed this way, in 64 bits, because a grant may
+/// be as large as 2^32 - 1 (spec/wire.md §1.5, .NET).
 pub(crate) fn remaining(base: u32, grant: u32, position: u32) -> u32 {
     let behind = i64::from(base.wrapping_sub(position).cast_signed());
     (behind + i64::from(grant)).clamp(0, i64::from(u32::MAX)) as u32
 }
 
-/// The full form of a wire id, which is within 2^31 of `next`, the next one to be used.
+/// Returns the full form of a wire id, which is within 2^31 of `next`, the next unused one.
 pub(crate) fn widen(id: u32, next: u64) -> u64 {
     let distance = i64::from(id.wrapping_sub(next as u32).cast_signed());
     next.wrapping_add_signed(distance)

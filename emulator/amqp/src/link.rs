@@ -1,11 +1,11 @@
-//! One link of a session: its name, its state and the credit that flows over it. It neither reads nor
-//! writes frames. A link is [`LinkState::Attached`] only between the owner's acceptance and a detach.
+//! One link of a session: its name, state and credit. It neither reads nor writes frames. A link is [`LinkState::Attached`]
+//! only between the owner's acceptance and a detach.
 
 use std::sync::Arc;
 
 use crate::ids::{DeliveryNumber, LinkId, LinkRole};
 
-/// What a link costs here and in its owner beside what its attach holds, rounded up.
+/// Memory of a link here and in its owner beside the contents of its attach, rounded up.
 const LINK_BYTES: usize = 1024;
 
 #[derive(Debug)]
@@ -16,11 +16,11 @@ pub(crate) struct Link {
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.
     pub(crate) is_flow_pending: bool,
-    /// Bytes that its attach had.
+    /// Bytes of its attach.
     pub(crate) attach_size: usize,
 }
 
-/// What the answer to an attach repeats. Kept until the owner has decided.
+/// The fields of an attach that the answer repeats. Kept until the owner has decided.
 #[derive(Debug)]
 pub(crate) struct Echo {
     pub(crate) snd_settle_mode: u8,
@@ -33,9 +33,9 @@ pub(crate) struct Echo {
 pub(crate) enum LinkState {
     /// The owner has not answered the attach.
     Attaching(Box<Echo>),
-    /// Both attaches are on the wire.
+    /// Both sides have sent their attach.
     Attached,
-    /// Our detach is on the wire, the peer's is not; what arrives is dropped.
+    /// This side has sent its detach, the peer has not; input is dropped.
     Detaching,
 }
 
@@ -49,21 +49,21 @@ pub(crate) enum Side {
 
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// Deliveries seen, counted from the peer's initial delivery count.
+    /// Deliveries received, counted from the peer's initial delivery count.
     pub(crate) delivery_count: u32,
-    /// Deliveries the peer may still send, as far as it knows.
+    /// Deliveries that the peer may still send, as far as it knows.
     pub(crate) credit: u32,
     /// Largest message in bytes.
     pub(crate) limit: u64,
-    /// A delivery of which frames are missing.
+    /// An incomplete delivery.
     pub(crate) partial: Option<Box<Partial>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Deliveries sent or given up by draining.
+    /// Deliveries sent or used up by draining.
     pub(crate) delivery_count: u32,
-    /// Deliveries the peer still wants.
+    /// Deliveries that the peer still accepts.
     pub(crate) credit: u32,
     /// Whether the peer waits for an answer to its drain.
     pub(crate) drain: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Outgoing {
     pub(crate) announced: bool,
 }
 
-/// The frames of a delivery so far.
+/// The frames of an incomplete delivery.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub(crate) delivery: DeliveryNumber,
@@ -81,14 +81,14 @@ pub(crate) struct Partial {
     pub(crate) settled: bool,
     pub(crate) message_format: u32,
     pub(crate) transaction: Option<Box<[u8]>>,
-    /// A copy of what came, as a slice of the block that was read would keep all of it; nothing once the limit is passed.
+    /// A copy of the payload, since a slice would keep the whole read block; empty once the limit is exceeded.
     pub(crate) data: Vec<u8>,
-    /// Bytes seen.
+    /// Bytes received.
     pub(crate) size: u64,
 }
 
 impl Partial {
-    /// Bytes that it keeps.
+    /// Returns the bytes that it keeps.
     pub(crate) fn held(&self) -> usize {
         let transaction = self.transaction.as_ref().map_or(0, |id| id.len());
         size_of::<Self>() + self.data.len() + self.tag.len() + transaction
@@ -104,7 +104,7 @@ impl Link {
         matches!(self.stage, LinkState::Detaching)
     }
 
-    /// Which end the peer is.
+    /// Returns the peer's end.
     pub(crate) fn role(&self) -> LinkRole {
         match self.side {
             Side::Incoming(_) => LinkRole::Sender,
@@ -112,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Bytes kept of a delivery of which frames are missing.
+    /// Returns the bytes of an incomplete delivery.
     pub(crate) fn reassembling(&self) -> usize {
         match &self.side {
             Side::Incoming(incoming) => incoming.partial.as_ref().map_or(0, |p| p.held()),
@@ -120,12 +120,12 @@ impl Link {
         }
     }
 
-    /// Bytes that the link costs for as long as it is there, apart from deliveries.
+    /// Returns the memory of the link in bytes without its deliveries.
     pub(crate) fn held(&self) -> usize {
         LINK_BYTES + self.attach_size
     }
 
-    /// Gives up a delivery of which frames are missing, and says how many bytes that frees.
+    /// Drops an incomplete delivery; returns how many bytes that frees.
     pub(crate) fn drop_partial(&mut self) -> usize {
         let freed = self.reassembling();
         if let Some(incoming) = self.incoming() {

@@ -1,31 +1,31 @@
-//! The bytes to be written: one growing buffer in which large shared payloads are spliced by
-//! reference. It does not limit itself; its owner looks at [`Output::len`] and stops asking for more.
-//! A splice lies at a fixed offset of the stream, so dropping written bytes never moves it.
+//! The bytes to write: one growing buffer into which large shared payloads are spliced by reference. It has no limit; its
+//! owner checks [`Output::len`] and stops adding more. A splice has a fixed offset in the stream, so dropping written bytes
+//! never moves it.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// Written bytes are dropped from the buffer once there are this many of them and they outweigh the rest.
+/// Written bytes are dropped from the buffer once there are this many and they outweigh the rest.
 const COMPACT_BYTES: usize = 256 * 1024;
-/// An emptied buffer larger than this is given back.
+/// An empty buffer larger than this is freed.
 const RETAIN_BYTES: usize = 1024 * 1024;
 
-/// What is waiting to be written to the socket.
+/// The bytes that wait to be written to the socket.
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that have been written.
+    /// Bytes of `buffer` that were written.
     written: usize,
-    /// Bytes dropped from the front of `buffer` since the beginning.
+    /// Bytes that were dropped from the front of `buffer` in total.
     dropped: u64,
     splices: VecDeque<Splice>,
     /// Bytes of all splices.
     shared: usize,
 }
 
-/// A shared payload that goes out before the byte of the buffer with this offset.
+/// A shared payload that precedes the byte of the buffer with this offset.
 #[derive(Debug)]
 struct Splice {
     before: u64,
@@ -33,17 +33,17 @@ struct Splice {
 }
 
 impl Output {
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes to write.
+    /// Returns the number of bytes to write.
     pub fn len(&self) -> usize {
         self.buffer.len() - self.written + self.shared
     }
 
-    /// Fills `slices` with the next bytes, in order, and returns how many were filled.
+    /// Fills `slices` with the next bytes in order; returns how many were filled.
     pub fn chunks<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut position = self.written;
@@ -65,7 +65,7 @@ impl Output {
         filled
     }
 
-    /// Forgets the first `count` bytes, which have been written.
+    /// Removes the first `count` bytes, which have been written.
     pub fn advance(&mut self, mut count: usize) {
         count = count.min(self.len());
         while count > 0 {
@@ -91,7 +91,7 @@ impl Output {
         self.compact();
     }
 
-    /// The buffer to append frames to.
+    /// Returns the buffer to append frames to.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -108,7 +108,7 @@ impl Output {
         });
     }
 
-    /// Gives spare memory back, for a connection that has fallen idle.
+    /// Frees spare memory of an idle connection.
     pub(crate) fn release(&mut self) {
         if self.is_empty() {
             self.restart();

@@ -1,6 +1,5 @@
-//! One session: its links by handle, its windows and the deliveries that are out. It neither reads nor
-//! writes frames. Links are kept sorted by handle, so that memory follows their number and not the
-//! size of the handles that a peer likes to use.
+//! One session: its links by handle, its windows and its unsettled deliveries. It neither reads nor writes frames. Links are
+//! sorted by handle, so that their memory depends on their number and not on the peer's handles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,33 +22,33 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     /// Sorted by handle.
     links: Vec<(u32, Box<Link>)>,
-    /// The handle that the last link of a role and name has.
+    /// The handle of the latest link of a role and name.
     handles: BTreeMap<(LinkRole, Arc<str>), u32>,
-    /// Id that the peer's next transfer should have; counted by frame, never enforced (spec/wire.md §1.5).
+    /// Expected id of the peer's next transfer; counted by frame, never enforced (spec/wire.md §1.5).
     pub(crate) next_incoming_id: u32,
     /// Frames that the peer may still send, as far as it knows.
     pub(crate) incoming_window: u32,
     pub(crate) next_outgoing_id: u32,
-    /// Frames that we may still send.
+    /// Frames that this side may still send.
     pub(crate) remote_window: u32,
-    /// The windows of the peer's begin, coming in and going out.
+    /// The incoming and outgoing window of the peer's begin.
     pub(crate) windows_at_begin: (u32, u32),
     /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
     pub(crate) next_delivery: u64,
     pub(crate) unsettled: Unsettled,
-    /// Condition and text for deliveries that are unknown.
+    /// Condition and text for unknown deliveries.
     pub(crate) unknown: (&'static str, &'static str),
-    /// A delivery that the window cut off.
+    /// A delivery that the window interrupted.
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whether the next flush writes a flow for this session.
     pub(crate) is_flow_pending: bool,
     /// Highest handle that both sides allow.
     pub(crate) handle_max: u32,
-    /// Bytes that the links cost, apart from deliveries.
+    /// Memory of the links in bytes without their deliveries.
     links_held: usize,
 }
 
-/// In the words of the service (semantics §20.2): to a client an unknown delivery is the same as a lock that has ended.
+/// In the words of the service (semantics §20.2): to a client an unknown delivery is the same as a lost lock.
 const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, or the message has already been \
                          removed from the queue. For more information please see \
                          https://aka.ms/ServiceBusExceptions .";
@@ -59,13 +58,13 @@ const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, 
 pub(crate) struct Backlog {
     pub(crate) link: LinkId,
     pub(crate) head: Head,
-    /// What the owner encoded, and then what it shares.
+    /// The owner's encoded part, then the shared one.
     pub(crate) first: Bytes,
     pub(crate) tail: Bytes,
 }
 
 impl Session {
-    /// The session that a peer's begin asks for.
+    /// Creates the session for a peer's begin.
     pub(crate) fn new(id: SessionId, begin: &SessionBegin, config: &Config) -> Self {
         Self {
             id,
@@ -86,7 +85,7 @@ impl Session {
         }
     }
 
-    /// The link with this handle.
+    /// Returns the link with this handle.
     pub(crate) fn link(&mut self, handle: u32) -> Option<&mut Link> {
         let index = self.position(handle).ok()?;
         Some(&mut self.links[index].1)
@@ -97,12 +96,12 @@ impl Session {
         Some(&*self.links[index].1).filter(|link| link.id == id)
     }
 
-    /// The link, unless its handle has passed on to another one.
+    /// Returns the link, unless another one has its handle by now.
     pub(crate) fn link_by_id(&mut self, id: LinkId) -> Option<&mut Link> {
         self.link(id.handle()).filter(|link| link.id == id)
     }
 
-    /// The link of this role and name, unless it is going.
+    /// Returns the link of this role and name, unless it is detaching.
     pub(crate) fn link_named(&mut self, role: LinkRole, name: &str) -> Option<&mut Link> {
         let handle = *self.handles.get(&(role, name.into()))?;
         self.link(handle).filter(|link| !link.is_detaching())
@@ -116,7 +115,7 @@ impl Session {
         self.links.iter_mut().map(|(_, link)| &mut **link)
     }
 
-    /// Adds a link; its handle must be free.
+    /// Adds a link whose handle is free.
     pub(crate) fn insert(&mut self, link: Link) {
         let handle = link.id.handle();
         if let Err(index) = self.position(handle) {
@@ -138,14 +137,14 @@ impl Session {
         Some(link)
     }
 
-    /// Bytes that the session costs, apart from deliveries of which frames are missing.
+    /// Returns the memory of the session in bytes without incomplete deliveries.
     pub(crate) fn held(&self) -> usize {
         let backlog = self.backlog.as_ref();
         let backlog = backlog.map_or(0, |backlog| backlog.first.len() + backlog.tail.len());
         size_of::<Self>() + self.links_held + self.unsettled.held() + backlog
     }
 
-    /// Forgets what was delivered on a link that is gone, and what was still to be; returns how many places were looked at.
+    /// Forgets the deliveries of a link that is gone, and its unsent rest; returns how many places were visited.
     pub(crate) fn forget(&mut self, link: &mut Link) -> usize {
         self.discard_backlog(link.id);
         let has_delivered = link
@@ -157,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Drops what was still to be delivered on a link that is going.
+    /// Drops the unsent rest of a delivery on a link that is detaching.
     pub(crate) fn discard_backlog(&mut self, link: LinkId) {
         if self
             .backlog
@@ -168,19 +167,19 @@ impl Session {
         }
     }
 
-    /// Takes the window of a peer's flow or begin. An absent id means that our begin has not arrived.
+    /// Applies the window of a peer's flow or begin. A missing id means that this side's begin has not arrived.
     pub(crate) fn set_remote_window(&mut self, next_incoming_id: Option<u32>, window: u32) {
         let base = next_incoming_id.unwrap_or(0);
         self.remote_window = ids::remaining(base, window, self.next_outgoing_id);
     }
 
-    /// Counts frames that we send.
+    /// Counts sent frames.
     pub(crate) fn sent(&mut self, frames: u32) {
         self.next_outgoing_id = self.next_outgoing_id.wrapping_add(frames);
         self.remote_window = self.remote_window.saturating_sub(frames);
     }
 
-    /// The session's part of a flow that is about to be written.
+    /// Returns the session's part of a flow that is about to be written.
     pub(crate) fn flow(&mut self, window: u32) -> SessionPart {
         self.incoming_window = window;
         self.is_flow_pending = false;
@@ -192,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Where the link is, or where it would be. SDKs number from 0 or 1 without gaps.
+    /// Returns the index of the link, or where to insert it. SDKs number from 0 or 1 without gaps.
     fn position(&self, handle: u32) -> Result<usize, usize> {
         let likely = handle as usize;
         for index in [likely, likely.wrapping_sub(1)] {

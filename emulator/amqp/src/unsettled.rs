@@ -1,11 +1,9 @@
-//! The deliveries of a session that the peer has not settled, found by delivery id.
+//! The deliveries of a session that the peer has not settled, by delivery id, and their states.
 //!
-//! A ring indexed by id serves the usual case, in which deliveries are settled roughly in order. A few
-//! that stay behind would make it grow for ever, so they move to an ordered map, each at most once.
-//! What is kept is therefore in proportion to what is unsettled, and that has a limit: past it the
-//! oldest is forgotten, which its receiver will see as a lost lock.
-//!
-//! What became of a delivery, as either side says it.
+//! A ring indexed by id serves the usual case, in which deliveries are settled roughly in order. Stragglers would make it
+//! grow without end, so they move to an ordered map, each at most once. The memory is therefore proportional to the
+//! unsettled deliveries, whose number has a limit: beyond it the oldest is forgotten, which its receiver sees as a lost
+//! lock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,12 +12,12 @@ use bytes::Bytes;
 use crate::error::Error;
 use crate::ids::LinkId;
 
-/// The most that a session keeps. Two orders above any prefetch that SDKs use.
+/// Maximum number of deliveries of a session. Two orders of magnitude above any prefetch of the SDKs.
 const LIMIT: usize = 1 << 18;
-/// The ring may be this much longer than what it holds before stragglers leave it.
+/// How much longer than its contents the ring may be before stragglers are moved.
 const SLACK: usize = 4096;
 
-/// A delivery that is out.
+/// An unsettled delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) link: LinkId,
@@ -38,7 +36,7 @@ pub(crate) struct Unsettled {
 }
 
 impl Unsettled {
-    /// Adds a delivery; ids only grow.
+    /// Adds a delivery, whose id is higher than all before.
     pub(crate) fn insert(&mut self, id: u64, entry: Entry) {
         if self.ring.is_empty() {
             self.base = id;
@@ -66,7 +64,7 @@ impl Unsettled {
         }
     }
 
-    /// Forgets a delivery, if it is known.
+    /// Removes a delivery, if it is known.
     pub(crate) fn remove(&mut self, id: u64) {
         let Some(index) = self.slot(id) else {
             self.stragglers.remove(&id);
@@ -81,7 +79,7 @@ impl Unsettled {
         }
     }
 
-    /// The first id at or above `id` that is unsettled, and how many places were looked at for it.
+    /// Returns the first unsettled id at or above `id`, and how many places were visited.
     pub(crate) fn next_from(&self, id: u64) -> (Option<u64>, usize) {
         if let Some((&found, _)) = self.stragglers.range(id..).next() {
             return (Some(found), 1);
@@ -95,7 +93,7 @@ impl Unsettled {
         }
     }
 
-    /// Forgets everything that was delivered on `link`; returns how many places were looked at.
+    /// Removes all deliveries on `link`; returns how many places were visited.
     pub(crate) fn forget_link(&mut self, link: LinkId) -> usize {
         let places = self.ring.len() + self.stragglers.len();
         self.stragglers.retain(|_, entry| entry.link != link);
@@ -113,7 +111,7 @@ impl Unsettled {
         self.in_ring + self.stragglers.len()
     }
 
-    /// Bytes that it keeps. Stragglers are in a tree, whose nodes may be half empty.
+    /// Returns its memory in bytes. Stragglers are in a tree, whose nodes may be half empty.
     pub(crate) fn held(&self) -> usize {
         let entry = size_of::<Option<Entry>>();
         self.ring.len() * entry + self.stragglers.len() * 2 * entry
@@ -148,19 +146,19 @@ impl Unsettled {
     }
 }
 
-/// What we say of a delivery.
+/// The state that this side sends for a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// What became of it.
+    /// The outcome.
     Outcome(Outcome),
-    /// What becomes of it when a transaction is committed (AMQP 1.0 §4.5.8).
+    /// The outcome once a transaction is committed (AMQP 1.0 §4.5.8).
     Transactional {
         /// The transaction's id.
         transaction: Bytes,
-        /// What becomes of the delivery.
+        /// The outcome of the delivery.
         outcome: Outcome,
     },
-    /// It asked for a transaction, and this is its id (AMQP 1.0 §4.5.5).
+    /// The id of the transaction that the delivery declared (AMQP 1.0 §4.5.5).
     Declared(Bytes),
 }
 
@@ -173,11 +171,11 @@ impl From<Outcome> for DeliveryState {
 /// A terminal delivery state (AMQP 1.0 §3.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Taken: complete, for a Service Bus receiver.
+    /// Accepted: complete, for a Service Bus receiver.
     Accepted,
-    /// Given back as if never delivered.
+    /// Released as if never delivered.
     Released,
-    /// Given back with changes: abandon, or defer when `undeliverable_here` (spec/wire.md §4.4).
+    /// Returned with changes: abandon, or defer if `undeliverable_here` (spec/wire.md §4.4).
     Modified {
         /// Whether the attempt counts as failed.
         delivery_failed: bool,
@@ -186,15 +184,15 @@ pub enum Outcome {
         /// An encoded map of annotations to change.
         annotations: Option<Box<[u8]>>,
     },
-    /// Refused: dead-letter, for a Service Bus receiver.
+    /// Rejected: dead-letter, for a Service Bus receiver.
     Rejected {
-        /// Why, if the receiver gave a reason; apart, because few are rejected and all are moved.
+        /// The receiver's reason, if any; boxed, because few are rejected and all are moved.
         error: Option<Box<Error>>,
     },
 }
 
 impl From<Error> for Outcome {
-    /// A rejection for this reason.
+    /// Creates a rejection with this error.
     fn from(error: Error) -> Self {
         Self::Rejected {
             error: Some(Box::new(error)),

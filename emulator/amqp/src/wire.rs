@@ -1,7 +1,7 @@
-//! Frames and performatives as bytes. Knows no connection, session or link.
+//! Encodes and decodes frames and performatives, without state of connections, sessions or links.
 //!
-//! Transfer, flow and disposition are hot: read and written by hand, in forms of fixed width where
-//! that is possible. The others are cold and read by [`cold`], written by [`reply`].
+//! Transfer, flow and disposition are frequent: they are coded by hand, with fixed widths where possible. [`cold`] reads the
+//! others, [`reply`] writes them.
 
 pub(crate) mod cold;
 pub(crate) mod disposition;

@@ -1,7 +1,5 @@
-//! Links come (AMQP 1.0 §2.6.3). The owner decides, now or later; until then the peer's transfers and
-//! flows are taken but nothing is written on the link.
-//!
-//! Links go (AMQP 1.0 §2.6.4 to §2.6.6).
+//! Attaches and detaches links (AMQP 1.0 §2.6.3 to §2.6.6). The owner decides about an attach, now or later; until then the
+//! peer's transfers and flows are accepted, but nothing is written on the link.
 
 use super::{Connection, announce};
 use crate::attach::{AttachReply, AttachRequest};
@@ -13,13 +11,13 @@ use crate::session::Session;
 use crate::wire::flow::LinkPart;
 use crate::wire::{cold, flow, reply};
 
-/// Links on all sessions of a connection. Above what any client has, below what hurts.
+/// Maximum number of links on all sessions of a connection. Far more than any client has, and still affordable.
 const LINKS_PER_CONNECTION: usize = 20_000;
-/// Longest link name in bytes. Rust's exceed 255.
+/// Longest link name in bytes. Those of Rust's client exceed 255.
 const NAME_LIMIT: usize = 4_096;
-/// Largest message on a link that has not been accepted.
+/// Largest message on a link that is not accepted yet.
 const PROVISIONAL_LIMIT: u64 = 1 << 20;
-/// "No limit" in a form that JavaScript can read (spec/wire.md §3.1).
+/// "No limit" as a number that JavaScript can read (spec/wire.md §3.1).
 const LARGEST_MESSAGE: u64 = (1 << 53) - 1;
 
 impl Connection {
@@ -58,7 +56,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Answers an attach with our half of the link, and a sender with credit.
+    /// Accepts an attach: answers it, and grants credit to a sender.
     pub fn accept_attach(&mut self, link: LinkId, answer: AttachReply) {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
@@ -79,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// Answers an attach with a link that has neither source nor target, and closes it with the reason.
+    /// Refuses an attach: answers with a link that has neither source nor target, and closes it with the error.
     pub fn refuse_attach(&mut self, link: LinkId, error: Error) {
         if self.is_attaching(link) {
             self.detach(link, Some(error));
@@ -92,7 +90,7 @@ impl Connection {
         found.is_some_and(|found| matches!(found.stage, LinkState::Attaching(_)))
     }
 
-    /// Takes the link away from an older one of the same name and direction (spec/wire.md §10.20).
+    /// Closes an older link of the same name and direction, whose link is stolen (spec/wire.md §10.20).
     fn steal(&mut self, channel: u16, request: &AttachRequest) {
         let Some(session) = self.sessions.on(channel) else {
             return;
@@ -112,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// Why a link cannot even be asked for.
+    /// Returns why an attach breaks the protocol or a limit.
     fn objection(&self, request: &AttachRequest) -> Option<Error> {
         if self.link_count > LINKS_PER_CONNECTION {
             let description = format!("a connection has at most {LINKS_PER_CONNECTION} links");
@@ -126,8 +124,8 @@ impl Connection {
     }
 }
 
-/// Makes sure that a handle may be used. Python uses the handle of a refused link again without
-/// having answered the detach (spec/wire.md §0.6).
+/// Frees a handle for a new link. Python reuses the handle of a refused link without having answered the detach
+/// (spec/wire.md §0.6).
 fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<usize, Fault> {
     if handle > session.handle_max {
         return Err(Fault::connection(
@@ -149,7 +147,7 @@ fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Re
     }
 }
 
-/// Writes our half of an accepted link and returns the largest message on it.
+/// Writes the answer to an accepted attach; returns the largest message of the link.
 fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachReply) -> u64 {
     let mut attach = half(link, echo);
     attach.properties = &answer.properties;
@@ -167,7 +165,7 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachRep
     attach.max_message_size
 }
 
-/// The terminus that we stand for, where the answer says more of it than the peer did.
+/// Returns the terminus on this side, if the answer adds something to it.
 fn rewritten(own: Option<&[u8]>, answer: &AttachReply) -> Option<Vec<u8>> {
     match (own, &answer.address, &answer.subscription) {
         (None, _, Some((topic, capabilities))) => Some(cold::subscription(topic, capabilities)),
@@ -179,9 +177,8 @@ fn rewritten(own: Option<&[u8]>, answer: &AttachReply) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes our half of a link that will be closed at once: with neither source nor target. go-amqp takes an
-/// answer with one of them for an accepted link, and the detach after it for a lost connection
-/// (spec/observed.md 12).
+/// Writes the answer to an attach that is closed at once, with neither source nor target. go-amqp takes an answer with one
+/// of them for an accepted link, and the detach after it for a lost connection (spec/observed.md 12).
 pub(crate) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
     let attach = reply::Attach {
         source: None,
@@ -191,7 +188,7 @@ pub(crate) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo
     reply::attach(out, link.id.channel(), &attach);
 }
 
-/// Our half of a link, before anybody's wishes.
+/// Returns the answer to an attach, before the owner's settings.
 fn half<'a>(link: &'a Link, echo: &'a Echo) -> reply::Attach<'a> {
     reply::Attach {
         name: &link.name,
@@ -206,7 +203,7 @@ fn half<'a>(link: &'a Link, echo: &'a Echo) -> reply::Attach<'a> {
     }
 }
 
-/// The first credit of a link whose peer sends.
+/// Grants the first credit of a link whose peer sends.
 fn grant(link: &mut Link, limit: u64, credit: u32) -> Option<LinkPart> {
     let handle = link.id.handle();
     let incoming = link.incoming()?;
@@ -221,7 +218,7 @@ fn grant(link: &mut Link, limit: u64, credit: u32) -> Option<LinkPart> {
 }
 
 impl Link {
-    /// A link that the owner has not decided on.
+    /// Creates a link that the owner has not decided about.
     fn new(
         id: LinkId,
         request: &AttachRequest,
@@ -248,7 +245,7 @@ impl Link {
 }
 
 impl Connection {
-    /// Closes a link from our side. There is no [`Event::Detached`] for it.
+    /// Closes a link from this side, without an [`Event::Detached`].
     pub fn detach(&mut self, link: LinkId, error: Option<Error>) {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
@@ -269,7 +266,7 @@ impl Connection {
 
     pub(crate) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let (handle, closed, _error) = cold::detach(body)?;
-        // What is not there needs no detach (spec/observed.md 70): fe2o3-amqp detaches a refused link twice.
+        // An unknown link needs no detach (spec/observed.md 70): fe2o3-amqp detaches a refused link twice.
         let Some(session) = self.sessions.on(channel) else {
             return Ok(());
         };
@@ -293,7 +290,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes a link because of what its peer did.
+    /// Closes a link because of an error of its peer.
     pub(crate) fn drop_link(&mut self, channel: u16, handle: u32, error: Error) {
         let link = self.sessions.on(channel).and_then(|s| s.link(handle));
         let Some(id) = link.filter(|link| !link.is_detaching()).map(|link| link.id) else {
@@ -307,15 +304,15 @@ impl Connection {
     }
 }
 
-/// Answers the attach of a link that goes before the owner has decided. A detach alone would name a
-/// handle that the peer has not heard from us.
+/// Answers the attach of a link that closes before the owner has decided: a detach alone would have a handle that the peer
+/// does not know.
 fn answer_before_detach(out: &mut Vec<u8>, link: &Link) {
     if let LinkState::Attaching(echo) = &link.stage {
         answer_without_termini(out, link, echo);
     }
 }
 
-/// A handle that no link has, in the words of the service (spec/observed.md 70).
+/// Returns the fault for an unknown handle, in the words of the service (spec/observed.md 70).
 pub(crate) fn unattached(channel: u16, handle: u32) -> Fault {
     Fault::session(
         condition::UNATTACHED_HANDLE,

@@ -1,8 +1,7 @@
-//! The connection ends (AMQP 1.0 §2.4.3), by either side's wish, by an offence or by the loss of the
-//! socket. In each case the links' events come first and [`Event::Closed`] comes once.
+//! Closes the connection (AMQP 1.0 §2.4.3): on request of either side, after an error, or when the socket is lost. In each
+//! case the links' events precede [`Event::Closed`], which occurs once.
 //!
-//! What happens by the passing of time: heartbeats out, silence in, and the end of patience for a
-//! close (AMQP 1.0 §2.4.5).
+//! Also handles timeouts: outgoing heartbeats, silent peers, and the wait for the peer's close (AMQP 1.0 §2.4.5).
 
 use std::time::Duration;
 
@@ -11,18 +10,18 @@ use crate::error::{Error, Fault, condition};
 use crate::event::Event;
 use crate::wire::{cold, reply};
 
-/// How long a peer may take to answer our close.
+/// How long a peer may take to answer a close.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connection {
-    /// Closes the connection. What is queued before is still written, nothing after.
+    /// Closes the connection. Earlier output is still written, nothing after it.
     pub fn close(&mut self, error: Option<Error>) {
         let next = self.close_frame(error.as_ref());
         self.finish(error);
         self.phase = next;
     }
 
-    /// Says that the socket is gone: everything ends without another byte.
+    /// Ends the connection without further output, because the socket is gone.
     pub fn lost(&mut self) {
         self.finish(None);
         self.phase = ConnectionState::Closed;
@@ -35,7 +34,7 @@ impl Connection {
         self.phase = ConnectionState::Closed;
     }
 
-    /// Answers a peer's offence in the scope that it has.
+    /// Handles a peer's error at its scope.
     pub(crate) fn fault(&mut self, channel: u16, fault: Fault) {
         match fault {
             Fault::Link(handle, error) => {
@@ -58,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// Gives an error of the engine's own its tracking id, and reports it to the owner.
+    /// Adds the tracking id to an error of the engine, and reports it to the owner.
     pub(crate) fn tracked(&mut self, error: Error) -> Error {
         let error = track(error, &self.config.tracking_id);
         if !matches!(
@@ -71,7 +70,7 @@ impl Connection {
         error
     }
 
-    /// Ends all sessions and says so. Does nothing the second time.
+    /// Ends and reports all sessions. Has no effect when repeated.
     pub(crate) fn finish(&mut self, error: Option<Error>) {
         if matches!(
             self.phase,
@@ -88,7 +87,7 @@ impl Connection {
         });
     }
 
-    /// Writes the last frame that the peer can still read, and returns the phase after it.
+    /// Writes the last frame that the peer can still read; returns the next state.
     fn close_frame(&mut self, error: Option<&Error>) -> ConnectionState {
         match self.phase {
             ConnectionState::Header | ConnectionState::Secured => ConnectionState::Closed,
@@ -110,7 +109,7 @@ impl Connection {
     }
 }
 
-/// The error with the tracking id behind its text.
+/// Appends the tracking id to the text of an error.
 pub(crate) fn track(mut error: Error, tracking_id: &str) -> Error {
     if !tracking_id.is_empty() {
         error.description.push_str(" TrackingId:");
@@ -120,7 +119,7 @@ pub(crate) fn track(mut error: Error, tracking_id: &str) -> Error {
 }
 
 impl Connection {
-    /// When to call [`Connection::handle_timeout`], on the scale of `now`.
+    /// Returns when to call [`Connection::handle_timeout`], on the scale of `now`.
     pub fn next_timeout(&self) -> Option<Duration> {
         match self.phase {
             ConnectionState::Closed => None,
@@ -138,7 +137,7 @@ impl Connection {
         }
     }
 
-    /// Does what is due at `now`; harmless when nothing is.
+    /// Handles the timeouts that are due at `now`, if any.
     pub fn handle_timeout(&mut self, now: Duration) {
         self.now = self.now.max(now);
         match self.phase {
@@ -155,8 +154,8 @@ impl Connection {
             | ConnectionState::Opening
             | ConnectionState::Running => {
                 if self.last_received.saturating_add(self.config.idle_timeout) <= self.now {
-                    // Every SDK opens a new connection on this one; the condition that the standard
-                    // suggests means an exceeded quota to them (spec/wire.md §9).
+                    // Every SDK then opens a new connection; to them the condition that the standard suggests means an
+                    // exceeded quota (spec/wire.md §9).
                     let description = format!(
                         "The connection was inactive for more than the allowed {} milliseconds and is closed by \
                          container '{}'.",
@@ -172,8 +171,8 @@ impl Connection {
         }
     }
 
-    /// Sends a heartbeat if one is due, unless bytes that are still waiting do the same service. Also
-    /// gives back what a burst has left behind.
+    /// Sends a heartbeat if one is due, unless waiting output serves the same purpose. Also frees memory that a burst has
+    /// left.
     fn beat(&mut self) {
         let Some(beat) = &mut self.heartbeat else {
             return;

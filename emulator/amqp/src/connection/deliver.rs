@@ -1,4 +1,4 @@
-//! Deliveries to the peer, cut into frames that it takes and held back by its session window.
+//! Deliveries to the peer, split into frames and limited by the session window.
 
 use bytes::Bytes;
 
@@ -9,15 +9,15 @@ use crate::session::{Backlog, Session};
 use crate::unsettled::Entry;
 use crate::wire::transfer::{self, Head};
 
-/// Payloads above this many bytes go out by reference. Below, copying is cheaper.
+/// Payloads above this size are sent by reference; copying smaller ones is cheaper.
 const COPY_BYTES: usize = 16 * 1024;
 
-/// A message on its way out.
+/// An outgoing message.
 #[derive(Debug, Clone)]
 pub struct Delivery<'a> {
     /// Delivery tag: the lock token in .NET byte order (spec/wire.md §4.2).
     pub tag: [u8; 16],
-    /// Whether no outcome is expected.
+    /// Whether the delivery is settled, so that no outcome is expected.
     pub settled: bool,
     /// Zero for a message.
     pub message_format: u32,
@@ -28,10 +28,10 @@ pub struct Delivery<'a> {
 }
 
 impl Connection {
-    /// Sends a message on a link whose peer receives, and returns its delivery number.
+    /// Sends a message on a link whose peer receives; returns its delivery number.
     ///
-    /// `None` when [`Connection::credit`] is zero: nothing has been sent then. A message that needs
-    /// more frames than the session window has left is finished when the window opens.
+    /// Returns `None` and sends nothing if [`Connection::credit`] is zero. A message that needs more frames than the session
+    /// window allows is finished when the window opens.
     pub fn deliver(&mut self, link: LinkId, delivery: Delivery<'_>) -> Option<DeliveryNumber> {
         let session = self.sessions.of_mut(link)?;
         if session.remote_window == 0 || session.backlog.is_some() {
@@ -92,7 +92,7 @@ impl Connection {
         Some(DeliveryNumber(id as u32))
     }
 
-    /// Goes on with the delivery that the window has cut off.
+    /// Continues the delivery that the window has interrupted.
     pub(crate) fn resume(&mut self, channel: u16) {
         let frame = self.max_frame_size - transfer::OVERHEAD;
         let Some(session) = self.sessions.on(channel) else {
@@ -117,7 +117,7 @@ impl Connection {
     }
 }
 
-/// What the window has cut off of a delivery.
+/// The rest of an interrupted delivery.
 struct Left {
     /// Bytes of the first part.
     first: usize,
@@ -130,8 +130,7 @@ impl Left {
     }
 }
 
-/// Sends as many frames of at most `frame` bytes of payload as the window allows, and returns what
-/// is left.
+/// Sends as many frames of at most `frame` bytes of payload as the window allows; returns the rest.
 fn send_frames(
     session: &mut Session,
     outbox: &mut Outbox,
@@ -140,7 +139,7 @@ fn send_frames(
     mut tail: Bytes,
     frame: usize,
 ) -> Option<Left> {
-    // What is shared as a whole must not be copied because its last frame is short.
+    // A payload that is shared must not be copied because its last frame is short.
     let share = tail.len() > COPY_BYTES;
     while session.remote_window > 0 {
         let copied = first.len().min(frame);

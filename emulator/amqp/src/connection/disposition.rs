@@ -1,8 +1,7 @@
-//! Outcomes, both ways (AMQP 1.0 §2.6.12).
+//! Outcomes in both directions (AMQP 1.0 §2.6.12).
 //!
-//! A peer's range is never walked by id: only what is unsettled is visited, however wide the range.
-//! Each delivery is told to the owner at most once, whatever the peer repeats, and once more after each answer that
-//! leaves it unsettled.
+//! A peer's range is not visited id by id: only unsettled deliveries are, however wide the range. Each delivery is reported
+//! to the owner at most once, even if the peer repeats itself, and once more after each answer that leaves it unsettled.
 
 use std::collections::VecDeque;
 
@@ -18,7 +17,7 @@ use crate::unsettled::{DeliveryState, Outcome};
 use crate::wire::disposition::{self, Disposition};
 use crate::wire::state::{self, State};
 
-/// Gaps in one range that are answered. An honest peer's ranges have none.
+/// Number of gaps in one range that are answered. An honest peer's ranges have none.
 const ANSWERED_GAPS: u32 = 8;
 
 impl Connection {
@@ -28,7 +27,7 @@ impl Connection {
             return Ok(());
         };
         if !disposition.from_receiver {
-            // About the peer's own deliveries, all of which we have settled or are going to.
+            // The peer's own deliveries: this side has settled them or will.
             return Ok(());
         }
         let decoded;
@@ -56,8 +55,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Answers a delivery from the peer: accepted, or rejected, in its transaction or without. The other
-    /// outcomes hang or deceive senders (spec/wire.md §10a.6) and must not be used.
+    /// Answers a delivery from the peer: accepted, or rejected, with or without a transaction. The other outcomes hang or
+    /// deceive senders (spec/wire.md §10a.6) and must not be used.
     pub fn outcome(
         &mut self,
         link: LinkId,
@@ -67,7 +66,7 @@ impl Connection {
         self.write_outcome(link, delivery, true, state.into());
     }
 
-    /// As [`Self::outcome`], but leaves the delivery unsettled, so that the outcome can be sent again.
+    /// Answers as [`Self::outcome`] does, but leaves the delivery unsettled, so that the outcome can be sent again.
     pub fn outcome_unsettled(
         &mut self,
         link: LinkId,
@@ -95,16 +94,16 @@ impl Connection {
         self.outbox.state(link, true, delivery.0, settled, state);
     }
 
-    /// From now on the outcome of a delivery from the peer is written twice, back to back: unsettled, then settled.
+    /// Makes the engine write each outcome of a delivery from the peer twice, back to back: unsettled, then settled.
     ///
-    /// Microsoft's .NET library loses an outcome that comes before its own write has returned, unless a second one
-    /// settles the delivery (spec/observed.md 44).
+    /// Microsoft's .NET library loses an outcome that arrives before its own write has returned, unless a second one settles
+    /// the delivery (spec/observed.md 44).
     pub fn repeat_outcomes(&mut self) {
         self.outbox.repeats_outcomes = true;
     }
 
-    /// Answers a peer's settlement, or settles by our own decision, and forgets the delivery. Does
-    /// nothing if the peer has settled it already.
+    /// Settles a delivery to the peer, as an answer or by the owner's decision, and forgets it. Has no effect if the peer
+    /// has settled it.
     pub fn settle(
         &mut self,
         link: LinkId,
@@ -123,8 +122,8 @@ impl Connection {
         }
     }
 
-    /// From now on settlements of deliveries that are unknown on the session of this link are refused with this condition and
-    /// text; until then, and by default, with those of a lost lock of a message.
+    /// Sets the condition and text with which settlements of unknown deliveries on this link's session are refused. By
+    /// default they are those of a lost message lock.
     pub fn refuse_unknown(
         &mut self,
         link: LinkId,
@@ -136,9 +135,8 @@ impl Connection {
         }
     }
 
-    /// Answers a peer's settlement in a transaction, and leaves the delivery unsettled: until the transaction is
-    /// discharged and [`Self::settle`] follows, the peer may state another outcome. Does nothing if the peer has
-    /// settled it already.
+    /// Answers a peer's settlement in a transaction, and leaves the delivery unsettled: until the transaction is discharged
+    /// and [`Self::settle`] follows, the peer may send another outcome. Has no effect if the peer has settled it.
     pub fn confirm_unsettled(
         &mut self,
         link: LinkId,
@@ -168,7 +166,7 @@ fn is_for_senders(state: &DeliveryState) -> bool {
     }
 }
 
-/// Returns how many places were looked at.
+/// Applies a disposition; returns how many deliveries were visited.
 fn apply(
     channel: u16,
     session: &mut Session,
@@ -181,7 +179,7 @@ fn apply(
     let mut looked_at = 0;
     let mut cursor = ids::widen(disposition.first, session.next_delivery);
     let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
-    // Only who waits for an answer gets one (spec/wire.md §4.4).
+    // Only a peer that waits for an answer gets one (spec/wire.md §4.4).
     let mut gaps = match &state.outcome {
         Some(_) if !disposition.settled => ANSWERED_GAPS,
         _ => 0,
@@ -206,8 +204,8 @@ fn apply(
     looked_at
 }
 
-/// Reports one delivery, unless the owner knows its settlement. The event is built in its
-/// place, and the entry is not written before it has been read: either would stall on the copy.
+/// Reports one delivery, unless the owner knows its settlement. The event is built in place, and the entry is written only
+/// after it was read: either would stall on the copy.
 #[inline]
 fn report(
     session: &mut Session,
@@ -216,7 +214,7 @@ fn report(
     state: &State,
     events: &mut VecDeque<Event>,
 ) {
-    // One that settles without an outcome releases: the others have been left out.
+    // A settlement without an outcome releases; other states were skipped.
     let outcome = state.outcome.clone().unwrap_or(Outcome::Released);
     let Some(entry) = session.unsettled.get_mut(id) else {
         return;
@@ -237,7 +235,7 @@ fn report(
     }
 }
 
-/// Answers for deliveries that are unknown or have been forgotten.
+/// Refuses settlements of deliveries that are unknown or were forgotten.
 fn reject(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
     let outcome = Outcome::from(error);
     disposition::write(

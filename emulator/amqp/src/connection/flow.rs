@@ -1,4 +1,4 @@
-//! Windows and credit, both ways (AMQP 1.0 §2.5.6, §2.6.7).
+//! Session windows and link credit in both directions (AMQP 1.0 §2.5.6, §2.6.7).
 
 use std::mem;
 
@@ -49,8 +49,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes what is pending: the open range of dispositions, and refills of credit and windows.
-    /// Call before looking at [`Connection::output`].
+    /// Writes pending output: the open range of dispositions, and refills of credit and windows. Call it before
+    /// [`Connection::output`].
     pub fn flush(&mut self) {
         self.outbox.output();
         let mut pending_flows = mem::take(&mut self.pending_flows);
@@ -63,13 +63,13 @@ impl Connection {
         self.pending_flows = pending_flows;
     }
 
-    /// Announces that nothing more is available on a link. If the peer drains it, its credit is used
-    /// up without deliveries (AMQP 1.0 §2.6.7, spec/wire.md §4.3); else nothing happens.
+    /// Reports that no more messages are available on a link. If the peer drains it, its credit is used up without
+    /// deliveries (AMQP 1.0 §2.6.7, spec/wire.md §4.3); otherwise this has no effect.
     pub fn drained(&mut self, link: LinkId) {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
         };
-        // A delivery that is cut off has to be whole before the peer learns that there is no more.
+        // The peer must get an interrupted delivery whole before it learns that there are no more.
         if session.backlog.is_some() {
             return;
         }
@@ -93,7 +93,7 @@ impl Connection {
         flow::write(self.outbox.buffer(), link.channel(), session, Some(part));
     }
 
-    /// Continues what the session window has held back.
+    /// Continues the deliveries that the session window has delayed.
     fn window_opened(&mut self, channel: u16) {
         self.resume(channel);
         let Some(session) = self.sessions.on(channel) else {
@@ -156,7 +156,7 @@ impl Connection {
     }
 }
 
-/// Notes that the next flush announces the session's window.
+/// Makes the next flush announce the session's window.
 pub(crate) fn pend_session_flow(
     pending_flows: &mut Vec<PendingFlow>,
     channel: u16,
@@ -168,7 +168,7 @@ pub(crate) fn pend_session_flow(
     }
 }
 
-/// Notes that the next flush states the link's credit.
+/// Makes the next flush announce the link's credit.
 pub(crate) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
     if !link.is_flow_pending {
         link.is_flow_pending = true;
@@ -176,14 +176,13 @@ pub(crate) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Li
     }
 }
 
-/// Takes a receiver's credit; returns whether it wants an answer. The answer to a drain is the
-/// owner's to trigger.
+/// Applies a receiver's credit; returns whether the flow asks for an answer. The owner answers a drain.
 fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow) -> bool {
     if let Some(credit) = flow.link_credit {
-        // Without a count the peer has not seen our attach, in which it was zero.
+        // A flow without a count precedes the peer's knowledge of the attach, in which the count was zero.
         let base = flow.delivery_count.unwrap_or(0);
-        // fe2o3-amqp does not wait for the answer to its drain, nor takes its credit for used up when the
-        // answer comes: credit that crosses the answer is counted from here, or its next receive waits for ever.
+        // fe2o3-amqp does not wait for the answer to its drain, and does not count its credit as used up when the answer
+        // comes: credit that crosses the answer is counted from here, or its next receive would wait for ever.
         let crossed = outgoing.drained_credit > 0
             && !flow.drain
             && base
@@ -201,8 +200,8 @@ fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow) -> bool {
     flow.echo && !flow.drain
 }
 
-/// Takes a sender's count; returns whether a flow is due. Its link-credit is not a grant: Python
-/// writes numbers of its own there (spec/wire.md §3.1).
+/// Applies a sender's count; returns whether a flow is due. Its link-credit is not a grant: Python writes numbers of its own
+/// there (spec/wire.md §3.1).
 fn apply_sender_flow(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
     if let Some(count) = flow.delivery_count {
         incoming.credit = ids::remaining(incoming.delivery_count, incoming.credit, count);

@@ -9,16 +9,16 @@ use crate::wire::{code, cold, reply};
 
 const AMQP_HEADER: [u8; 8] = *b"AMQP\x00\x01\x00\x00";
 const SASL_HEADER: [u8; 8] = *b"AMQP\x03\x01\x00\x00";
-/// The part of a SASL header that says that it is one.
+/// The prefix of a SASL header.
 const SASL_PROTOCOL: &[u8] = b"AMQP\x03";
 
-/// Peers that cannot bear this much silence get a heartbeat this often all the same.
+/// Shortest interval of heartbeats, also for peers with shorter idle time-outs.
 const HEARTBEAT_FLOOR: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl Connection {
-    /// Says whether the credentials of [`Event::Sasl`] are good. If not, the connection is closed.
+    /// Accepts or refuses the credentials of [`Event::Sasl`]; refusing closes the connection.
     ///
-    /// Call [`Connection::receive`] again afterwards: the peer may have sent more already.
+    /// Call [`Connection::receive`] again afterwards: more input may be waiting.
     pub fn sasl_outcome(&mut self, accepted: bool) {
         if self.phase != ConnectionState::SaslPending {
             return;
@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// Takes a protocol header. SASL may be left out.
+    /// Reads a protocol header. SASL is optional.
     pub(crate) fn header(&mut self, input: &mut BytesMut) -> bool {
         let Some(&header) = input.first_chunk::<8>() else {
             return false;

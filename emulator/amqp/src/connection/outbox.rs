@@ -1,7 +1,7 @@
-//! Output with the last disposition still open, so that neighbours can join its range.
+//! The output, with the last disposition open so that neighbouring deliveries can join its range.
 //!
-//! The open range is written before anything else is appended: what the peer sees has the order of the
-//! owner's calls, and Rust's management client depends on that (spec/wire.md §10.3).
+//! The open range is written before anything else is appended: the peer sees the order of the owner's calls, on which Rust's
+//! management client depends (spec/wire.md §10.3).
 
 use crate::ids::LinkId;
 use crate::output::Output;
@@ -28,17 +28,17 @@ struct Run {
 }
 
 impl Outbox {
-    /// The buffer for the next frame.
+    /// Returns the buffer for the next frame.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         self.output().buffer()
     }
 
-    /// The bytes of the output, without those of the open range, which stays open.
+    /// Returns the length of the output without the open range, which stays open.
     pub(crate) fn len(&self) -> usize {
         self.output.len()
     }
 
-    /// The output with nothing held back.
+    /// Closes the range and returns the output.
     pub(crate) fn output(&mut self) -> &mut Output {
         if self.run.is_some() {
             self.end_run();
@@ -46,7 +46,7 @@ impl Outbox {
         &mut self.output
     }
 
-    /// Writes that a delivery is in this state, settled or not, now or as part of a range.
+    /// Writes the state of a delivery, settled or not, at once or as part of a range.
     pub(crate) fn state(
         &mut self,
         link: LinkId,

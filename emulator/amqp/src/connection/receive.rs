@@ -1,4 +1,4 @@
-//! From bytes to performatives: cuts the input into frames and hands each to its verb.
+//! Splits the input into frames and passes each performative to its handler.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::error::{Fault, condition};
 use crate::wire::frame::Frame;
 use crate::wire::{code, frame};
 
-/// Deliveries and links that one call may look at: a range of dispositions, or a window that opens, concerns many.
+/// How many deliveries and links one call may visit: a range of dispositions, or a window that opens, affects many.
 const STEPS: usize = 1 << 16;
 
 impl Connection {
-    /// Consumes the whole frames in `input` and leaves a partial one, and those that come after much work: then
-    /// [`Self::has_more`] says so, and the call is to be repeated.
+    /// Consumes the complete frames in `input`. Leaves a partial frame, and frames that follow expensive ones: then
+    /// [`Self::has_more`] returns true, and the owner must call again.
     ///
-    /// Payloads are slices of the block that is taken from `input`. While a SASL outcome is due
-    /// nothing is consumed: call again after [`Connection::sasl_outcome`], as bytes may be waiting.
+    /// Payloads are slices of the block that is taken from `input`. While a SASL outcome is pending nothing is consumed:
+    /// call again after [`Connection::sasl_outcome`], as bytes may be waiting.
     pub fn receive(&mut self, now: Duration, input: &mut BytesMut) {
         self.now = self.now.max(now);
         if !input.is_empty() {
@@ -27,17 +27,17 @@ impl Connection {
         while self.steps > 0 && self.step(input) {}
     }
 
-    /// Whether frames may be left that wait for the next [`Self::receive`], because the last one had much to do.
+    /// Returns whether frames may be left for the next [`Self::receive`], because the last one was expensive.
     pub fn has_more(&self) -> bool {
         self.steps == 0 && self.phase != ConnectionState::Closed
     }
 
-    /// Counts what a frame had to look at.
+    /// Counts the visits of a frame.
     pub(crate) fn spend(&mut self, steps: usize) {
         self.steps = self.steps.saturating_sub(steps);
     }
 
-    /// Consumes some input; false when there is nothing more that can be used.
+    /// Consumes some input; returns false if no more can be used.
     fn step(&mut self, input: &mut BytesMut) -> bool {
         match self.phase {
             ConnectionState::Header | ConnectionState::Secured => self.header(input),
@@ -64,7 +64,7 @@ impl Connection {
     fn frames(&mut self, input: &mut BytesMut) -> bool {
         let taken = match frame::complete(input, self.config.max_frame_size) {
             Ok(0) => return false,
-            // Behind a SASL frame comes what is not for this layer.
+            // The bytes after a SASL frame may belong to the next layer.
             Ok(_) if self.phase == ConnectionState::Sasl => frame::size(input),
             Ok(taken) => taken,
             Err(fault) => {
@@ -86,7 +86,7 @@ impl Connection {
         true
     }
 
-    /// Handles the frame at `start` and returns where it ends.
+    /// Handles the frame at `start`; returns its end.
     fn frame(&mut self, block: &Bytes, start: usize) -> usize {
         let frame = match frame::parse(block, start) {
             Ok(frame) => frame,

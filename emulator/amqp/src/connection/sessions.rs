@@ -1,8 +1,7 @@
-//! The sessions of a connection by channel. Our channel for a session is always the peer's own number
-//! for it, so that one table serves both directions.
+//! The sessions of a connection by channel (AMQP 1.0 §2.5). Both directions of a session use the peer's channel number, so
+//! that one table serves both.
 //!
-//! Sessions come and go (AMQP 1.0 §2.5). Go opens and closes one for every token that it puts
-//! (spec/wire.md §10.28), so both must be cheap.
+//! Go begins and ends a session for every token that it puts (spec/wire.md §10.28), so both must be cheap.
 
 use std::mem;
 
@@ -16,7 +15,7 @@ use crate::wire::{cold, reply};
 #[derive(Debug)]
 pub(crate) struct Sessions {
     slots: Vec<Slot>,
-    /// The container id of our `open`, by which errors name the connection.
+    /// The container id of this side's `open`, by which errors name the connection.
     connection: Box<str>,
 }
 
@@ -25,7 +24,7 @@ enum Slot {
     #[default]
     Free,
     Live(Box<Session>),
-    /// Our end is out, the peer's is not; what arrives is dropped.
+    /// This side has ended it, the peer has not; input is dropped.
     Ending,
 }
 
@@ -37,7 +36,7 @@ impl Sessions {
         }
     }
 
-    /// The session on `channel`; `None` when we have ended it and the peer may not know yet.
+    /// Returns the session on `channel`; `None` if this side has ended it and the peer may not know yet.
     pub(crate) fn live(&mut self, channel: u16) -> Result<Option<&mut Session>, Fault> {
         match self.slots.get_mut(usize::from(channel)) {
             Some(Slot::Live(session)) => Ok(Some(session)),
@@ -70,7 +69,7 @@ impl Sessions {
         }
     }
 
-    /// Bytes that they cost, apart from deliveries of which frames are missing.
+    /// Returns the bytes of all sessions without incomplete deliveries.
     pub(crate) fn held(&self) -> usize {
         let of = |slot: &Slot| match slot {
             Slot::Live(session) => session.held(),
@@ -79,7 +78,7 @@ impl Sessions {
         self.slots.len() * size_of::<Slot>() + self.slots.iter().map(of).sum::<usize>()
     }
 
-    /// Puts a session on a channel that has none.
+    /// Adds a session on a free channel.
     pub(crate) fn insert(&mut self, channel: u16, session: Session) {
         let index = usize::from(channel);
         if self.slots.len() <= index {
@@ -88,17 +87,17 @@ impl Sessions {
         self.slots[index] = Slot::Live(Box::new(session));
     }
 
-    /// Takes the session off its channel, which becomes free.
+    /// Removes the session from its channel, which becomes free.
     pub(crate) fn remove(&mut self, channel: u16) -> Option<Box<Session>> {
         self.replace(channel, Slot::Free)
     }
 
-    /// Takes the session off its channel, on which the peer's end is still due.
+    /// Removes the session from its channel, on which the peer's end is still expected.
     pub(crate) fn retire(&mut self, channel: u16) -> Option<Box<Session>> {
         self.replace(channel, Slot::Ending)
     }
 
-    /// Takes everything; no channel is known any more.
+    /// Removes all sessions and channels.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Box<Session>> + use<> {
         mem::take(&mut self.slots)
             .into_iter()
@@ -147,7 +146,8 @@ impl Connection {
     }
 
     pub(crate) fn on_end(&mut self, channel: u16) -> Result<(), Fault> {
-        // On a session that we have ended this is the answer; where there is none it is ignored (spec/observed.md 70).
+        // On a session that this side has ended this is the answer; on an unknown channel it is ignored (spec/observed.md
+        // 70).
         if let Some(session) = self.sessions.remove(channel) {
             reply::end(self.outbox.buffer(), channel, None);
             self.drop_session(&session);
@@ -155,7 +155,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends a session because of what its peer did.
+    /// Ends a session because of an error of its peer.
     pub(crate) fn end_session(&mut self, channel: u16, error: &Error) {
         if let Some(session) = self.sessions.retire(channel) {
             reply::end(self.outbox.buffer(), channel, Some(error));
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Reports and uncounts the links of a session that is gone.
+    /// Reports and uncounts the links of a session that has ended.
     pub(crate) fn drop_session(&mut self, session: &Session) {
         self.link_count -= session.links().len();
         for link in session.links() {

@@ -1,4 +1,4 @@
-//! What cannot be reached from outside in reasonable time: counters at the end of their range.
+//! Cases that take too long to reach from outside: counters at the end of their range.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn send(connection: &mut Connection, body: &[u8]) {
     connection.receive(Duration::ZERO, &mut BytesMut::from(&out[..]));
 }
 
-/// A connection with a receiver whose session and link have counted almost to the end.
+/// A connection with a receiver whose session and link counters are almost at their maximum.
 fn worn() -> (Connection, LinkId) {
     let mut connection = Connection::new(Config::default(), Duration::ZERO);
     let header = BytesMut::from(&b"AMQP\x00\x01\x00\x00"[..]);

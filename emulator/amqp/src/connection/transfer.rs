@@ -1,4 +1,4 @@
-//! Deliveries from the peer (AMQP 1.0 §2.6.14): reassembled, counted and handed to the owner.
+//! Deliveries from the peer (AMQP 1.0 §2.6.14): reassembled, counted and passed to the owner.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ use crate::link::{Incoming, Link, Partial};
 use crate::wire::frame::Frame;
 use crate::wire::{state, transfer};
 
-/// Smaller payloads are moved into memory of their size. What larger ones have too much was never touched, and moving
-/// them takes long.
+/// Smaller payloads are moved into memory of their exact size. The excess of larger ones was never touched, and moving them
+/// takes long.
 const SHRUNK_BYTES: usize = 1024 * 1024;
 
 impl Connection {
@@ -61,7 +61,8 @@ impl Connection {
     }
 }
 
-/// A delivery in one frame; says whether it is one that the link takes. Its event is built in its place: moving it costs more than reading it.
+/// Handles a delivery in one frame; returns whether the link accepts it. The event is built in place, since moving it costs
+/// more than reading it.
 #[inline]
 fn whole(
     link: LinkId,
@@ -94,7 +95,7 @@ fn whole(
     Ok(true)
 }
 
-/// One frame of a delivery in several. Returns the event of the last one.
+/// Handles one frame of a delivery in several. Returns the event of the last one.
 fn part(
     link: LinkId,
     incoming: &mut Incoming,
@@ -134,7 +135,7 @@ fn part(
     Ok(None)
 }
 
-/// Whether a frame belongs to the delivery in progress. fe2o3-amqp cuts a message above the link's limit into
+/// Returns whether a frame belongs to the delivery in progress. fe2o3-amqp splits a message above the link's limit into
 /// transfers with ids of their own; the tag stays the same.
 fn continues(partial: &Partial, transfer: &transfer::Transfer<'_>) -> bool {
     let same_id = transfer
@@ -178,8 +179,8 @@ fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
     })
 }
 
-/// Takes one delivery off the link's credit and refills it at half. Python exceeds its credit
-/// (spec/wire.md §10.8), so no peer is held to it.
+/// Uses one credit of the link and refills it at half. Python exceeds its credit (spec/wire.md §10.8), so it is not
+/// enforced.
 fn count(link: &mut Link, pending_flows: &mut Vec<PendingFlow>, credit: u32) {
     let attached = link.is_attached();
     let Some(incoming) = link.incoming() else {

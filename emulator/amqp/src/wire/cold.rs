@@ -1,16 +1,13 @@
-//! Reads the performatives that come a few times per connection, session or link.
+//! Reads the performatives that occur a few times per connection, session or link, and rewrites the filter set of a source.
 //!
-//! Every body is first walked by [`Reader::validate`], because `serde_amqp` recurses and allocates by
-//! count. Open, begin and sasl-init are then decoded through `fe2o3-amqp-types`. Attach is read field
-//! by field: its source and target must be echoed byte for byte, and a property or filter that the
-//! library cannot decode (a string key, an odd terminus field) must cost that entry and not the link;
-//! single property and filter values do go through `serde_amqp`. Detach, end and close are a handle, a
-//! flag and an error, and have to be understood even if the error is odd.
+//! [`Reader::validate`] first checks every body, because `serde_amqp` recurses and allocates by count. `fe2o3-amqp-types`
+//! then decodes open, begin and sasl-init. Attach is read field by field: its source and target must be echoed byte for
+//! byte, and a property or filter that the library cannot decode (a string key, an odd terminus field) must only lose that
+//! entry, not the link; single property and filter values do go through `serde_amqp`. Detach, end and close are a handle, a
+//! flag and an error, and must be understood even if the error is odd.
 //!
-//! Rewrites the filter set of an encoded source and leaves every other byte as the peer wrote it.
-//!
-//! Needed for session receivers: the granted session id goes where the request for it was
-//! (spec/wire.md §0.5), while the address must stay exactly what was sent.
+//! Session receivers need the rewritten filter: the granted session id replaces the requested one (spec/wire.md §0.5), while
+//! the address and every other byte stay as sent.
 
 use std::time::Duration;
 
@@ -26,33 +23,33 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 use super::{code, state, value};
 use crate::error::{Error, Fault, condition};
 
-/// Characters that are kept of what a peer says that it is.
+/// Characters of a peer's product that are kept.
 const MAX_PRODUCT: usize = 100;
 
 /// The peer's `open` (AMQP 1.0 §2.7.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerOpen {
-    /// Name of the peer's container.
+    /// The peer's container id.
     pub container_id: String,
-    /// Host the peer wants, sometimes with a port (spec/wire.md §1.4).
+    /// Host that the peer connects to, sometimes with a port (spec/wire.md §1.4).
     pub hostname: Option<String>,
-    /// How long we may be silent, if the peer minds.
+    /// How long this side may be silent, if the peer has a limit.
     pub idle_timeout: Option<Duration>,
-    /// Highest channel the peer takes.
+    /// Highest channel that the peer accepts.
     pub channel_max: u16,
-    /// Largest frame the peer takes, in bytes.
+    /// Largest frame that the peer accepts, in bytes.
     pub max_frame_size: u32,
     /// Whether the peer described itself (product, version and so on).
     pub has_properties: bool,
-    /// What the peer says that it is, as the property `product`.
+    /// The property `product`.
     pub product: Option<String>,
-    /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
+    /// Whether the peer is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
     pub is_jms: bool,
-    /// After how many seconds without use the queues, topics and subscriptions that such a client makes are deleted.
+    /// Seconds without use after which the queues, topics and subscriptions that such a client creates are deleted.
     pub idle_seconds: [Option<u64>; 3],
 }
 
-/// What the engine needs of an attach (AMQP 1.0 §2.7.3).
+/// The fields of an attach that the engine needs (AMQP 1.0 §2.7.3).
 #[derive(Debug)]
 pub(crate) struct Attach {
     pub(crate) name: String,
@@ -70,12 +67,12 @@ pub(crate) struct Attach {
 /// A source, a target or a coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct Terminus {
-    /// As it came, to be echoed.
+    /// As received, to be echoed.
     pub(crate) encoded: Box<[u8]>,
     pub(crate) coordinator: bool,
     pub(crate) address: Option<String>,
     pub(crate) lasting: Lasting,
-    /// None for a target.
+    /// `None` for a target.
     pub(crate) distribution_mode: Option<String>,
     /// Empty for a target.
     pub(crate) filter: Vec<(String, Value)>,
@@ -87,13 +84,13 @@ pub(crate) struct Terminus {
 pub struct Lasting {
     /// Whether its state outlives the link.
     pub is_durable: bool,
-    /// Whether the node is to be made for the link.
+    /// Whether a node must be created for the link.
     pub is_dynamic: bool,
-    /// The code of the described `lifetime-policy` of such a node, or 0 where it is no number; none where none is asked for.
+    /// The code of the described `lifetime-policy` of such a node, or 0 if it is not a number; `None` without a policy.
     pub lifetime_policy: Option<u64>,
 }
 
-/// What the engine needs of a begin (AMQP 1.0 §2.7.2).
+/// The fields of a begin that the engine needs (AMQP 1.0 §2.7.2).
 #[derive(Debug)]
 pub(crate) struct SessionBegin {
     pub(crate) remote_channel: Option<u16>,
@@ -111,7 +108,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         hostname: open.hostname,
         idle_timeout: idle.map(|milliseconds| Duration::from_millis(milliseconds.into())),
         channel_max: open.channel_max.0,
-        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
+        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets the frames that every peer must accept.
         max_frame_size: open.max_frame_size.0.max(512),
         is_jms: open.properties.as_ref().is_some_and(is_jms),
         idle_seconds: IDLE_SECONDS.map(|name| seconds(open.properties.as_ref()?, name)),
@@ -120,20 +117,20 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
     })
 }
 
-/// Whether the peer declares that it is a client of JMS 2.0 (spec/jms.md).
+/// Returns whether the peer declares itself a client of JMS 2.0 (spec/jms.md).
 fn is_jms(properties: &Fields) -> bool {
     let flag = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
     flag == Some(&Value::Bool(true))
 }
 
-/// Properties of an `open`: the idle times of what a client of JMS 2.0 makes.
+/// Properties of an `open`: the idle times of entities that a client of JMS 2.0 creates.
 const IDLE_SECONDS: [&str; 3] = [
     "com.microsoft:queue-auto-delete-on-idle-duration-in-seconds",
     "com.microsoft:topic-auto-delete-on-idle-duration-in-seconds",
     "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds",
 ];
 
-/// A property of whole seconds; none where it is anything else.
+/// Returns a property of whole seconds; `None` if it is anything else.
 fn seconds(properties: &Fields, name: &str) -> Option<u64> {
     let value = properties.get(&Symbol::from(name))?;
     if let Value::Long(seconds) = value {
@@ -145,7 +142,7 @@ fn seconds(properties: &Fields, name: &str) -> Option<u64> {
     }
 }
 
-/// What library a peer is made with.
+/// Returns the library of the peer.
 fn product(properties: &Fields) -> Option<String> {
     let value = properties.get(&Symbol::from("product"))?;
     let product = if let Value::String(text) = value {
@@ -169,7 +166,7 @@ pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
     })
 }
 
-/// Mechanism, initial response and host name.
+/// Reads mechanism, initial response and host name.
 pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), Fault> {
     let init: SaslInit = decode(body)?;
     let response = init.initial_response.map(|binary| binary.into_vec());
@@ -214,7 +211,7 @@ pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
     })
 }
 
-/// Handle, whether the link is closed and not only detached, and why.
+/// Reads the handle, whether the link is closed, and the error.
 pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeError> {
     Reader::new(body).validate()?;
     let mut reader = Reader::new(body);
@@ -228,7 +225,7 @@ pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeEr
     Ok((handle, closed, error))
 }
 
-/// The error of an end or a close, if there is one that can be read.
+/// Reads the error of an end or a close, if there is a valid one.
 pub(crate) fn close_frame(body: &[u8]) -> Option<Error> {
     Reader::new(body).validate().ok()?;
     let mut reader = Reader::new(body);
@@ -270,7 +267,7 @@ fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
     Ok(terminus)
 }
 
-/// Whether a terminus is a source: in a target the same places hold other types.
+/// Returns whether a terminus is a source: a target has other types at the same positions.
 fn is_source(encoded: &[u8]) -> Result<bool, DecodeError> {
     Ok(match Reader::new(encoded).descriptor()? {
         Descriptor::Code(descriptor) => descriptor == u64::from(code::SOURCE),
@@ -278,7 +275,7 @@ fn is_source(encoded: &[u8]) -> Result<bool, DecodeError> {
     })
 }
 
-/// The code of the policy that says how long a node lasts that is made for its link (AMQP 1.0 §3.5.10).
+/// Returns the code of the lifetime policy of a dynamic node (AMQP 1.0 §3.5.10).
 fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
     let (_, policy) = node.iter().find(|(name, _)| name == "lifetime-policy")?;
     let code = if let Value::Described(described) = policy
@@ -291,7 +288,7 @@ fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
     Some(code)
 }
 
-/// The next field as symbols: one, an array of them, or none. What cannot be understood is none.
+/// Reads the next field as symbols: one, an array of them, or none. Anything else counts as none.
 fn symbols(fields: &mut servicebus_codec::Fields<'_>) -> Result<Vec<String>, DecodeError> {
     let Some(encoded) = fields.raw()? else {
         return Ok(Vec::new());
@@ -314,7 +311,7 @@ fn symbols(fields: &mut servicebus_codec::Fields<'_>) -> Result<Vec<String>, Dec
     Ok(symbols.into_iter().map(|symbol| symbol.0).collect())
 }
 
-/// The entries of an encoded map that have a text key and a value that the library can decode.
+/// Returns the entries of an encoded map whose keys are text and whose values the library can decode.
 fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     let Ok(map) = Reader::new(encoded).map() else {
         return Vec::new();
@@ -329,7 +326,7 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     all
 }
 
-/// Decodes through the library, after making sure that it cannot be led astray.
+/// Decodes through the library after validation.
 fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
     let mut reader = Reader::new(body);
     reader.validate()?;
@@ -337,16 +334,16 @@ fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
         .map_err(|error| Fault::connection(condition::DECODE_ERROR, error.to_string()))
 }
 
-/// Fields of a source (AMQP 1.0 §3.5.3).
+/// Number of fields of a source (AMQP 1.0 §3.5.3).
 const FIELDS: usize = 11;
 const FILTER: usize = 7;
 const ADDRESS: usize = 0;
-/// Fields of a target (AMQP 1.0 §3.5.4).
+/// Number of fields of a target (AMQP 1.0 §3.5.4).
 const TARGET_FIELDS: usize = 7;
 /// The durability of a terminus whose unsettled deliveries outlive the link (AMQP 1.0 §3.5.5).
 const UNSETTLED_STATE: u32 = 2;
 
-/// The source with the values of `filter` in place of those that have the same keys, or added.
+/// Returns the source with the values of `filter`, which are added or replace those of the same keys.
 pub(crate) fn with_filter(
     source: &[u8],
     filter: &[(String, Value)],
@@ -356,7 +353,7 @@ pub(crate) fn with_filter(
     })
 }
 
-/// The terminus with this address in place of the one that it has, or has not.
+/// Returns the terminus with this address.
 pub(crate) fn with_address(terminus: &[u8], address: &str) -> Result<Vec<u8>, DecodeError> {
     let count = match is_source(terminus)? {
         true => FIELDS,
@@ -368,7 +365,7 @@ pub(crate) fn with_address(terminus: &[u8], address: &str) -> Result<Vec<u8>, De
     })
 }
 
-/// The terminus with one field as `write` has it, which is given what the field was.
+/// Returns the terminus with one field as `write` encodes it, given the previous value.
 fn rewritten(
     terminus: &[u8],
     count: usize,
@@ -398,7 +395,7 @@ fn rewritten(
     Ok(out)
 }
 
-/// The source of a subscription that a client did not describe: durable, of these capabilities.
+/// Returns the source of a subscription that the client did not describe: durable, with these capabilities.
 pub(crate) fn subscription(address: &str, capabilities: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out);

@@ -8,7 +8,7 @@ use crate::unsettled::{DeliveryState, Outcome};
 /// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Disposition<'a> {
-    /// Whether the peer speaks as the receiver of what it names.
+    /// Whether the peer is the receiver of these deliveries.
     pub(crate) from_receiver: bool,
     pub(crate) first: u32,
     pub(crate) last: u32,
@@ -36,7 +36,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Disposition<'_>, DecodeError> {
     })
 }
 
-/// Appends a disposition. Settled is the only kind that every SDK takes for final (spec/wire.md §3.4, §10a.7).
+/// Appends a disposition. Every SDK treats only settled ones as final (spec/wire.md §3.4, §10a.7).
 pub(crate) fn write(
     out: &mut Vec<u8>,
     channel: u16,

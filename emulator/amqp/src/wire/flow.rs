@@ -60,7 +60,7 @@ pub(crate) struct LinkPart {
     pub(crate) drain: bool,
 }
 
-/// Appends a flow with all eleven fields; echo is never asked for (spec/wire.md §10.25).
+/// Appends a flow with all eleven fields; never asks for an echo (spec/wire.md §10.25).
 pub(crate) fn write(out: &mut Vec<u8>, channel: u16, session: SessionPart, link: Option<LinkPart>) {
     let start = frame::begin(out, frame::AMQP, channel);
     out.extend_from_slice(&[0x00, 0x53, code::FLOW, 0xc0, 0, 11]);

@@ -1,4 +1,4 @@
-//! Where frames begin and end (AMQP 1.0 §2.3), in and out.
+//! The boundaries of frames (AMQP 1.0 §2.3), in both directions.
 
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
@@ -12,21 +12,21 @@ pub(crate) const AMQP: u8 = 0;
 /// The frame type of the SASL layer.
 pub(crate) const SASL: u8 = 1;
 
-/// One frame, as offsets into the block it was read in.
+/// One frame, as offsets into its block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) channel: u16,
-    /// Where the body starts.
+    /// Offset of the body.
     pub(crate) body: usize,
-    /// Where the frame ends.
+    /// Offset of the end.
     pub(crate) end: usize,
 }
 
-/// How many bytes of `input` are whole frames, each of at most `max` bytes.
+/// Returns how many bytes of `input` are complete frames, each of at most `max` bytes.
 ///
-/// Stops before a frame with an impossible size, so that the good ones before it are handled; the
-/// next call then starts at the bad one and fails.
+/// Stops before a frame with an impossible size, so that the valid ones before it are handled; the next call then starts at
+/// that frame and fails.
 pub(crate) fn complete(input: &[u8], max: u32) -> Result<usize, Fault> {
     let mut end = 0;
     while let Some(&size) = input[end..].first_chunk::<4>() {
@@ -47,13 +47,13 @@ pub(crate) fn complete(input: &[u8], max: u32) -> Result<usize, Fault> {
     Ok(end)
 }
 
-/// The size of the whole frame that `input` starts with.
+/// Returns the size of the complete frame at the start of `input`.
 pub(crate) fn size(input: &[u8]) -> usize {
     let size = input.first_chunk::<4>().copied().unwrap_or_default();
     u32::from_be_bytes(size) as usize
 }
 
-/// Reads the header of the whole frame that starts at `start`.
+/// Reads the header of the complete frame at `start`.
 pub(crate) fn parse(block: &[u8], start: usize) -> Result<Frame, Fault> {
     let Some(&[a, b, c, d, offset, kind, high, low]) = block[start..].first_chunk::<HEADER>()
     else {
@@ -74,7 +74,7 @@ pub(crate) fn parse(block: &[u8], start: usize) -> Result<Frame, Fault> {
     })
 }
 
-/// The code of the performative that `body` starts with.
+/// Returns the code of the performative at the start of `body`.
 pub(crate) fn performative(body: &[u8]) -> Result<u8, Fault> {
     if let Some(&[0x00, 0x53, code]) = body.first_chunk::<3>() {
         return Ok(code);
@@ -92,7 +92,7 @@ pub(crate) fn performative(body: &[u8]) -> Result<u8, Fault> {
     })
 }
 
-/// The numeric code of a performative that is named by symbol. No known client does so.
+/// Returns the numeric code of a performative that is named by symbol. No known client does this.
 fn named(name: &str) -> Option<u8> {
     const NAMES: [&str; 9] = [
         "amqp:open:list",
@@ -109,7 +109,7 @@ fn named(name: &str) -> Option<u8> {
     Some(super::code::OPEN + index as u8)
 }
 
-/// Starts a frame at the end of `out`; give the result to [`end`].
+/// Starts a frame at the end of `out`; pass the result to [`end`].
 pub(crate) fn begin(out: &mut Vec<u8>, kind: u8, channel: u16) -> usize {
     let start = out.len();
     let [high, low] = channel.to_be_bytes();

@@ -1,7 +1,7 @@
 //! Writes the performatives that answer a peer's, with all fields present.
 //!
-//! By hand and not through `serde_amqp`, which leaves trailing nulls and defaults out: some clients
-//! index fields without looking at the length (spec/wire.md §0.7, §10.17).
+//! Written by hand instead of through `serde_amqp`, which omits trailing nulls and defaults: some clients index fields
+//! without checking the length (spec/wire.md §0.7, §10.17).
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::{code, frame, state, value};
 use crate::config::Config;
 use crate::error::Error;
 
-/// What we announce as outgoing window. We are limited by the peer's incoming window alone.
+/// The announced outgoing window. Only the peer's incoming window limits this side.
 pub(crate) const OUTGOING_WINDOW: u32 = i32::MAX as u32;
 
-/// Mechanisms in order of preference. .NET takes only MSSBCBS; a client with a password should see
-/// PLAIN before ANONYMOUS, and one without passes over it (spec/wire.md §1.3).
+/// Mechanisms in order of preference. .NET accepts only MSSBCBS; a client with a password must see PLAIN before ANONYMOUS,
+/// and one without skips it (spec/wire.md §1.3).
 const MECHANISMS: [&str; 4] = ["MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"];
 
 pub(crate) fn sasl_mechanisms(out: &mut Vec<u8>) {
@@ -25,7 +25,7 @@ pub(crate) fn sasl_mechanisms(out: &mut Vec<u8>) {
     });
 }
 
-/// Outcome 0 is success, 1 an authentication failure, 2 any other one (AMQP 1.0 §5.3.3.6).
+/// Appends a SASL outcome: 0 is success, 1 an authentication failure, 2 any other failure (AMQP 1.0 §5.3.3.6).
 pub(crate) fn sasl_outcome(out: &mut Vec<u8>, outcome: u8) {
     list(out, frame::SASL, 0, code::SASL_OUTCOME, 2, |writer| {
         writer.ubyte(outcome);
@@ -33,7 +33,8 @@ pub(crate) fn sasl_outcome(out: &mut Vec<u8>, outcome: u8) {
     });
 }
 
-/// What a client of JMS 2.0 is offered (spec/jms.md). Not the anonymous relay: without it each sender names its target.
+/// Capabilities that a client of JMS 2.0 is offered (spec/jms.md). Not the anonymous relay: without it each sender names its
+/// target.
 const OFFERED_TO_JMS: [&str; 2] = ["SHARED-SUBS", "DELAYED_DELIVERY"];
 
 pub(crate) fn open(out: &mut Vec<u8>, config: &Config, is_to_jms: bool) {
@@ -42,7 +43,7 @@ pub(crate) fn open(out: &mut Vec<u8>, config: &Config, is_to_jms: bool) {
         writer.null();
         writer.uint(config.max_frame_size);
         writer.ushort(config.channel_max);
-        // Half of what is enforced (AMQP 1.0 §2.4.5): a peer that sends its heartbeat just then is in time.
+        // Half of what is enforced (AMQP 1.0 §2.4.5), so that a heartbeat at the last moment arrives in time.
         writer.uint(milliseconds(config.idle_timeout / 2));
         (0..2).for_each(|_| writer.null());
         match is_to_jms {
@@ -69,7 +70,7 @@ pub(crate) fn begin(out: &mut Vec<u8>, channel: u16, remote_channel: u16, config
     });
 }
 
-/// Our half of a link. The role is ours: `receives` when the peer sends.
+/// This side's attach. The role is this side's: `receives` if the peer sends.
 #[derive(Debug)]
 pub(crate) struct Attach<'a> {
     pub(crate) name: &'a str,
@@ -95,7 +96,7 @@ pub(crate) fn attach(out: &mut Vec<u8>, channel: u16, attach: &Attach<'_>) {
         raw_or_null(writer, attach.target);
         writer.null();
         writer.bool(false);
-        // Null breaks Python, .NET and fe2o3 when we send (spec/wire.md §4.1).
+        // A null from this side breaks Python, .NET and fe2o3 on links that deliver (spec/wire.md §4.1).
         match attach.receives {
             true => writer.null(),
             false => writer.uint(0),
@@ -133,7 +134,7 @@ pub(crate) fn close(out: &mut Vec<u8>, error: Option<&Error>) {
     });
 }
 
-/// A frame without a body, to say that we are alive (AMQP 1.0 §2.4.5).
+/// Appends a frame without a body as a heartbeat (AMQP 1.0 §2.4.5).
 pub(crate) fn heartbeat(out: &mut Vec<u8>) {
     let start = frame::begin(out, frame::AMQP, 0);
     frame::end(out, start);

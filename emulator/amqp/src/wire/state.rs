@@ -6,10 +6,10 @@ use super::code;
 use crate::error::Error;
 use crate::unsettled::{DeliveryState, Outcome};
 
-/// What a peer's delivery state says.
+/// A peer's delivery state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct State {
-    /// The outcome, unless the state is not terminal or not known.
+    /// The outcome; `None` if the state is not terminal or not known.
     pub(crate) outcome: Option<Outcome>,
     pub(crate) transaction: Option<Box<[u8]>>,
 }
@@ -26,7 +26,7 @@ pub(crate) static NOTHING: State = State {
     transaction: None,
 };
 
-/// Whether an encoded delivery state is [`ACCEPTED`], in the form in which SDKs write it.
+/// Returns whether an encoded delivery state is [`ACCEPTED`] in the form of the SDKs.
 #[inline]
 pub(crate) fn is_accepted(encoded: &[u8]) -> bool {
     matches!(encoded, [0x00, 0x53, code::ACCEPTED, ..])
@@ -105,7 +105,7 @@ pub(crate) fn read_error(encoded: &[u8]) -> Result<Error, DecodeError> {
     })
 }
 
-/// Copies an encoded map, after a complete walk: what passes on is sound all the way down.
+/// Copies an encoded map after validating it completely.
 fn map(encoded: &[u8]) -> Result<Box<[u8]>, DecodeError> {
     Reader::new(encoded).map()?;
     Reader::new(encoded).validate()?;

@@ -1,20 +1,20 @@
 //! The transfer performative (AMQP 1.0 §2.7.5).
 //!
-//! Written in one fixed layout with all eleven fields, because some Python versions take the payload
-//! for the twelfth element; the layout is a template into which the varying fields are stored.
+//! Written in one fixed layout with all eleven fields, because some Python versions take the payload for the twelfth
+//! element; the varying fields are stored into a template.
 
 use servicebus_codec::{DecodeError, Reader};
 
 /// Bytes of an outgoing frame before its payload.
 pub(crate) const OVERHEAD: usize = TEMPLATE.len();
 
-/// What the engine needs of an incoming transfer.
+/// The fields of an incoming transfer that the engine needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transfer<'a> {
     pub(crate) handle: u32,
-    /// Absent on continuations.
+    /// Absent in continuations.
     pub(crate) delivery_id: Option<u32>,
-    /// Absent on continuations.
+    /// Absent in continuations.
     pub(crate) tag: Option<&'a [u8]>,
     pub(crate) message_format: Option<u32>,
     pub(crate) settled: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Transfer<'a> {
     /// The encoded delivery state.
     pub(crate) state: Option<&'a [u8]>,
     pub(crate) aborted: bool,
-    /// Where in the body the payload starts.
+    /// Offset of the payload in the body.
     pub(crate) payload: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Writes the values that the owner puts into link properties and filters.
+//! Writes the owner's values into link properties and filters.
 //!
-//! By hand, although they are `serde_amqp` values: its serializer panics on some maps (binary behind a
-//! timestamp that is a key) and miscounts text in arrays, and a filter value may be the peer's own.
+//! Written by hand, although they are `serde_amqp` values: its serializer panics on some maps (binary behind a timestamp
+//! that is a key) and miscounts text in arrays, and a filter value may be the peer's own.
 
 use serde_amqp::Value;
 use serde_amqp::descriptor::Descriptor;
@@ -61,7 +61,7 @@ pub(crate) fn write(writer: &mut Writer<'_>, value: &Value) {
     }
 }
 
-/// Appends one of the types that the writer has no word for.
+/// Appends a value of a type that the writer has no method for.
 fn fixed(writer: &mut Writer<'_>, value: &Value) {
     if let Some((code, content)) = wide(value) {
         writer.raw(&[code]);
@@ -90,8 +90,8 @@ fn array(writer: &mut Writer<'_>, elements: &[Value]) {
     writer.raw(&content);
 }
 
-/// The constructor and the content of a primitive in its widest form, which all elements of an array
-/// can share (AMQP 1.0 §1.6).
+/// Returns the constructor and the content of a primitive in its widest form, which all elements of an array can share (AMQP
+/// 1.0 §1.6).
 fn wide(value: &Value) -> Option<(u8, Vec<u8>)> {
     Some(match value {
         Value::Bool(flag) => (0x56, vec![u8::from(*flag)]),
