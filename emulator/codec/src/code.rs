@@ -1,4 +1,4 @@
-//! Constructor codes and the width that each announces (AMQP 1.0 part 1, section 1.6).
+//! Constructor codes and the widths of their values (AMQP 1.0 part 1, section 1.6).
 
 use crate::DecodeError;
 
@@ -42,7 +42,7 @@ pub(crate) const MAP32: u8 = 0xd1;
 pub(crate) const ARRAY8: u8 = 0xe0;
 pub(crate) const ARRAY32: u8 = 0xf0;
 
-/// Whether `code` is one that AMQP defines for a value, described ones aside.
+/// Returns whether AMQP defines `code` for a value, described ones aside.
 pub(crate) fn is_defined(code: u8) -> bool {
     matches!(
         code,
@@ -68,12 +68,12 @@ pub(crate) fn is_defined(code: u8) -> bool {
     )
 }
 
-/// Whether `code` begins a list, map or array.
+/// Returns whether `code` is that of a list, map or array.
 pub(crate) fn is_compound(code: u8) -> bool {
     code == LIST_EMPTY || code >> 4 >= 0xc
 }
 
-/// The constructor of a symbol whose bytes are those of a string with this one; none for other types.
+/// Returns the constructor of the symbol for a string constructor; `None` for other types.
 pub fn symbol_constructor(string: u8) -> Option<u8> {
     match string {
         STRING8 => Some(SYMBOL8),
@@ -82,15 +82,15 @@ pub fn symbol_constructor(string: u8) -> Option<u8> {
     }
 }
 
-/// How many bytes follow a constructor.
+/// The number of bytes after a constructor.
 pub(crate) enum Width {
-    /// This many.
+    /// This many bytes.
     Fixed(usize),
-    /// A size of this many bytes, then as many bytes as it says.
+    /// A size of this many bytes, then as many bytes as the size.
     Sized(usize),
 }
 
-/// The width of the value behind `code`; the high nibble decides.
+/// Returns the width of the value after `code`; the high nibble decides.
 pub(crate) fn width(code: u8) -> Result<Width, DecodeError> {
     Ok(match code >> 4 {
         0x4 => Width::Fixed(0),

@@ -1,10 +1,9 @@
-//! The AMQP 1.0 type system, read and written by hand.
+//! The AMQP 1.0 type system, implemented by hand.
 //!
-//! This is the alphabet that both pure crates share: [`Reader`] walks encoded values without copying
-//! or allocating, [`Writer`] appends them to a buffer. It knows constructors and lengths, and nothing
-//! about frames, links, messages or queues. Every read is bounded by its input: a length that
-//! points past the end, a type where another is due and nesting past [`MAX_DEPTH`] are errors, never
-//! panics and never allocations.
+//! Both pure crates use it: [`Reader`] reads encoded values without copying or allocating, [`Writer`] appends them to a
+//! buffer. The crate knows constructors and lengths, and nothing about frames, links, messages or queues. Every read is
+//! bounded by its input: a length beyond the end, an unexpected type and nesting beyond [`MAX_DEPTH`] are errors, never
+//! panics or allocations.
 //!
 //! Source: OASIS AMQP 1.0, part 1 (types).
 

@@ -1,4 +1,4 @@
-//! Walks encoded values without copying them.
+//! Reads encoded values without copying them.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -17,27 +17,27 @@ pub use fields::Array;
 pub use fields::Fields;
 pub use validate::ElementBudget;
 
-/// How deep lists, maps, arrays and descriptors may nest before a value is refused.
+/// Maximum nesting of lists, maps, arrays and descriptors in a value.
 pub const MAX_DEPTH: usize = 32;
 
-/// How many elements without width (null, true, false, zero, the empty list) arrays may have: as many as a list of them
-/// would have in 256 KiB. Nine bytes may announce 2³² of them, for which a decoder would have to allocate.
+/// Maximum number of elements without width (null, true, false, zero, the empty list) in arrays: as many as a list in 256
+/// KiB would have. Nine bytes can announce 2³² of them, for which a decoder would have to allocate.
 pub const MAX_WIDTHLESS: u32 = 256 * 1024;
 
-/// How many elements the lists, maps and arrays of values that are decoded together may have, as a message's are: twice as
-/// many as fit into the largest message of most namespaces, so that a walk over them takes a bounded time. Elements of
-/// arrays that all have the same width are not walked, and do not count.
+/// Maximum number of elements in the lists, maps and arrays of values that are decoded together, such as a message's: twice
+/// as many as fit into the largest message of most namespaces, so that visiting them takes a bounded time. Array elements of
+/// one fixed width are not visited and do not count.
 pub const MAX_ELEMENTS: u32 = 2 * 1024 * 1024;
 
 /// A cursor over encoded AMQP values.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// Bytes there were at the beginning.
+    /// Length of the input.
     length: usize,
 }
 
-/// What names a described type.
+/// The descriptor of a described type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Descriptor<'a> {
     /// Numeric, as every SDK writes it.
@@ -46,17 +46,17 @@ pub enum Descriptor<'a> {
     Symbol(&'a str),
 }
 
-/// The inside of a list or map.
+/// The contents of a list or map.
 #[derive(Debug, Clone, Copy)]
 pub struct Compound<'a> {
-    /// Number of elements; a map counts keys and values.
+    /// Number of elements; in a map, of keys and values.
     pub count: u32,
     /// The elements, bounded by the size of the compound.
     pub items: Reader<'a>,
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the beginning of `input`.
+    /// Creates a reader at the beginning of `input`.
     #[inline]
     pub fn new(input: &'a [u8]) -> Self {
         Self {
@@ -65,30 +65,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes consumed so far.
+    /// Returns the number of bytes read so far.
     #[inline]
     pub fn position(&self) -> usize {
         self.length - self.rest.len()
     }
 
-    /// Bytes not yet read.
+    /// Returns the bytes that are not read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether everything has been read.
+    /// Returns whether everything has been read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next constructor, if there is one.
+    /// Returns the next constructor, if there is one.
     #[inline]
     pub fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
 
-    /// Whether a string or symbol is next.
+    /// Returns whether the next value is a string or symbol.
     #[inline]
     pub fn next_is_text(&self) -> bool {
         matches!(
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// Whether a primitive value is next, or a described one over a primitive: no list, map or array.
+    /// Returns whether the next value is a primitive, or a described primitive: no list, map or array.
     pub fn next_is_primitive(&self) -> bool {
         let mut reader = *self;
         for _ in 0..=MAX_DEPTH {
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// Steps over a null and says whether there was one.
+    /// Skips a null; returns whether there was one.
     #[inline]
     pub fn take_null(&mut self) -> bool {
         if let [code::NULL, rest @ ..] = self.rest {
@@ -123,10 +123,10 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// Reads `0x00` and the descriptor behind it; the described value follows.
+    /// Reads `0x00` and the descriptor after it; the described value follows.
     #[inline]
     pub fn descriptor(&mut self) -> Result<Descriptor<'a>, DecodeError> {
-        // As nearly everybody writes it.
+        // The usual form.
         if let [code::DESCRIBED, code::ULONG_SMALL, number, rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(Descriptor::Code(u64::from(*number)));
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         self.list().map(Fields::of)
     }
 
-    /// Reads a map; its count is even.
+    /// Reads a map, whose count is even.
     pub fn map(&mut self) -> Result<Compound<'a>, DecodeError> {
         match self.byte()? {
             code::MAP8 => self.pairs_of(1),
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads any one value; compound, described and exotic ones are returned as their bytes.
+    /// Reads one value of any type; compound, described and uncommon ones are returned as bytes.
     pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
         let start = self.rest;
         let code = self.byte()?;
@@ -225,12 +225,11 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Steps over one value by its lengths alone and returns its bytes; what is inside a compound is
-    /// not looked at.
+    /// Skips one value by its lengths alone and returns its bytes; does not check the contents of a compound.
     #[inline]
     pub fn skip(&mut self) -> Result<&'a [u8], DecodeError> {
         let start = self.rest;
-        // A described value is two, either of which may be described in its turn.
+        // A described value is two values, each of which may be described.
         let mut due = 1usize;
         while due > 0 {
             let code = self.byte()?;
@@ -251,18 +250,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Size and count of `width` bytes each, then the elements.
+    /// Reads size and count of `width` bytes each, then the elements.
     #[inline]
     fn compound(&mut self, width: usize) -> Result<Compound<'a>, DecodeError> {
         let (count, items) = self.sized_and_counted(width)?;
-        // Every element has a constructor at least.
+        // Every element has at least a constructor.
         if count as usize > items.rest.len() {
             return Err(DecodeError::CountMismatch);
         }
         Ok(Compound { count, items })
     }
 
-    /// The same for keys and values in turn.
+    /// Reads a compound of keys and values.
     fn pairs_of(&mut self, width: usize) -> Result<Compound<'a>, DecodeError> {
         let map = self.compound(width)?;
         if map.count % 2 == 0 {
@@ -317,12 +316,12 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Compound<'a> {
-    /// The pairs of a map, in the order written; stops after an entry that does not decode.
+    /// Returns the pairs of a map in the order written; stops after an entry that does not decode.
     pub fn entries(self) -> impl Iterator<Item = Result<(Value<'a>, Value<'a>), DecodeError>> {
         self.pairs(Reader::value)
     }
 
-    /// The pairs of a map as they are encoded; stops after an entry that cannot be stepped over.
+    /// Returns the encoded pairs of a map; stops after an entry that cannot be skipped.
     pub fn raw_entries(self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), DecodeError>> {
         self.pairs(Reader::skip)
     }

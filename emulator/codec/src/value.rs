@@ -1,6 +1,4 @@
-//! One decoded value, borrowed from its input.
-//!
-//! What can be wrong with an encoded value.
+//! One decoded value, borrowed from its input, and the errors of encoded values.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -10,7 +8,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-/// A primitive by kind rather than by width, or the bytes of anything else.
+/// A primitive by kind instead of width, or the bytes of anything else.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// `null`.
@@ -33,12 +31,12 @@ pub enum Value<'a> {
     String(&'a str),
     /// `symbol`.
     Symbol(&'a str),
-    /// Anything else (compound, described, decimal, char) with its constructor, as encoded.
+    /// Anything else (compound, described, decimal, char) as encoded, with its constructor.
     Other(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// The text of a string or symbol.
+    /// Returns the text of a string or symbol.
     pub fn as_text(&self) -> Option<&'a str> {
         match *self {
             Value::String(text) | Value::Symbol(text) => Some(text),
@@ -46,7 +44,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number of any width that fits an `i64`.
+    /// Returns a whole number of any width that fits an `i64`.
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
             Value::Signed(number) => Some(number),
@@ -56,45 +54,45 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Why bytes are not the AMQP value that was due. Always the peer's fault.
+/// Why bytes are not the expected AMQP value. Always the peer's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// The input ends inside a value.
     #[error("value is truncated")]
     Truncated,
-    /// A constructor of another type, or one that AMQP does not define.
+    /// The constructor is of another type, or AMQP does not define it.
     #[error("expected {expected}, found constructor 0x{code:02x}")]
     Unexpected {
-        /// The type that was due.
+        /// The expected type.
         expected: &'static str,
         /// The constructor found.
         code: u8,
     },
-    /// Lists, maps, arrays or descriptors inside each other past [`crate::MAX_DEPTH`].
+    /// Lists, maps, arrays or descriptors are nested beyond [`crate::MAX_DEPTH`].
     #[error("value is nested deeper than {} levels", crate::MAX_DEPTH)]
     TooDeep,
-    /// A compound whose element count cannot fit into its size.
+    /// The element count of a compound does not fit its size.
     #[error("compound claims more elements than it has bytes")]
     CountMismatch,
-    /// Elements of lists, maps and arrays, beyond [`crate::MAX_ELEMENTS`].
+    /// The elements of lists, maps and arrays exceed [`crate::MAX_ELEMENTS`].
     #[error(
         "value has {count} more elements; at most {} are allowed in all values of a message together",
         crate::MAX_ELEMENTS
     )]
     TooManyElements {
-        /// Elements of the list, map or array that exceeds it.
+        /// Elements of the list, map or array that exceeds the limit.
         count: u32,
     },
-    /// Elements without width in arrays, beyond [`crate::MAX_WIDTHLESS`].
+    /// The elements without width in arrays exceed [`crate::MAX_WIDTHLESS`].
     #[error(
         "array has {count} elements without width; at most {} are allowed in all arrays together",
         crate::MAX_WIDTHLESS
     )]
     TooManyWidthless {
-        /// Elements of the array that exceeds it.
+        /// Elements of the array that exceeds the limit.
         count: u32,
     },
-    /// A string or symbol that is not text.
+    /// A string or symbol has invalid characters.
     #[error("string is not valid UTF-8")]
     InvalidText,
 }

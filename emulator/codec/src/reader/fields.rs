@@ -1,14 +1,12 @@
-//! Reads the fields of a composite type, one after the other.
+//! Reads the fields of a composite type in order, and the elements of arrays, which share one constructor.
 //!
-//! A field that is null and one that was left out at the end are the same.
-//!
-//! Reads arrays: one constructor, then the elements without theirs.
+//! A null field is the same as one that is omitted at the end.
 
 use super::{Compound, Reader, unexpected};
 use crate::code::Width;
 use crate::{DecodeError, MAX_WIDTHLESS, Value, code};
 
-/// The fields of a described list, where trailing ones may be left out.
+/// The fields of a described list, of which trailing ones may be omitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
     left: u32,
@@ -24,7 +22,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next field; null when it is null or was left out.
+    /// Returns the next field; null if it is null or omitted.
     pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
         match self.step() {
             true => self.items.value(),
@@ -32,7 +30,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The bytes of the next field, unless it is null or was left out.
+    /// Returns the bytes of the next field, unless it is null or omitted.
     #[inline(always)]
     pub fn raw(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         if !self.step() || self.items.take_null() {
@@ -44,9 +42,9 @@ impl<'a> Fields<'a> {
         Ok(Some(raw))
     }
 
-    /// The next field as `uint`, `ushort` or `ubyte`.
-    // The fields of transfers are read at millions a second. These functions are inlined, and copy the
-    // reader before they call one that is not, so that it can live in registers.
+    /// Returns the next field as `uint`, `ushort` or `ubyte`.
+    // Transfers are read at millions of fields a second. These functions are inlined, and copy the reader before they call
+    // one that is not, so that it can stay in registers.
     #[inline(always)]
     pub fn u32(&mut self) -> Result<Option<u32>, DecodeError> {
         if !self.step() {
@@ -69,7 +67,7 @@ impl<'a> Fields<'a> {
         Ok(number)
     }
 
-    /// The next field as `boolean`.
+    /// Returns the next field as `boolean`.
     #[inline(always)]
     pub fn bool(&mut self) -> Result<Option<bool>, DecodeError> {
         if !self.step() {
@@ -87,7 +85,7 @@ impl<'a> Fields<'a> {
         Ok(flag)
     }
 
-    /// The next field as `binary`.
+    /// Returns the next field as `binary`.
     #[inline(always)]
     pub fn binary(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         if !self.step() || self.items.take_null() {
@@ -99,7 +97,7 @@ impl<'a> Fields<'a> {
         Ok(Some(bytes))
     }
 
-    /// The next field as `string` or `symbol`.
+    /// Returns the next field as `string` or `symbol`.
     pub fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
         match self.value()? {
             Value::Null => Ok(None),
@@ -120,7 +118,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number in a form that is unusual for a field.
+/// Reads a number in an unusual form for a field.
 #[cold]
 fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
     match items.value()? {
@@ -135,7 +133,7 @@ fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
 #[derive(Debug, Clone, Copy)]
 pub struct Array<'a> {
     left: u32,
-    /// Of every element, without the descriptors that they share.
+    /// The constructor of every element, without the descriptors that they share.
     code: u8,
     items: Reader<'a>,
 }
@@ -148,7 +146,7 @@ impl<'a> Reader<'a> {
             code::ARRAY32 => self.sized_and_counted(4)?,
             code => return Err(unexpected("an array", code)),
         };
-        // serde_amqp leaves the constructor out when there is no element.
+        // serde_amqp omits the constructor if there are no elements.
         let mut code = code::NULL;
         if count > 0 {
             code = items.byte()?;
@@ -170,8 +168,8 @@ impl<'a> Reader<'a> {
 }
 
 impl Array<'_> {
-    /// Writes the next element to `value`, replacing what is there, with its constructor as if it stood alone, but for
-    /// descriptors; false when there is none.
+    /// Replaces `value` with the next element and its constructor, as if it stood alone, but without descriptors; returns
+    /// false if there is none.
     pub fn next_into(&mut self, value: &mut Vec<u8>) -> Result<bool, DecodeError> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(false);

@@ -1,18 +1,18 @@
-//! Walks a value down to its leaves.
+//! Validates a value completely.
 //!
-//! A skip believes what is inside a compound; this believes nothing. It allocates nothing, and goes no deeper than
-//! [`MAX_DEPTH`]. What passes can be skipped, read and walked through by every other method of a reader.
+//! Skipping trusts the contents of a compound; validation does not. It allocates nothing, and goes no deeper than
+//! [`MAX_DEPTH`]. Every other method of a reader can skip, read and visit a validated value.
 
 use super::{Compound, MAX_DEPTH, Reader, text, unexpected};
 use crate::code::{self, Width};
 use crate::{DecodeError, MAX_ELEMENTS, MAX_WIDTHLESS};
 
-/// How many elements values that are decoded together may still have.
+/// How many more elements the values that are decoded together may have.
 #[derive(Debug, Clone, Copy)]
 pub struct ElementBudget {
-    /// Of lists, maps and arrays, and the values themselves.
+    /// Elements of lists, maps and arrays, and the values themselves.
     elements: u32,
-    /// Of arrays, those without width.
+    /// Elements of arrays without width.
     widthless: u32,
 }
 
@@ -40,14 +40,14 @@ impl ElementBudget {
 }
 
 impl Reader<'_> {
-    /// Walks one value completely: every length, count and constructor down to the leaves.
+    /// Validates one value completely: every length, count and constructor at every level.
     ///
-    /// What passes can be handed to a recursive decoder that allocates by count.
+    /// A recursive decoder that allocates by count can then decode it.
     pub fn validate(&mut self) -> Result<(), DecodeError> {
         self.validate_within(&mut ElementBudget::default())
     }
 
-    /// The same for one of several values that are decoded together, which have one budget.
+    /// Validates one of several values that are decoded together and share one budget.
     pub fn validate_within(&mut self, budget: &mut ElementBudget) -> Result<(), DecodeError> {
         budget.walk(1)?;
         self.validate_at(MAX_DEPTH, budget)
@@ -63,7 +63,7 @@ impl Reader<'_> {
         self.validate_content(code, inner, budget)
     }
 
-    /// What follows a constructor: of a value, or of all elements of an array.
+    /// Validates the content after a constructor: of a value, or of all elements of an array.
     fn validate_content(
         &mut self,
         code: u8,
@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The inside of an array whose size and count have `width` bytes.
+    /// Validates the contents of an array whose size and count have `width` bytes.
     fn validate_array(
         &mut self,
         width: usize,
@@ -92,7 +92,7 @@ impl Reader<'_> {
         budget: &mut ElementBudget,
     ) -> Result<(), DecodeError> {
         let (count, mut items) = self.sized_and_counted(width)?;
-        // serde_amqp leaves the constructor out when there is no element.
+        // serde_amqp omits the constructor if there are no elements.
         if count == 0 && items.is_empty() {
             return Ok(());
         }
@@ -104,11 +104,11 @@ impl Reader<'_> {
             code = items.byte()?;
         }
         if let Ok(Width::Fixed(0)) = code::width(code) {
-            // All of them are the same, and nothing of them can be wrong but their number.
+            // All elements are the same, so that only their number can be wrong.
             budget.count_widthless(count)?;
             items.validate_content(code, inner, budget)?;
         } else if let Ok(Width::Fixed(width)) = code::width(code) {
-            // Every content of this width is a value.
+            // Every content of this width is valid.
             if !code::is_defined(code) {
                 return Err(unexpected("a value", code));
             }
