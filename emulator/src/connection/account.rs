@@ -1,4 +1,4 @@
-//! What this connection makes the emulator keep, and its end when that is too much.
+//! The memory account of this connection, and its end when a limit is exceeded.
 
 use super::links::Link;
 use super::peer::ClientConnection;
@@ -6,14 +6,14 @@ use super::tokens::Proof;
 use crate::memory::{Account, Exceeded};
 use crate::nodes::{Condition, ServiceError};
 
-/// The account of a connection, and what of it is counted only when it has changed.
+/// The account of a connection, and the parts of it that are counted only after a change.
 pub(crate) struct Books {
     account: Account,
-    /// Bytes of replies that wait for credit, on all links.
+    /// Bytes of the replies that wait for credit, on all links.
     replies: usize,
     /// Whether that has changed since it was counted.
     are_replies_changed: bool,
-    /// Whether a limit was exceeded: it is told once.
+    /// Whether a limit was exceeded, which is reported once.
     is_closed: bool,
 }
 
@@ -27,15 +27,15 @@ impl Books {
         }
     }
 
-    /// Replies began to wait, or no longer do.
+    /// Marks the pending replies as changed.
     pub(crate) fn note_replies(&mut self) {
         self.are_replies_changed = true;
     }
 }
 
 impl ClientConnection {
-    /// Takes down what the connection holds, of which the stream and the input have so much. If that is too much it is
-    /// closed, and the reason is returned.
+    /// Records what the connection holds; `outside` are the bytes of its stream and its input. Closes a connection that
+    /// exceeds a limit, and returns the limit.
     pub(crate) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
         let held = outside + self.held_bytes();
         if self.books.is_closed {
@@ -55,7 +55,7 @@ impl ClientConnection {
         Some(exceeded)
     }
 
-    /// Of the namespace, once the client has proved that it belongs there.
+    /// Returns the largest message of the namespace, once the client has an accepted token.
     fn largest_message(&self) -> Option<u64> {
         let has_proved = matches!(self.client.proof, Proof::Given(_)) || self.client.is_open();
         has_proved.then(|| self.client.tier().max_large_message_size())
@@ -69,7 +69,7 @@ impl ClientConnection {
     }
 }
 
-/// Bytes of the replies that wait on a link.
+/// Returns the bytes of the replies that wait on a link.
 fn waiting(link: &Link) -> usize {
     match link {
         Link::Replies(replies) => replies.waiting.iter().map(Vec::len).sum(),
@@ -83,13 +83,13 @@ fn waiting(link: &Link) -> usize {
     }
 }
 
-/// Bytes read in one go; small payloads are copied out of the block, so that it is used again.
+/// Bytes read at once; small payloads are copied out of the block, so that it is reused.
 pub(crate) const READ_BLOCK: usize = 64 * 1024;
-/// Bytes read in one turn before others have theirs.
+/// Bytes read in one turn before other connections get theirs.
 pub(crate) const READ_TURN: usize = 512 * 1024;
-/// Events handled in one turn: about as many attaches as take 2 ms, and more transfers than are read in one.
+/// Events handled in one turn: as many attaches as take about 2 ms, and more transfers than one turn reads.
 pub(crate) const HANDLED_AT_ONCE: usize = 1024;
-/// Past this much unwritten output nothing more is taken from a store.
+/// Above this much unwritten output nothing more is taken from a store.
 pub(crate) const OUTPUT_HIGH: usize = 512 * 1024;
-/// Past this much nothing more is read either.
+/// Above this much unwritten output nothing more is read either.
 pub(crate) const OUTPUT_FULL: usize = 1024 * 1024;

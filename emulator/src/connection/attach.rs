@@ -1,4 +1,4 @@
-//! A client attaches a link, and links go away.
+//! Attaches and detaches links.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,12 +21,12 @@ use crate::nodes::{
     no_namespace,
 };
 
-/// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
+/// Link property: largest batch in bytes. A long, because .NET accepts nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
-/// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
+/// Maximum bytes of a request beside its messages or session state, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
 
-/// What a link is for, or why it is refused, and where.
+/// The purpose of a link, or the error with the entity.
 pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
@@ -76,7 +76,7 @@ impl ClientConnection {
         }
     }
 
-    /// Answers an attach, unless the client must not hear of it.
+    /// Answers an attach, unless a fault suppresses the answer.
     pub(crate) fn accept_attach(&mut self, link: LinkId, reply: AttachReply) {
         if !self.is_unanswered(link) {
             self.engine.accept_attach(link, reply);
@@ -113,7 +113,7 @@ impl ClientConnection {
         }
     }
 
-    /// A connection has one link to `$cbs` in each direction, over all its sessions (spec/observed.md 66).
+    /// Allows one link to `$cbs` in each direction, over all sessions of a connection (spec/observed.md 66).
     fn check_cbs(&self, role: LinkRole) -> Result<(), ServiceError> {
         let is_there = self.links.values().any(|link| match (link, role) {
             (Link::Requests(requests), LinkRole::Sender) => matches!(requests.node, Node::Cbs),
@@ -218,7 +218,7 @@ impl ClientConnection {
         receiver
     }
 
-    /// A receiver that the broker does not know yet, and how it receives.
+    /// Creates a receiver that the broker does not know yet, with its receive mode.
     pub(crate) fn new_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,
@@ -243,13 +243,13 @@ impl ClientConnection {
         (receiver, mode)
     }
 
-    /// What the client learns of a link: how large its messages may be (semantics §17.2).
+    /// Returns the answer to an attach, with the maximum size of messages (semantics §17.2).
     fn attach_reply(&self, id: LinkId, link: &Link) -> AttachReply {
         let tier = self.client.tier().max_message_size();
         let temporary = self.links.scope(id).and_then(LinkScope::temporary);
         let address = temporary.map(|entity| entity.path.to_string());
         let Link::Sender(Sender { entity, .. }) = link else {
-            // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
+            // Generous on links that deliver: go-amqp applies the limit to the messages it may be sent (wire.md §10.15).
             let requests = matches!(link, Link::Requests(_));
             let (filter, subscription) = if let Link::Browser(browser) = link {
                 (browser.filter(), browser.ended())
@@ -276,7 +276,7 @@ impl ClientConnection {
         }
     }
 
-    /// The client has detached a link, or closed it so that nothing of it is to stay.
+    /// Handles a link that the client has detached, or closed so that its terminus must not stay.
     pub(crate) fn on_detached(&mut self, link: LinkId, closed: bool) {
         let ended = match self.links.get(link) {
             Some(Link::Browser(browser)) if closed => browser.ends().cloned(),
@@ -288,9 +288,9 @@ impl ClientConnection {
         }
     }
 
-    /// The link is gone.
+    /// Forgets a link that is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
-        // Last of all: with it may go what the link is attached to.
+        // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);
         self.books.note_replies();
         self.forget_faulted(link);

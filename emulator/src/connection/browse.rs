@@ -1,7 +1,7 @@
-//! Receivers that look and take nothing: copies of what lies in a store, or a session without its lock.
+//! Browsing receivers: they get copies of the messages in a store, or a session without its lock.
 //!
-//! What arrives behind the last copy goes out when the client says something again: there is no receiver of the broker's
-//! that would be told of it.
+//! Messages that arrive behind the last copy are sent when the client sends something again: the broker has no receiver that
+//! it could wake.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::durable::MissingBodies;
 use crate::namespace::SharedEntity;
 use crate::nodes::{Condition, ServiceError, SessionRequest};
 
-/// Link property: a session is browsed without its lock (spec/observed.md 62).
+/// Link property: the session is browsed without its lock (spec/observed.md 62).
 const PEEK_MODE: &str = "com.microsoft:peek-mode";
-/// Messages looked at under one lock.
+/// Messages copied under one lock.
 const LOOK: usize = 64;
-/// `x-opt-message-state` of what is neither deferred nor scheduled.
+/// `x-opt-message-state` of messages that are neither deferred nor scheduled.
 const ACTIVE: Option<i32> = Some(0);
 
-/// A link that messages are shown on.
+/// A browsing link.
 #[derive(Debug)]
 pub(crate) struct Browser {
     pub(crate) name: Box<str>,
@@ -37,18 +37,18 @@ pub(crate) struct Browser {
     drain: bool,
 }
 
-/// What a browser sees.
+/// The view of a browser.
 #[derive(Debug)]
 enum View {
-    /// Copies of the messages from this number on, of those that the selector matches if there is one.
+    /// Copies of the messages from this sequence number on; only those that match the selector, if there is one.
     Copies(SequenceNumber, Option<Box<SqlFilter>>),
-    /// A session, by requests to `$management` alone.
+    /// A session, through requests to `$management` only.
     Session {
         name: SessionName,
-        /// The entry of the source's filter that says so.
+        /// The entry of the source's filter.
         filter: (String, Value),
     },
-    /// None: a client of JMS ends its durable subscription.
+    /// None: a JMS client ends its durable subscription.
     Ended {
         /// The address of the topic.
         topic: String,
@@ -57,7 +57,8 @@ enum View {
 }
 
 impl Browser {
-    /// A receiver with `distribution-mode` copy (AMQP 1.0 §3.5.5), which premium namespaces have (spec/observed.md 64).
+    /// Creates a browser for `distribution-mode` copy (AMQP 1.0 §3.5.5), which premium namespaces support (spec/observed.md
+    /// 64).
     pub(crate) fn of_copies(
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
@@ -76,12 +77,12 @@ impl Browser {
         Ok(Self::link(entity, kind, attach, view))
     }
 
-    /// Whether a session is to be browsed.
+    /// Returns whether the client wants to browse a session.
     pub(crate) fn is_wanted(attach: &AttachRequest) -> bool {
         attach.property(PEEK_MODE) == Some(&Value::Bool(true))
     }
 
-    /// A receiver that browses a session that any receiver may hold (spec/observed.md 62).
+    /// Creates a browser of a session that any receiver may hold (spec/observed.md 62).
     pub(crate) fn of_session(
         entity: &Arc<SharedEntity>,
         attach: &AttachRequest,
@@ -101,7 +102,7 @@ impl Browser {
         Ok(Self::link(entity, SubQueue::Active, attach, view))
     }
 
-    /// A receiver that names a durable subscription of JMS, to end it.
+    /// Creates the link that names a durable JMS subscription to end it.
     pub(crate) fn of_ended(
         subscription: &Arc<SharedEntity>,
         attach: &AttachRequest,
@@ -115,12 +116,12 @@ impl Browser {
         Self::link(subscription, SubQueue::Active, attach, view)
     }
 
-    /// The durable subscription that is deleted when the client closes the link.
+    /// Returns the durable subscription that is deleted when the client closes the link.
     pub(crate) fn ends(&self) -> Option<&Arc<SharedEntity>> {
         matches!(self.view, View::Ended { .. }).then_some(&self.entity)
     }
 
-    /// What the client is told of that subscription.
+    /// Returns what the answer has of that subscription.
     pub(crate) fn ended(&self) -> Option<(String, &'static [&'static str])> {
         match &self.view {
             View::Ended {
@@ -147,7 +148,7 @@ impl Browser {
         })
     }
 
-    /// The entries of the source's filter to answer with.
+    /// Returns the entries of the source's filter for the answer.
     pub(crate) fn filter(&self) -> Vec<(String, Value)> {
         match &self.view {
             View::Copies(..) | View::Ended { .. } => Vec::new(),
@@ -155,7 +156,7 @@ impl Browser {
         }
     }
 
-    /// Whether it shows a message.
+    /// Returns whether the browser shows a message.
     fn selects(&self, seen: &Peeked, ids: &mut dyn IdSource) -> bool {
         let View::Copies(_, Some(selector)) = &self.view else {
             return true;
@@ -170,25 +171,25 @@ impl Browser {
             force_persistence: true,
             ..System::default()
         });
-        // What was accepted decodes.
+        // An accepted message decodes.
         properties.is_ok_and(|properties| selector.evaluate(&properties, ids) == Ok(Truth::True))
     }
 
-    /// Whether it browses this session.
+    /// Returns whether it browses this session.
     pub(crate) fn sees(&self, session: &SessionName) -> bool {
         matches!(&self.view, View::Session { name, .. } if name == session)
     }
 }
 
 impl ClientConnection {
-    /// Notes that a browser wants to hear when nothing more comes.
+    /// Records that a browser waits for the answer to its drain.
     pub(crate) fn drain_browser(&mut self, link: LinkId, drain: bool) {
         if let Some(Link::Browser(browser)) = self.links.get_mut(link) {
             browser.drain = drain;
         }
     }
 
-    /// Shows browsers what they have credit for, as far as the output has room.
+    /// Sends copies to browsers within their credit and the room in the output.
     pub(crate) fn serve_browsers(&mut self) {
         let is_browser = |link: &Link| matches!(link, Link::Browser(_));
         let links = self.links.iter().filter(|(_, link)| is_browser(link));
@@ -199,7 +200,8 @@ impl ClientConnection {
         }
     }
 
-    /// Says whether there may be more to show. Takes from `looks` what it looks at; without any left the next turn goes on.
+    /// Sends more copies on one link; returns whether more may follow. Each message uses one of `looks`; when none is left,
+    /// the next turn continues.
     fn show_more(&mut self, link: LinkId, looks: &mut usize) -> bool {
         if self.engine.output_len() >= OUTPUT_HIGH || *looks == 0 {
             self.turn.is_interrupted = true;
@@ -232,7 +234,7 @@ impl ClientConnection {
         };
         let active = seen.iter().enumerate().filter(active);
         let active: Vec<usize> = active.map(|(at, _)| at).collect();
-        // What there is no credit or room for is looked at again.
+        // Messages beyond the credit or the room are read again later.
         let mut room = (OUTPUT_HIGH - self.engine.output_len()) as u64;
         let fits = |at: &&usize| {
             let fits = room > 0;
@@ -270,7 +272,7 @@ impl ClientConnection {
             ..seen.broker_properties
         };
         self.outbound.scratch.clear();
-        // What is accepted was read down to its leaves.
+        // An accepted message was validated completely.
         let Ok(tail) = seen
             .message
             .encode(&broker_properties, ahead, &mut self.outbound.scratch)

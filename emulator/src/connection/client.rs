@@ -33,11 +33,11 @@ use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::shared::Shared;
 
-/// Link property: where messages go on to from the entity they are sent to.
+/// Link property: the entity to which messages are forwarded from the entity that they are sent to.
 const DESTINATION: &str = "com.microsoft:transfer-destination-address";
-/// Link property: what kind of entity the client takes the address for (spec/observed.md 60).
+/// Link property: the kind of entity that the client expects at the address (spec/observed.md 60).
 const ENTITY_TYPE: &str = "com.microsoft:entity-type";
-/// Kinds of entities as clients number them, with the names of the service's refusal.
+/// Kinds of entities by the clients' numbers, with the names in the service's error.
 const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
 
 /// The client of a connection.
@@ -45,31 +45,31 @@ pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: ConnectionId,
     pub(crate) wake_handle: Arc<WakeHandle>,
-    /// Chosen once (interfaces.md); until then only `$cbs` may be attached.
+    /// Determined once (interfaces.md); until then only `$cbs` may be attached.
     pub(crate) namespace: Option<Arc<Namespace>>,
     pub(crate) caller: Caller,
     pub(crate) grants: Grants,
     pub(crate) proof: Proof,
-    /// The host name that it asked for.
+    /// The host name that the client asked for.
     pub(crate) host: String,
-    /// The name of the first key that it used.
+    /// The name of the first key that the client used.
     pub(crate) party: Option<Arc<str>>,
-    /// What it calls itself; empty until it has said so.
+    /// The client's container id; empty before its `open`.
     pub(crate) container_id: String,
-    /// The library that it uses, where it has said so.
+    /// The client's library, if known.
     pub(crate) product: Option<String>,
-    /// What it came over.
+    /// The transport of the connection.
     pub(crate) transport: &'static str,
     pub(crate) is_jms: bool,
-    /// After how many seconds without use the queues, topics and subscriptions go that it makes as a client of JMS 2.0.
+    /// Seconds without use after which the queues, topics and subscriptions of a JMS 2.0 client are deleted.
     pub(crate) idle_seconds: [Option<u64>; 3],
     pub(crate) identifiers: Identifiers,
-    /// What is refused next, if it is.
+    /// The attempted operation, for the record if it is refused.
     pub(crate) attempt: Attempt,
 }
 
 impl Client {
-    /// One of whom nothing is known yet.
+    /// Creates a client of which nothing is known yet.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let id = shared.next_connection();
         Self {
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
+    /// Sets the namespace: from here on its idle state includes this connection, and its timeline knows the client's name.
     pub(crate) fn belong_to(&mut self, namespace: Arc<Namespace>) {
         namespace.router.enter(self.id, &self.wake_handle);
         self.wake_handle.connecting();
@@ -115,14 +115,15 @@ impl Client {
             let text = "No namespace is chosen yet: put a token at $cbs first.";
             return Err(ServiceError::new(Condition::Unauthorized, text));
         };
-        // First of all: a stranger does not learn which names exist.
+        // Checked first: a client without a token must not learn which names exist.
         self.check_any_claim(&address.path())?;
         let entity = namespace.reach(&address.entity, &self.host)?;
         entity.check_whole(&self.host)?;
         Ok(entity)
     }
 
-    /// Where the messages of a link go on to (wire.md §8). It must be there when the link is attached (decision D3).
+    /// Returns the forwarding target of a link's messages (wire.md §8). It must exist when the link is attached (decision
+    /// D3).
     pub(crate) fn destination(
         &self,
         attach: &AttachRequest,
@@ -162,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Its rights at an address; none before its namespace is chosen.
+    /// Returns the rights at an address; none before the namespace is known.
     fn claims_at(&self, path: &str) -> Claims {
         let now = self.shared.real.unix_seconds();
         let namespace = self.namespace.as_ref();
@@ -176,13 +177,13 @@ impl Client {
         namespace.map_or_else(Tier::default, |namespace| namespace.config.settings.tier)
     }
 
-    /// Whether the namespace asks for no tokens at all.
+    /// Returns whether the namespace requires no tokens at all.
     pub(crate) fn is_open(&self) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
     }
 
-    /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
+    /// Checks the kind of entity that a client expects; a value that is no int is ignored (spec/observed.md 60).
     pub(crate) fn check_entity_type(
         &self,
         kind: EntityKind,
@@ -207,7 +208,7 @@ impl Client {
         }
     }
 
-    /// Whether messages can be received from a store of an entity now.
+    /// Checks whether messages can be received from a store of an entity now.
     pub(crate) fn check_receiving(
         &self,
         entity: &SharedEntity,
@@ -217,13 +218,13 @@ impl Client {
         namespace.check_receiving(entity, kind, &self.host)
     }
 
-    /// Whether a store is received from by session.
+    /// Returns whether a store requires sessions.
     pub(crate) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.requires_session(entity, kind))
     }
 
-    /// What becomes of locks with their entity.
+    /// Returns the error for a lock whose entity is gone.
     pub(crate) fn lock_gone(&self, entity: &SharedEntity, kind: SubQueue) -> ServiceError {
         match self.requires_session(entity, kind) {
             true => ServiceError::session_lock_lost(),
@@ -231,7 +232,7 @@ impl Client {
         }
     }
 
-    /// Makes a refusal an AMQP error, with a tracking id, in the log and the timeline.
+    /// Turns a refusal into an AMQP error with a tracking id, and puts it into log and timeline.
     pub(crate) fn refuse(
         &mut self,
         refusal: &ServiceError,
@@ -241,7 +242,7 @@ impl Client {
         refusal.error(text)
     }
 
-    /// The text of a refusal with its tracking id (decision D29).
+    /// Returns the text of a refusal with its tracking id (decision D29).
     pub(crate) fn track(
         &mut self,
         refusal: &ServiceError,
@@ -253,7 +254,7 @@ impl Client {
         text
     }
 
-    /// The same for what the record tells of in another way.
+    /// Does the same for a refusal that the record has in another form.
     pub(crate) fn track_quietly(
         &mut self,
         refusal: &ServiceError,
@@ -264,7 +265,7 @@ impl Client {
         refusal.tracked(tracking, &system, self.shared.real.now())
     }
 
-    /// Puts a refusal into the log and the timeline.
+    /// Puts a refusal into log and timeline.
     pub(crate) fn record(
         &mut self,
         condition: &str,
@@ -287,23 +288,23 @@ impl Client {
     }
 }
 
-/// What fe2o3-amqp announces, and no other library that is known.
+/// The `channel-max` of fe2o3-amqp, which no other known library announces.
 const CHANNEL_MAX_OF_FE2O3: u16 = 255;
-/// What it writes in every `begin`, coming in and going out.
+/// The incoming and outgoing window in its every `begin`.
 const WINDOWS_OF_FE2O3: (u32, u32) = (2048, 2048);
 
-/// Whether the peer is one that loses outcomes (decision D31), as far as its `open` tells.
+/// Returns whether the `open` is that of a library that loses outcomes (decision D31).
 pub(crate) fn opens_as_fe2o3(open: &PeerOpen) -> bool {
     open.channel_max == CHANNEL_MAX_OF_FE2O3
 }
 
-/// The same, as far as the windows of a session tell.
+/// Returns whether the windows of a session are those of that library.
 pub(crate) fn begins_as_fe2o3(windows: (u32, u32)) -> bool {
     windows == WINDOWS_OF_FE2O3
 }
 
 impl ClientConnection {
-    /// Refuses clients of JMS 2.0 where the namespace has none of it (spec/observed.md 72).
+    /// Refuses JMS 2.0 clients where the namespace does not support them (spec/observed.md 72).
     pub(crate) fn check_jms(&mut self) {
         if self.client.is_jms
             && self.client.namespace.is_some()
@@ -328,7 +329,7 @@ mod tests {
         ("rhea", u16::MAX, (2048, u32::MAX), false),
         ("proton-j", u16::MAX, (2_147_483_647, 2_147_483_647), false),
         ("Proton", 32_767, (2_147_483_647, 2_147_483_647), false),
-        // Its outgoing window was not told: not even with that of fe2o3-amqp it is taken for it.
+        // Its outgoing window is unknown: even with that of fe2o3-amqp it is not taken for it.
         ("Microsoft's for .NET", 8191, (u32::MAX, 2048), false),
     ];
 

@@ -1,4 +1,4 @@
-//! What a turn brings for one entity is committed under one lock.
+//! Commits a turn's work for one entity under one lock.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal, settl
 
 /// Message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
-/// What the service said of a batch of too many messages (spec/observed.md 9).
+/// The service's text for a batch of too many messages (spec/observed.md 9).
 const BATCH_TOO_LONG: &str = "The service was unable to process the request; please retry the operation. For more \
     information on exception types and proper exception handling, please refer to \
     http://go.microsoft.com/fwlink/?LinkId=761101";
 
-/// What a refused transfer asked for.
+/// The attempted operation of a refused transfer.
 const SEND: Cow<'static, str> = Cow::Borrowed("send");
 
 /// Sends and settlements of one entity, in order.
@@ -36,7 +36,7 @@ pub(crate) struct Work {
 enum Item {
     Send {
         answer: Option<Answer>,
-        /// Where they go on to, if they do.
+        /// The forwarding target, if any.
         destination: Option<EntityPath>,
         messages: Messages,
         failure: Option<Box<SendError>>,
@@ -45,22 +45,22 @@ enum Item {
         kind: SubQueue,
         token: LockToken,
         outcome: Outcome,
-        /// What is answered if it succeeds, and for which delivery; nothing where no delivery waits.
+        /// The answer on success, with its delivery; `None` where no delivery waits.
         answer: Option<(LinkId, DeliveryNumber, Wire)>,
         failure: Option<Box<SettleError>>,
     },
 }
 
-/// What a transfer brings.
+/// The messages of a transfer.
 #[derive(Debug)]
 pub(crate) enum Messages {
     One(Message),
     Batch(Vec<Message>),
-    /// They are with the broker.
+    /// The broker has them.
     Gone,
 }
 
-/// A transfer whose sender waits to hear.
+/// A transfer whose sender waits for the outcome.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
     arrived: Duration,
@@ -69,7 +69,7 @@ struct Answer {
 }
 
 impl Work {
-    /// Whether work for another entity must be committed before work for this one.
+    /// Returns whether work for another entity must be committed before work for this one.
     pub(crate) fn is_elsewhere(&self, entity: &Arc<SharedEntity>) -> bool {
         self.entity
             .as_ref()
@@ -98,7 +98,7 @@ impl Work {
 }
 
 impl Item {
-    /// The entity broke before all of the work was done: none of it counts.
+    /// Fails all work, because the entity broke before all of it was done.
     fn fail(&mut self, entity: &SharedEntity) {
         match self {
             Self::Send { failure, .. } => *failure = entity.broken().map(Box::new),
@@ -147,7 +147,7 @@ impl ClientConnection {
                 self.on_request(&requests, &transfer, now, None);
                 return;
             }
-            // A link that was refused: its transfers were on their way.
+            // The link was refused while transfers were in flight.
             Some(
                 Link::Receiver(_)
                 | Link::Waiting(_)
@@ -176,11 +176,11 @@ impl ClientConnection {
         if transfer.message_format == BATCH
             && transfer.payload.len() as u64 > self.client.tier().max_message_size()
         {
-            // No other link takes so much at once.
+            // No other link adds so much at once.
             self.commit(work);
             let name = self.engine.link_name(link).unwrap_or_default();
             let refusal = ServiceError::batch_too_large(name, link);
-            // JavaScript's client waits for an outcome, also where its link is detached.
+            // JavaScript's client waits for an outcome even if its link is detached.
             self.refuse_transfer(link, delivery, settled, now, &refusal);
             self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
             return;
@@ -202,13 +202,13 @@ impl ClientConnection {
         }
     }
 
-    /// The messages of a transfer, in the namespace's time (decision D20).
+    /// Parses the messages of a transfer, in the namespace's time (decision D20).
     pub(crate) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
         let limit = self.client.tier().max_message_size();
         let delivery = transfer.delivery.0;
         let too_large = || ServiceError::message_too_large(delivery, size, limit);
-        // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
+        // Only a single message that is accepted at once may exceed the tier's limit (semantics §17.2).
         if size > limit && transfer.message_format == BATCH {
             return Err(too_large());
         }
@@ -239,7 +239,7 @@ impl ClientConnection {
         }
     }
 
-    /// The limit of messages that a batch had, where the namespace is set to have it (spec/observed.md 9).
+    /// Checks the former limit of messages in a batch, if the namespace is set to have it (spec/observed.md 9).
     fn check_batch(&self, messages: usize) -> Result<(), ServiceError> {
         let namespace = self.client.namespace.as_ref();
         let settings = namespace.map(|namespace| namespace.config.settings);
@@ -251,7 +251,7 @@ impl ClientConnection {
         }
     }
 
-    /// Rejects a transfer; one that was sent settled is dropped, and the record says so (semantics §2.1).
+    /// Rejects a transfer; one that was sent settled is dropped, and the record reports it (semantics §2.1).
     pub(crate) fn refuse_transfer(
         &mut self,
         link: LinkId,
@@ -272,7 +272,7 @@ impl ClientConnection {
         }
     }
 
-    /// Commits what has gathered, under one lock, and answers it.
+    /// Commits the collected work under one lock, and answers it.
     pub(crate) fn commit(&mut self, work: &mut Work) {
         let (Some(entity), Some(namespace)) = (work.entity.take(), &self.client.namespace) else {
             work.items.clear();
@@ -371,7 +371,7 @@ impl ClientConnection {
     }
 }
 
-/// What a settlement asks for, and of which message.
+/// Returns the operation and message of a settlement, for the record.
 pub(crate) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
     let operation = match outcome {
         Wire::Accepted => "complete",
@@ -389,8 +389,8 @@ pub(crate) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
     }
 }
 
-/// The answer to a settlement that happened: the same outcome, without the client's own words in it. A
-/// `rejected` that repeats its error fails Python and JavaScript (wire.md §10a.7).
+/// Returns the answer to a successful settlement: the same outcome without the client's texts. A `rejected` that repeats its
+/// error breaks Python and JavaScript (wire.md §10a.7).
 pub(crate) fn confirmed(outcome: Wire) -> Wire {
     match outcome {
         Wire::Rejected { .. } => Wire::Rejected { error: None },

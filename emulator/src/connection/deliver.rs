@@ -1,4 +1,4 @@
-//! Credit comes in, messages go out.
+//! Applies credit and delivers messages.
 
 use servicebus_amqp::{Delivery as Frame, LinkId};
 use servicebus_broker::{Delivery, ReceiverId};
@@ -11,14 +11,14 @@ use crate::durable::MissingBodies;
 /// Messages taken under one lock.
 const TAKE: u32 = 64;
 
-/// What goes out on a connection's receivers.
+/// The output of a connection's receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
-    /// Receivers with something reserved that the output had no room for.
+    /// Receivers with reserved messages for which the output had no room.
     postponed: Vec<ReceiverId>,
-    /// What was taken and is not written yet; empty between two turns.
+    /// Messages that were taken and not written yet; empty between two turns.
     pub(crate) taken: Vec<Delivery>,
-    /// The sections that the broker writes of one message.
+    /// The broker's sections of one message.
     pub(crate) scratch: Vec<u8>,
     /// Links with outcomes that are not in the socket yet.
     pub(crate) answered: Vec<LinkId>,
@@ -37,8 +37,8 @@ impl Outbound {
     }
 }
 
-/// How often one turn lets receivers take: what they take may tell others of this connection that they have something, too, and
-/// those that select look at more each time.
+/// How often receivers take in one turn: taking can wake other receivers of this connection, and those with selectors look
+/// at more messages each time.
 const ROUNDS: usize = 4;
 
 impl ClientConnection {
@@ -55,8 +55,8 @@ impl ClientConnection {
         }
     }
 
-    /// Takes what is reserved to our receivers, as long as there is room to write it, answers those who waited for a
-    /// session, and parts with those who have lost theirs.
+    /// Takes reserved messages while the output has room, answers links that waited for a session, and detaches those that
+    /// have lost theirs.
     pub(crate) fn acquire_reserved(&mut self) {
         self.client
             .wake_handle
@@ -80,13 +80,13 @@ impl ClientConnection {
         }
     }
 
-    /// Lets others have what our postponed receivers cannot take because the socket is full.
+    /// Gives other receivers the messages that postponed receivers cannot take because the socket is full.
     pub(crate) fn give_back(&mut self) {
         let mut done = 0;
         while let Some(&receiver_id) = self.outbound.postponed.get(done) {
             self.set_credit(receiver_id, 0);
             done += 1;
-            // What one of our links gives back another one may have got, which cannot take it either.
+            // Another link of this connection may have got them, and cannot take them either.
             for woken in std::mem::take(&mut self.client.caller.woken) {
                 self.outbound.postpone(woken);
             }
@@ -101,7 +101,7 @@ impl ClientConnection {
         }
     }
 
-    /// Lets a receiver have as much as it wants, or nothing while its deliveries are put off.
+    /// Sets the credit of a receiver in the broker; zero while a fault delays its deliveries.
     pub(crate) fn renew_credit(&mut self, link: LinkId) {
         if let Some(Link::Receiver(receiver)) = self.links.get(link) {
             let receiver_id = receiver.receiver_id;
@@ -147,7 +147,7 @@ impl ClientConnection {
         self.finish_drain(link);
     }
 
-    /// Takes up to `max` messages under one lock and writes them; says whether more are reserved.
+    /// Takes up to `max` messages under one lock and writes them; returns whether more are reserved.
     fn take_batch(&mut self, link: LinkId, max: u32) -> bool {
         if self.watches_deliveries() {
             return self.take_watched(link);
@@ -164,7 +164,7 @@ impl ClientConnection {
         let more = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
             missing = namespace.missing_bodies_of(&taken);
-            // One that has yet to look at more was told so, and goes on behind the others.
+            // A receiver that must look at more messages was woken, and continues behind the others.
             entity.reserved(kind, receiver_id) > 0 && !entity.is_looking(kind, receiver_id)
         });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
@@ -173,7 +173,7 @@ impl ClientConnection {
         more
     }
 
-    /// Writes what was taken for a link.
+    /// Writes the taken messages of a link.
     pub(crate) fn write_taken(&mut self, link: LinkId) {
         if !self.outbound.taken.is_empty() {
             self.note_use_of(link, self.client.shared.real.elapsed());
@@ -201,18 +201,18 @@ impl ClientConnection {
                         tail,
                     };
                     if self.engine.deliver(link, frame).is_none() {
-                        // Cannot be: no more was taken than there is credit and room for. Its lock will end.
+                        // Unreachable: messages are taken only within credit and room. The lock will expire.
                         tracing::error!(token = %delivery.token, "a message that was taken cannot be delivered");
                     }
                 }
-                // Cannot be: what is accepted was read down to its leaves. Its lock will end.
+                // Unreachable: an accepted message was validated completely. The lock will expire.
                 Err(error) => tracing::error!(%error, "an accepted message cannot be encoded"),
             }
         }
         self.outbound.taken = taken;
     }
 
-    /// Says that nothing more comes once everything reserved has gone out.
+    /// Answers a drain once everything reserved is sent.
     fn finish_drain(&mut self, link: LinkId) {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.client.namespace, self.links.get_mut(link))

@@ -1,7 +1,7 @@
-//! Scripted faults, where the operations are on which they take effect (harness.md §8).
+//! Applies scripted faults to the operations that they match (harness.md §8).
 //!
-//! An event on which a fault takes effect is carried out as any other, before or after what the fault does, or not at all. What
-//! has gathered for its entity is committed before it and it is committed alone, so that a fault touches nothing else.
+//! A matched event is handled like any other, before or after the fault's effect, or not at all. The collected work of its
+//! entity is committed before it, and the event is committed alone, so that a fault affects nothing else.
 
 mod deliveries;
 mod inject;

@@ -1,7 +1,7 @@
-//! What the links of a connection call themselves, where an SDK was given an identifier.
+//! Identifiers of links, which applications can set in an SDK.
 //!
-//! The first identifier is the name of the whole connection, so that its requests go by it too. A link with another one is
-//! a client of its own in the record, for faults and as the holder of locks.
+//! The first identifier is the name of the whole connection and its requests. A link with another one is a client of its own
+//! in the record, for faults and as the holder of locks.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::nodes::{Address, Destination};
 
 /// Link property: the identifier of a receiver.
 const RECEIVER_NAME: &str = "com.microsoft:receiver-name";
-/// What Python makes up where others have the identifier; its container id is the identifier (spec/wire.md §3.1).
+/// Names that Python generates where other SDKs send the identifier; its container id is the identifier (spec/wire.md §3.1).
 const MADE_UP: [&str; 2] = ["sender-link-", "receiver-link-"];
 
 /// The identifiers of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Identifiers {
     first: Option<String>,
-    /// The links that have other identifiers, and the clients that they are.
+    /// Links with other identifiers, and their client ids.
     links: BTreeMap<LinkId, ClientId>,
 }
 
 impl ClientConnection {
-    /// Acts from now on as the client that the link of an event belongs to. What others have gathered is committed before.
+    /// Switches to the client of an event's link. Commits the collected work of other clients first.
     pub(crate) fn act_for(&mut self, event: &Event, work: &mut Work) {
         if let Event::Attach { link, attach } = event {
             self.identify(*link, attach);
@@ -49,12 +49,12 @@ impl ClientConnection {
         }
     }
 
-    /// Acts from now on as the client that a link belongs to.
+    /// Switches to the client of a link.
     pub(crate) fn act_as(&mut self, link: LinkId) {
         self.client.caller.client = self.client_of(link);
     }
 
-    /// Remembers whose receiver it is, where that is not the connection's name.
+    /// Records the client of a receiver, if it differs from the connection's.
     pub(crate) fn name_receiver(&self, link: LinkId, receiver: ReceiverId) {
         if let (Some(namespace), Some(&client)) = (
             &self.client.namespace,
@@ -64,7 +64,7 @@ impl ClientConnection {
         }
     }
 
-    /// Forgets the identifier of a link that is gone, and acts as its client once more.
+    /// Switches to the client of a link that is gone, and forgets its identifier.
     pub(crate) fn leave_identifier(&mut self, link: LinkId) {
         self.act_as(link);
         self.client.identifiers.links.remove(&link);
@@ -100,8 +100,8 @@ impl ClientConnection {
     }
 }
 
-/// The identifier that a client was given for a link to an entity: the source address of a sender, the receiver's name or
-/// the target address of a receiver.
+/// Returns the identifier in an attach to an entity: the source address of a sender, the receiver's name or the target
+/// address of a receiver.
 fn identifier(attach: &AttachRequest) -> Option<&str> {
     let address = attach.address()?;
     let destination = Address::parse(address).destination;

@@ -1,5 +1,5 @@
-//! Links and connections that are not used end after a while, where the namespace is set to do as the service does
-//! (`"IdleTimeouts": "service"`), in real time (decision D19, spec/newest.md 9).
+//! Closes idle links and connections after some time, if the namespace is set to do as the service does (`"IdleTimeouts":
+//! "service"`), in real time (decision D19, spec/newest.md 9).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use super::links::{Link, Node};
 use super::peer::ClientConnection;
 use crate::nodes::{Condition, ServiceError};
 
-/// A link without traffic is detached after that.
+/// A link without traffic is detached after this time.
 const LINK: Duration = Duration::from_secs(600);
-/// A connection that had no link but those to `$cbs` is closed after that.
+/// A connection that never had a link other than those to `$cbs` is closed after this time.
 const NEVER_LINKED: Duration = Duration::from_secs(60);
-/// A connection whose last link went is closed after that.
+/// A connection without links is closed this long after its last one.
 const UNLINKED: Duration = Duration::from_secs(300);
 
-/// When a connection and its links were last used. Empty where the namespace does not ask for it.
+/// When a connection and its links were last used. Empty where the namespace has no idle time-outs.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     links: BTreeMap<LinkId, Duration>,
-    /// Since when there is no link but those to `$cbs`.
+    /// Since when there is no link other than those to `$cbs`.
     unlinked: Option<Duration>,
     had_links: bool,
 }
 
 impl Idle {
-    /// How long a connection may be without links.
+    /// Returns how long a connection may be without links.
     fn limit(&self) -> Duration {
         match self.had_links {
             true => UNLINKED,
@@ -37,7 +37,7 @@ impl Idle {
         }
     }
 
-    /// When the next of them ends.
+    /// Returns when the next idle time ends.
     pub(crate) fn due(&self) -> Option<Duration> {
         let links = self.links.values().map(|&last| last + LINK);
         let unlinked = self.unlinked.map(|since| since + self.limit());
@@ -52,21 +52,21 @@ impl ClientConnection {
         settings.is_some_and(|settings| settings.idle_timeouts == IdleTimeouts::Service)
     }
 
-    /// What a client does on a link is a use of it.
+    /// Records a client's operation on a link as its use.
     pub(crate) fn note_use(&mut self, event: &Event, now: Duration) {
         if let Some(link) = link_of(event) {
             self.note_use_of(link, now);
         }
     }
 
-    /// So is what goes out on it, and what is asked for in its name.
+    /// Records a delivery on a link, or a request in its name, as its use.
     pub(crate) fn note_use_of(&mut self, link: LinkId, now: Duration) {
         if self.has_idle_timeouts() {
             self.idle.links.insert(link, now);
         }
     }
 
-    /// Ends what was not used for too long.
+    /// Closes everything whose idle time is over.
     pub(crate) fn end_idle(&mut self, now: Duration) {
         if !self.has_idle_timeouts() {
             return;
@@ -124,11 +124,11 @@ impl ClientConnection {
     }
 }
 
-/// What watches over a link that sends to the service, and over one that receives from it.
+/// The service's monitors of a link that sends to it, and of one that receives from it.
 const PUBLISHER: &str = "AmqpMessagePublisher";
 const CONSUMER: &str = "AmqpMessageConsumer";
 
-/// What watches over a link at the service; none for those that do not count: to `$cbs`, and what is detached.
+/// Returns the service's monitor of a link; `None` for links without idle time: to `$cbs`, and detached ones.
 fn timer(link: &Link) -> Option<&'static str> {
     match link {
         Link::Sender(_) => Some(PUBLISHER),

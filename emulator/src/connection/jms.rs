@@ -1,8 +1,7 @@
-//! What a client of JMS 2.0 asks for when it attaches a link (spec/jms.md): entities that are made when they are first
-//! attached to, subscriptions by the name that the client gives them, temporary queues and topics, and the end of a durable
-//! subscription. Everything else is attached as by any other client.
+//! Attaches of JMS 2.0 clients (spec/jms.md): entities that are created on the first attach, subscriptions by the client's
+//! name for them, temporary queues and topics, and the end of a durable subscription. Other links attach as for any client.
 //!
-//! Only those come here that say of themselves that they are such clients, and only in premium namespaces.
+//! Used only for clients that declare themselves as such, and only in premium namespaces.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,19 +22,19 @@ use crate::auth::Claim;
 use crate::namespace::{SharedEntity, SubscriptionRequest};
 use crate::nodes::{Address, Condition, Destination, ServiceError, SessionRequest, no_namespace};
 
-/// Capabilities of a terminus: what kind of node it is, and what kind of subscription.
+/// Capabilities of a terminus: the kind of node, and the kind of subscription.
 const QUEUE: &str = "queue";
 const TOPIC: &str = "topic";
 const TEMPORARY_TOPIC: &str = "temporary-topic";
 const SHARED: &str = "shared";
 const GLOBAL: &str = "global";
-/// The filter that keeps a client from what it sent itself, which the service ignores.
+/// The filter against a client's own messages, which the service ignores.
 const NO_LOCAL: (u64, &str) = (0x0000_468c_0000_0003, "apache.org:no-local-filter:list");
-/// The filter that selects by a condition.
+/// The selector filter.
 const SELECTOR: (u64, &str) = (0x0000_468c_0000_0004, "apache.org:selector-filter:string");
-/// The lifetime policy delete-on-close (AMQP 1.0 §3.5.10), the one that there is.
+/// The lifetime policy delete-on-close (AMQP 1.0 §3.5.10), the only supported one.
 const DELETE_ON_CLOSE: u64 = 0x2b;
-/// Idle times from which on an entity stays for ever: a hundred years.
+/// Idle times from which an entity is never deleted: a hundred years.
 const FOR_EVER: u64 = 100 * 365 * 24 * 60 * 60;
 
 impl ClientConnection {
@@ -66,7 +65,7 @@ impl ClientConnection {
         resolved.map_err(|refusal| (refusal, Some(entity)))
     }
 
-    /// A link whose queue or topic is made for it and goes with it.
+    /// Attaches a link with a temporary queue or topic, which is deleted with it.
     fn attach_temporary(
         &mut self,
         link: LinkId,
@@ -94,7 +93,7 @@ impl ClientConnection {
         Ok(resolved)
     }
 
-    /// A receiver without source, whose name is that of a durable subscription, ends it by closing the link.
+    /// Attaches a receiver without source that names a durable subscription; closing the link ends the subscription.
     fn end_subscription(&self, attach: &AttachRequest) -> Result<Link, ServiceError> {
         let is_global = attach.desires(GLOBAL);
         let name = subscription_name(attach.name(), is_global || attach.desires(SHARED));
@@ -116,7 +115,7 @@ impl ClientConnection {
         Ok(Browser::of_ended(&subscription, attach, capabilities))
     }
 
-    /// A consumer of a topic: the subscription that it consumes is named by the link and by the client.
+    /// Attaches a consumer of a topic: the link and the client determine its subscription.
     fn subscribe(
         &mut self,
         link: LinkId,
@@ -124,7 +123,7 @@ impl ClientConnection {
         attach: &AttachRequest,
     ) -> Result<Link, ServiceError> {
         self.check_filters(attach)?;
-        // Of the subscription's path only the topic counts.
+        // Only the topic in the subscription's path counts.
         self.check_crossing(attach.session(), topic)?;
         let request = self.client.subscription_request(&topic.path, attach)?;
         let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
@@ -135,7 +134,7 @@ impl ClientConnection {
         Ok(Link::Receiver(receiver))
     }
 
-    /// The entity at an address; made where it is not there and the client says of which kind it is.
+    /// Finds the entity at an address, or creates it if the client names its kind.
     fn find_or_create(
         &self,
         address: &Address,
@@ -168,7 +167,7 @@ impl ClientConnection {
         namespace.create_on_attach(kind, &path, self.client.idle(kind))
     }
 
-    /// Refuses, before anything is made for it, an attach that would be refused by the queue or topic that is made.
+    /// Refuses an attach that the created queue or topic would refuse, before it is created.
     fn check_attach_to_new(
         &self,
         kind: EntityKind,
@@ -201,7 +200,7 @@ impl ClientConnection {
 }
 
 impl Client {
-    /// What a consumer of a topic asks for, as far as it may.
+    /// Returns the subscription that a consumer of a topic asks for, within its rights.
     fn subscription_request<'a>(
         &self,
         topic: &'a EntityPath,
@@ -229,7 +228,7 @@ impl Client {
         })
     }
 
-    /// What a receiver of JMS selects; none where it takes every message.
+    /// Returns the selector of a JMS receiver; `None` if it receives every message.
     pub(crate) fn selector(
         &self,
         attach: &AttachRequest,
@@ -245,7 +244,7 @@ impl Client {
         })
     }
 
-    /// The identifier of the client, which the subscriptions that all clients share do without.
+    /// Returns the client identifier, which subscriptions that all clients share do not have.
     fn client_id(&self, is_global: bool) -> &str {
         match is_global {
             true => "",
@@ -253,7 +252,7 @@ impl Client {
         }
     }
 
-    /// After how long without use an entity goes that the client makes.
+    /// Returns the idle time of an entity that the client creates.
     fn idle(&self, kind: EntityKind) -> Option<Duration> {
         let seconds = self.idle_seconds[kind as usize];
         let seconds = seconds.filter(|seconds| (1..FOR_EVER).contains(seconds));
@@ -261,13 +260,13 @@ impl Client {
     }
 }
 
-/// Whether a described filter is one of JMS.
+/// Returns whether a described filter is one of JMS.
 pub(crate) fn is_jms_filter(filter: &Described<Value>) -> bool {
     is_described_as(filter, NO_LOCAL)
         || is_described_as(filter, SELECTOR) && matches!(filter.value, Value::String(_))
 }
 
-/// What a receiver selects, as it is written.
+/// Returns the text of a receiver's selector.
 fn selector_text(attach: &AttachRequest) -> Option<&str> {
     let mut filters = attach.described_filters();
     let (_, filter) = filters.find(|(_, filter)| is_described_as(filter, SELECTOR))?;
@@ -285,7 +284,7 @@ fn is_described_as(filter: &Described<Value>, (number, name): (u64, &str)) -> bo
     }
 }
 
-/// Whether an entity is of the kind that the client takes it for. The address of a subscription is that of a queue to JMS.
+/// Checks that an entity is of the kind that the client expects. To JMS the address of a subscription is that of a queue.
 fn check_kind(kind: EntityKind, attach: &AttachRequest) -> Result<(), ServiceError> {
     let is_taken_for = |name| attach.has_capability(name);
     match kind {
@@ -299,8 +298,8 @@ fn check_kind(kind: EntityKind, attach: &AttachRequest) -> Result<(), ServiceErr
     }
 }
 
-/// The name of a subscription in that of a link. Of a shared one a client has several links, which it tells apart by what
-/// stands behind the bar: `|2`, `|global`, `|global2`, `|volatile1`, `|global-volatile1`.
+/// Returns the subscription's name in that of a link. A client has several links to a shared one, with different suffixes:
+/// `|2`, `|global`, `|global2`, `|volatile1`, `|global-volatile1`.
 fn subscription_name(link: &str, is_shared: bool) -> &str {
     let Some((name, ending)) = link.rsplit_once('|').filter(|_| is_shared) else {
         return link;

@@ -1,4 +1,4 @@
-//! The links of a connection: what each is for.
+//! The links of a connection by purpose.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,59 +13,59 @@ use crate::namespace::{LinkScope, SharedEntity};
 use crate::nodes::{ServiceError, SessionRequest};
 use crate::router::ConnectionId;
 
-/// Links that are looked through in about the time that an event takes.
+/// Links that are visited in about the time of one event.
 const LOOKED_THROUGH: usize = 256;
 
-/// The links of a connection, found by their ids, by the broker's names of their receivers, and by what they wait for.
+/// The links of a connection by id, by the broker's ids of their receivers, and by what they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     by_id: BTreeMap<LinkId, Link>,
     receivers: BTreeMap<ReceiverId, LinkId>,
     receivers_made: u32,
     coordinators: BTreeMap<LinkId, SessionId>,
-    /// Those that wait for a session, by when they have waited for long enough.
+    /// Links that wait for a session, by the end of their wait.
     waiting: BTreeSet<(Duration, LinkId)>,
-    /// Those that have lost their sessions, by when they are detached.
+    /// Links that have lost their sessions, by when they are detached.
     lost: BTreeSet<(Duration, LinkId)>,
-    /// What lasts as long as a link.
+    /// Entities that live as long as a link.
     scopes: BTreeMap<LinkId, LinkScope>,
 }
 
-/// One link, by what its owner does with it.
+/// A link by its purpose.
 #[derive(Debug)]
 pub(crate) enum Link {
     /// The client sends messages to an entity.
     Sender(Sender),
     /// The client receives from a store.
     Receiver(Receiver),
-    /// The client waits for a session; its attach is not answered.
+    /// The client waits for a session; its attach is not answered yet.
     Waiting(Waiting),
     /// The client declares and discharges transactions.
     Coordinator(SessionId),
-    /// The client looks at what is there and takes nothing.
+    /// The client browses messages.
     Browser(Browser),
     /// The client sends requests to a node.
     Requests(Requests),
     /// The client receives the replies of a node.
     Replies(Replies),
-    /// We have detached it; what the client settled before it heard of that is refused in this way.
+    /// The emulator has detached it; late settlements of the client are refused with this error.
     Detached(ServiceError),
 }
 
-/// A link that messages come in on.
+/// A link on which the client sends messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) entity: Arc<SharedEntity>,
-    /// Where they go on to from there, if they do (send-via, semantics §12).
+    /// The forwarding target, if any (send via, semantics §12).
     pub(crate) destination: Option<EntityPath>,
     pub(crate) session: SessionId,
-    /// Transfers whose outcome is not in the socket.
+    /// Transfers whose outcome is not in the socket yet.
     pub(crate) unsettled: u32,
-    /// Those of them whose outcome is on its way there.
+    /// Those of them whose outcome was passed to the engine.
     pub(crate) answered: u32,
 }
 
-/// A link that messages go out on.
+/// A link on which messages are delivered.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) name: Box<str>,
@@ -73,23 +73,23 @@ pub(crate) struct Receiver {
     pub(crate) kind: SubQueue,
     pub(crate) receiver_id: ReceiverId,
     pub(crate) session: SessionId,
-    /// Sent settled: receive-and-delete.
+    /// Deliveries are settled: receive-and-delete.
     pub(crate) settled: bool,
-    /// The client waits to hear that nothing more comes.
+    /// The client waits for the answer to its drain.
     pub(crate) drain: bool,
 }
 
 /// A link that has no session yet.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// What it becomes.
+    /// The receiver that it becomes.
     pub(crate) receiver: Receiver,
     pub(crate) request: SessionRequest,
-    /// When it has waited for long enough, in real time.
+    /// The end of its wait, in real time.
     pub(crate) until: Duration,
 }
 
-/// Where requests are answered.
+/// A node that answers requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     /// `$cbs`.
@@ -98,30 +98,30 @@ pub(crate) enum Node {
     Management(Arc<SharedEntity>, SubQueue),
 }
 
-/// A link that requests come in on.
+/// A link on which the client sends requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Requests {
     pub(crate) node: Node,
     pub(crate) session: SessionId,
-    /// Where messages that are scheduled over it go on to when they are due (spec/observed.md 61).
+    /// The target to which messages scheduled over it are forwarded when they are due (spec/observed.md 61).
     pub(crate) destination: Option<EntityPath>,
 }
 
-/// A link that replies go out on.
+/// A link on which replies are delivered.
 #[derive(Debug)]
 pub(crate) struct Replies {
     pub(crate) node: Node,
     pub(crate) session: SessionId,
     pub(crate) name: String,
     pub(crate) target: Option<String>,
-    /// Whether replies go settled, as the client asked (wire.md §2.3).
+    /// Whether replies are settled, as the client asked (wire.md §2.3).
     pub(crate) settled: bool,
     /// Replies that wait for credit: Java grants one at a time.
     pub(crate) waiting: VecDeque<Vec<u8>>,
 }
 
 impl Link {
-    /// Whether it carries requests to `$cbs`, or their replies.
+    /// Returns whether it transports requests to `$cbs`, or their replies.
     pub(crate) fn is_cbs(&self) -> bool {
         match self {
             Self::Requests(requests) => matches!(requests.node, Node::Cbs),
@@ -149,7 +149,7 @@ impl Links {
         self.by_id.iter().map(|(&id, link)| (id, link))
     }
 
-    /// In the order in which they were attached.
+    /// Returns the links in the order in which they were attached.
     pub(crate) fn values(&self) -> impl Iterator<Item = &Link> {
         self.by_id.values()
     }
@@ -158,28 +158,28 @@ impl Links {
         self.by_id.keys().copied().collect()
     }
 
-    /// How many events take about as long as to look through all of them.
+    /// Returns the cost of visiting all links, in events.
     pub(crate) fn cost(&self) -> usize {
         self.by_id.len() / LOOKED_THROUGH
     }
 
-    /// Whether there is a coordinator on an AMQP session.
+    /// Returns whether an AMQP session has a coordinator.
     pub(crate) fn have_coordinator(&self, session: SessionId) -> bool {
         self.coordinators.values().any(|own| *own == session)
     }
 
-    /// The link of a receiver.
+    /// Returns the link of a receiver.
     pub(crate) fn of_receiver(&self, receiver_id: ReceiverId) -> Option<LinkId> {
         self.receivers.get(&receiver_id).copied()
     }
 
-    /// A name for a new receiver of this connection.
+    /// Returns the id of a new receiver of this connection.
     pub(crate) fn next_receiver_id(&mut self, connection: ConnectionId) -> ReceiverId {
         self.receivers_made += 1;
         connection.receiver_id(self.receivers_made)
     }
 
-    /// Adds a link, or lets it be another kind of link from now on.
+    /// Adds a link, or changes its purpose.
     pub(crate) fn insert(&mut self, id: LinkId, link: Link) {
         match &link {
             Link::Receiver(receiver) => {
@@ -223,37 +223,37 @@ impl Links {
         Some(removed)
     }
 
-    /// Lets something last as long as a link, which is attached next.
+    /// Makes an entity live as long as a link, which is attached next.
     pub(crate) fn keep(&mut self, id: LinkId, scope: LinkScope) {
         self.scopes.insert(id, scope);
     }
 
-    /// What lasts as long as a link, if anything does.
+    /// Returns the scope of a link, if any.
     pub(crate) fn scope(&self, id: LinkId) -> Option<&LinkScope> {
         self.scopes.get(&id)
     }
 
-    /// The same of a link that goes now.
+    /// Takes the scope of a link that is gone.
     pub(crate) fn take_scope(&mut self, id: LinkId) -> Option<LinkScope> {
         self.scopes.remove(&id)
     }
 
-    /// Takes note that a link has lost its session, and is detached at `until`.
+    /// Records that a link has lost its session, and is detached at `until`.
     pub(crate) fn lose_session(&mut self, id: LinkId, until: Duration) {
         self.lost.insert((until, id));
     }
 
-    /// The next link that has waited for a session for long enough; each is told once.
+    /// Returns the next link whose wait for a session has timed out, each once.
     pub(crate) fn next_timed_out(&mut self, now: Duration) -> Option<LinkId> {
         pop_due(&mut self.waiting, now)
     }
 
-    /// The next link that lost its session a while ago; each is told once.
+    /// Returns the next link whose lost session is due for the detach, each once.
     pub(crate) fn next_lost(&mut self, now: Duration) -> Option<LinkId> {
         pop_due(&mut self.lost, now)
     }
 
-    /// When the next of them is due.
+    /// Returns when the next of these is due.
     pub(crate) fn due(&self) -> Option<Duration> {
         let firsts = [self.waiting.first(), self.lost.first()];
         let dues = firsts.into_iter().flatten().map(|&(until, _)| until);
@@ -266,7 +266,7 @@ impl Node {
         match (self, other) {
             (Self::Cbs, Self::Cbs) => true,
             (Self::Management(a, kind), Self::Management(b, other)) => {
-                // By name: one half may have been attached before the entity was deleted and made anew.
+                // Compared by name: one half may have been attached before the entity was deleted and created again.
                 a.path == b.path && kind == other
             }
             (Self::Cbs | Self::Management(..), _) => false,
@@ -283,7 +283,7 @@ fn pop_due(links: &mut BTreeSet<(Duration, LinkId)>, now: Duration) -> Option<Li
 }
 
 impl ClientConnection {
-    /// Counts a transfer that waits to be answered, before anything is done with it.
+    /// Counts a transfer that waits for its outcome, before it is handled.
     pub(crate) fn count_arrival(&mut self, event: &Event) {
         let (link, delivery, settled) = match event {
             Event::Transfer(transfer) => (transfer.link, transfer.delivery, transfer.settled),
@@ -311,7 +311,7 @@ impl ClientConnection {
         }
     }
 
-    /// The outcome of a transfer was handed to the engine, which writes it at the end of the turn.
+    /// Counts an outcome that was passed to the engine, which writes it at the end of the turn.
     pub(crate) fn count_answer(&mut self, link: LinkId) {
         if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
             if sender.answered == 0 {
@@ -321,7 +321,7 @@ impl ClientConnection {
         }
     }
 
-    /// All outcomes that were handed out are in the socket.
+    /// Records that all outcomes passed to the engine are in the socket.
     pub(crate) fn outcomes_written(&mut self) {
         for link in self.outbound.answered.drain(..) {
             if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
@@ -334,7 +334,7 @@ impl ClientConnection {
 }
 
 impl Sender {
-    /// The link is gone, and no sender waits on it any longer.
+    /// Ends the count of unsettled sends on a link that is gone.
     pub(crate) fn give_up(&self) {
         self.entity.sends.end(self.unsettled);
     }

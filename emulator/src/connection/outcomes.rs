@@ -1,10 +1,10 @@
-//! Outcomes that a client may lose, and outcomes that a fault holds back.
+//! Repeats outcomes that a client may lose, and holds back outcomes for a fault.
 //!
-//! `fe2o3-amqp` 0.14 hands a transfer to its session before it enters the delivery among the unsettled: an outcome that
-//! comes between the two is dropped, and the send waits for ever (decision D31). Nothing is awaited between the two, so that
-//! only a thread that loses its processor there leaves the gap open, for as long as the system keeps it waiting. Such a client
-//! is told each outcome at once, and leaves the delivery unsettled; the outcome that settles it follows when the next
-//! transfer of that link proves that the delivery was entered, which one task does after the other. Until then it is repeated.
+//! `fe2o3-amqp` 0.14 passes a transfer to its session before it enters the delivery among the unsettled ones: an outcome
+//! that arrives in between is dropped, and the send waits for ever (decision D31). The code in between does not await, so
+//! that the gap stays open only if the thread loses its processor there. Such a client gets each outcome at once, with the
+//! delivery left unsettled. The settling outcome follows when the next transfer of that link proves that the delivery was
+//! entered, because one task does both in order. Until then the outcome is repeated.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -13,8 +13,8 @@ use servicebus_amqp::{DeliveryNumber, DeliveryState, LinkId};
 
 use super::peer::ClientConnection;
 
-/// How long after an outcome it is told again, and again; the last one settles the delivery. Together 1.4 s, for which a
-/// thread that is ready to run is kept from running only where hundreds of others are.
+/// Delays between the repetitions of an outcome; the last one settles the delivery. Together 1.4 s: a runnable thread waits
+/// that long for a processor only among hundreds of others.
 const REPEATED_AFTER: [Duration; 6] = [
     Duration::from_millis(1),
     Duration::from_millis(4),
@@ -24,13 +24,13 @@ const REPEATED_AFTER: [Duration; 6] = [
     Duration::from_millis(1024),
 ];
 
-/// What is still to be told of outcomes.
+/// Outcomes that are still to be sent.
 pub(crate) struct Outcomes {
-    /// Whether the client is one that loses outcomes.
+    /// Whether the client may lose outcomes.
     are_lost: bool,
-    /// Of each link the latest delivery, for such a client.
+    /// The latest delivery of each link of such a client.
     latest: HashMap<LinkId, Latest>,
-    /// When what is repeated is told next.
+    /// When repeated outcomes are sent next.
     due: BTreeSet<(Duration, LinkId)>,
     /// Outcomes that a fault holds back.
     back: Vec<HeldBack>,
@@ -42,7 +42,7 @@ struct Latest {
     repeated: Option<Repeated>,
 }
 
-/// An outcome of which the client has not proved that it waits for it.
+/// A repeated outcome, whose delivery the client may not have entered yet.
 struct Repeated {
     state: DeliveryState,
     due: Duration,
@@ -50,13 +50,13 @@ struct Repeated {
     times: usize,
 }
 
-/// An outcome that is told behind later ones of its link.
+/// An outcome that is sent after later ones of its link.
 struct HeldBack {
     link: LinkId,
     delivery: DeliveryNumber,
     /// How many of them are still to come.
     behind: u32,
-    /// None until it is known.
+    /// `None` until it is known.
     state: Option<DeliveryState>,
 }
 
@@ -70,12 +70,12 @@ impl Outcomes {
         }
     }
 
-    /// From now on outcomes are repeated.
+    /// Repeats outcomes from now on.
     pub(crate) fn repeat(&mut self) {
         self.are_lost = true;
     }
 
-    /// From when it is known, the outcome of this delivery waits for so many later ones of its link.
+    /// Holds the outcome of this delivery back until `behind` later ones of its link were sent.
     pub(crate) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
         self.back.push(HeldBack {
             link,
@@ -85,7 +85,7 @@ impl Outcomes {
         });
     }
 
-    /// The link is gone.
+    /// Forgets a link that is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         self.back.retain(|held| held.link != link);
         if let Some(latest) = self.latest.remove(&link) {
@@ -93,19 +93,19 @@ impl Outcomes {
         }
     }
 
-    /// Bytes that are kept.
+    /// Returns the kept bytes.
     pub(crate) fn held(&self) -> usize {
         self.latest.len() * size_of::<(LinkId, Latest)>()
             + self.due.len() * size_of::<(Duration, LinkId)>()
             + self.back.len() * size_of::<HeldBack>()
     }
 
-    /// When the first of them is told again.
+    /// Returns when the next repetition is due.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.due.first().map(|&(due, _)| due)
     }
 
-    /// The outcome that is no longer repeated.
+    /// Ends the repetition of an outcome and returns it.
     fn end_repetition(
         &mut self,
         link: LinkId,
@@ -116,7 +116,7 @@ impl Outcomes {
         Some((latest.delivery, repeated.state))
     }
 
-    /// Whether the outcome may be lost; if so it is repeated from `now` on.
+    /// Returns whether the outcome may be lost; if so, repeats it from `now` on.
     fn may_be_lost(
         &mut self,
         now: Duration,
@@ -127,7 +127,7 @@ impl Outcomes {
         let Some(latest) = self.latest.get_mut(&link) else {
             return false;
         };
-        // The client came to the next one.
+        // The client has sent the next one.
         if latest.delivery != delivery {
             return false;
         }
@@ -135,7 +135,7 @@ impl Outcomes {
         latest.repeated = Some(Repeated {
             state: state.clone(),
             due,
-            // In a transaction an outcome that does not settle the delivery says nothing to this client.
+            // In a transaction this client ignores an outcome that does not settle the delivery.
             times: match is_terminal(state) {
                 true => 0,
                 false => REPEATED_AFTER.len() - 1,
@@ -147,7 +147,7 @@ impl Outcomes {
 }
 
 impl ClientConnection {
-    /// A delivery that came over a link proves that the client has entered those before it.
+    /// Records a delivery on a link, which proves that the client has entered the earlier ones.
     pub(crate) fn note_delivery(&mut self, link: LinkId, delivery: DeliveryNumber) {
         if !self.outcomes.are_lost {
             return;
@@ -195,7 +195,7 @@ impl ClientConnection {
         }
     }
 
-    /// Sends a reply, after the outcomes before it.
+    /// Sends a reply after earlier outcomes.
     pub(crate) fn reply(&mut self, link: LinkId, message: Vec<u8>) {
         if !self.has_muted_replies() {
             // Rust reads a reply only after the outcome of its request (wire.md §2.3).
@@ -245,7 +245,7 @@ impl ClientConnection {
     }
 }
 
-/// Whether it decides what becomes of the delivery.
+/// Returns whether the state ends the delivery.
 fn is_terminal(state: &DeliveryState) -> bool {
     match state {
         DeliveryState::Outcome(_) | DeliveryState::Declared(_) => true,

@@ -1,4 +1,4 @@
-//! The state of one connection, and how a turn goes through it.
+//! The state of one connection, and the steps of a turn.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,19 +41,19 @@ pub(crate) struct ClientConnection {
     pub(crate) outbound: Outbound,
 }
 
-/// How far a turn has come.
+/// The progress of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    /// Events handled; those for which all links are looked through count more than once.
+    /// Events handled; those that visit all links count more than once.
     pub(crate) handled: usize,
     /// Whether events were left to the next turn.
     pub(crate) is_interrupted: bool,
-    /// Whether a link was answered after its events were handled: it may have been given credit before.
+    /// Whether a link was answered after its events were handled: it may have got credit before.
     pub(crate) is_answered_late: bool,
 }
 
 impl ClientConnection {
-    /// A connection that came in this way.
+    /// Creates a connection with this origin.
     pub(crate) fn new(shared: Arc<Shared>, arrival: &ConnectionOrigin) -> Self {
         let now = shared.real.elapsed();
         let mut client = Client::new(shared);
@@ -77,7 +77,7 @@ impl ClientConnection {
         }
     }
 
-    /// One turn, as [`Self::turn`]; says whether it went without a panic. What the client is told otherwise waits to be written.
+    /// Runs one turn as [`Self::turn`] does; returns false if it panicked. Errors for the client then wait to be written.
     pub(crate) fn turn_or_end(&mut self, input: &mut BytesMut) -> bool {
         self.client.shared.count_activity();
         let done = catch_unwind(AssertUnwindSafe(|| self.turn(input)));
@@ -99,7 +99,7 @@ impl ClientConnection {
             None => format!("the connection {}", panic_text(payload)),
         };
         let error = ServiceError::new(Condition::InternalError, text);
-        // Where the engine is what panicked, the client is not told.
+        // If the engine itself panicked, the client gets no error.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             let error = self.client.refuse(&error, None);
             self.engine.close(Some(error));
@@ -107,8 +107,7 @@ impl ClientConnection {
         }));
     }
 
-    /// One turn: everything in `input` is dealt with and everything reserved is taken, as far as the output
-    /// has room.
+    /// Runs one turn: handles everything in `input` and takes everything reserved, as far as the output has room.
     pub(crate) fn turn(&mut self, input: &mut BytesMut) {
         let now = self.client.shared.real.elapsed();
         self.turn.handled = 0;
@@ -123,7 +122,7 @@ impl ClientConnection {
         self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);
         self.release_parked(now, &mut work);
-        // Once more after each event that the engine waited for: behind a SASL init more may stand already.
+        // Repeated after each event that the engine waited for: more input may follow a SASL init.
         loop {
             self.engine.receive(now, input);
             let handled = self.handle_events(now, &mut work);
@@ -133,7 +132,7 @@ impl ClientConnection {
         }
         self.commit(&mut work);
         self.repeat_outcomes(now);
-        // Before the others take: what the impatient give back may be theirs.
+        // Before the receivers take: sessions that timed-out links give back may be theirs.
         self.refuse_impatient(now);
         self.detach_due(now);
         self.end_idle(now);
@@ -147,7 +146,7 @@ impl ClientConnection {
         self.engine.flush();
     }
 
-    /// Handles what happened, as far as the output has room; says whether anything did.
+    /// Handles events while the output has room; returns whether there were any.
     fn handle_events(&mut self, now: Duration, work: &mut Work) -> bool {
         let before = self.turn.handled;
         while !self.is_full()
@@ -170,12 +169,12 @@ impl ClientConnection {
         }
     }
 
-    /// Does what an event asks for.
+    /// Carries out an event.
     pub(crate) fn carry_out(&mut self, event: Event, now: Duration, work: &mut Work) {
         match event {
             Event::Transfer(transfer) => self.on_transfer(transfer, now, work),
             Event::Settle(settlement) => self.on_settle(settlement, work),
-            // Everything else comes after what has gathered.
+            // All other events come after the collected work.
             rare @ (Event::Sasl { .. }
             | Event::Opened(_)
             | Event::Attach { .. }
@@ -271,8 +270,8 @@ impl ClientConnection {
         }
     }
 
-    /// Replies are settled by their readers; there is nothing to do but to agree. On a link that we have detached
-    /// nothing can be settled any more.
+    /// Confirms a settlement. The readers of replies settle them, which needs no action. On a detached link nothing can be
+    /// settled any more.
     fn answer_late(&mut self, settlement: Settlement) {
         let outcome = match self.links.get(settlement.link) {
             Some(Link::Detached(refusal)) => {
@@ -320,12 +319,12 @@ impl ClientConnection {
         self.engine.output().len()
     }
 
-    /// A turn is over, and all output was `written` or not; `is_unread` says whether there is more to read.
+    /// Ends a turn, after which all output was `written` or not; `is_unread` returns whether there is more to read.
     pub(crate) fn turn_ended(&mut self, written: bool, is_unread: impl FnOnce() -> bool) {
         let is_more = self.turn.handled >= HANDLED_AT_ONCE || self.engine.has_more();
         let untaken =
             is_more || !self.client.caller.woken.is_empty() || !self.client.caller.lost.is_empty();
-        // What a fault keeps from being written must not keep time from going on.
+        // Output that a fault holds back must not keep time from advancing.
         let is_unwritten = !written && !self.is_silent();
         if written {
             self.outcomes_written();
@@ -339,7 +338,7 @@ impl ClientConnection {
         }
     }
 
-    /// When this wants another turn, counted from the start of the clock.
+    /// Returns when the connection needs another turn, counted from the start of the clock.
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
         let timeouts = [
             self.engine.next_timeout(),
@@ -352,26 +351,26 @@ impl ClientConnection {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Whether there is work that this turn had no room for.
+    /// Returns whether this turn had no room for some work.
     pub(crate) fn has_postponed(&self) -> bool {
         let caller = &self.client.caller;
         let is_left = !caller.woken.is_empty() || !caller.lost.is_empty();
         is_left || self.outbound.has_postponed() || self.is_interrupted()
     }
 
-    /// Whether the turn has left what was read for the next one.
+    /// Returns whether the turn has left input to the next one.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.turn.is_interrupted || self.engine.has_more()
     }
 
-    /// Whether the turn handles no more events: others have theirs, or the output has no room for a long reply.
+    /// Returns whether the turn handles no more events: others get theirs, or the output has no room for a long reply.
     fn is_full(&mut self) -> bool {
         self.turn.is_interrupted =
             self.engine.output_len() >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
         self.turn.is_interrupted
     }
 
-    /// Whether others were told of messages since this was last asked.
+    /// Returns whether receivers of other connections were woken since the last call.
     pub(crate) fn has_told_others(&mut self) -> bool {
         std::mem::take(&mut self.client.caller.told_others)
     }
@@ -380,7 +379,7 @@ impl ClientConnection {
         self.engine.is_closed()
     }
 
-    /// The emulator stops.
+    /// Closes the connection because the emulator stops.
     pub(crate) fn send_close(&mut self) {
         let refusal = ServiceError::new(Condition::ConnectionForced, "The emulator is stopping.");
         let error = self.client.refuse(&refusal, None);
@@ -391,7 +390,7 @@ impl ClientConnection {
 impl Drop for ClientConnection {
     fn drop(&mut self) {
         for link in self.links.ids() {
-            // What breaks an entity here is told of where it breaks, and may happen while a panic is carried on.
+            // A panic that breaks an entity here is reported where it happens, and may happen while another one unwinds.
             let _ = catch_unwind(AssertUnwindSafe(|| self.forget(link)));
         }
         if let Some(namespace) = &self.client.namespace {

@@ -1,4 +1,4 @@
-//! Requests to `$cbs` and `$management`, and the way back of their replies.
+//! Requests to `$cbs` and `$management`, and the delivery of their replies.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::nodes::{
     enumerate_rules, is_about_rules, is_batch_delete, no_namespace, quote, rule_change, spelling,
 };
 
-/// Replies that may wait for credit on one link, and their bytes where it is more than one.
+/// Maximum number of replies that wait for credit on one link, and their bytes if there is more than one.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 impl ClientConnection {
-    /// Answers a request with what it comes to, or with what a fault has in its place.
+    /// Answers a request with its result, or with that of a fault.
     pub(crate) fn on_request(
         &mut self,
         requests: &Requests,
@@ -89,8 +89,8 @@ impl ClientConnection {
         match &requests.node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
-                // A session and its locks are those of the client that the named receiver is, which may have an
-                // identifier of its own.
+                // A session and its locks belong to the client of the named receiver, which may have an identifier of its
+                // own.
                 let own = self.client.caller.client;
                 let named = self.asked_by(request);
                 if let Some(link) = named.and_then(|id| self.links.of_receiver(id)) {
@@ -115,7 +115,7 @@ impl ClientConnection {
             self.client
                 .check_claim(&entity.management_path(kind), claim)?;
         }
-        // What is asked for in the name of a receiver is a use of its link.
+        // A request in the name of a receiver counts as a use of its link.
         let receiver = self.asked_by(request);
         if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
             self.note_use_of(link, self.client.shared.real.elapsed());
@@ -165,14 +165,14 @@ impl ClientConnection {
             ))
         });
         let reply = reply.and_then(|done| shown.map_or(Ok(done), ShownMessages::reply));
-        // It may have gone meanwhile, or by this very request.
+        // The entity may have been deleted meanwhile, or by this request.
         reply.map_err(|refusal| match entity.is_deleted() {
             true => ServiceError::not_found(host, path.as_str()),
             false => refusal,
         })
     }
 
-    /// The rules of a subscription stand with its topic.
+    /// Performs a request about the rules of a subscription, which belong to its topic.
     fn perform_on_rules(
         &mut self,
         (entity, kind): (&SharedEntity, SubQueue),
@@ -193,7 +193,7 @@ impl ClientConnection {
             let text = format!("'{}' is no subscription: it has no rules.", entity.path);
             ServiceError::new(Condition::NotAllowed, text)
         })?;
-        // A new rule is a use of the subscription (semantics §5).
+        // A new rule counts as a use of the subscription (semantics §5).
         namespace.operate(entity, &mut self.client.caller, Entity::touch);
         let path = &entity.path;
         match rule_change(request, namespace.clock.now())? {
@@ -219,7 +219,7 @@ impl ClientConnection {
         self.take_token(namespace, request)
     }
 
-    /// Where a reply goes, first match: the link whose target is the reply-to address, the link of that name, the
+    /// Finds the link for a reply, first match: the link whose target is the reply-to address, the link of that name, the
     /// receiver on the node in the same session, any receiver on the node (wire.md §10a.10).
     fn reply_link(
         &self,
@@ -262,7 +262,7 @@ impl ClientConnection {
             return;
         };
         let bytes: usize = replies.waiting.iter().map(Vec::len).sum();
-        // One may be as large as the message in it.
+        // A single reply may be as large as the message in it.
         let is_more = bytes > WAITING_BYTES && replies.waiting.len() > 1;
         if replies.waiting.len() > WAITING || is_more {
             let text = format!(
@@ -297,7 +297,7 @@ impl ClientConnection {
     }
 }
 
-/// Whether a subscription's topic is partitioned: its messages are, then (observed 36).
+/// Returns whether a subscription's topic is partitioned, and so are its messages (observed 36).
 fn is_of_partitioned_topic(namespace: &Namespace, entity: &SharedEntity) -> bool {
     let topic = entity.path.topic();
     let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
@@ -306,7 +306,7 @@ fn is_of_partitioned_topic(namespace: &Namespace, entity: &SharedEntity) -> bool
     })
 }
 
-/// The entity, or the one of the same name that is there by now.
+/// Returns the entity, or the current one of the same name.
 fn present(
     namespace: &Namespace,
     entity: &Arc<SharedEntity>,
@@ -328,8 +328,8 @@ fn place(node: &Node) -> Option<(&SharedEntity, SubQueue)> {
     }
 }
 
-/// What a request needs; nothing when there is no such operation, which is what its client has to know. A rule manager
-/// does with `Listen` (documentation of `ServiceBusRuleManager`).
+/// Returns the claim that a request needs; `None` for an unknown operation, so that the client gets that error. A rule
+/// manager needs `Listen` (documentation of `ServiceBusRuleManager`).
 fn claim_for(request: &Request) -> Option<Claim> {
     let operation = request.property("operation")?;
     match operation.strip_prefix("com.microsoft:")? {
@@ -350,7 +350,7 @@ fn claim_for(request: &Request) -> Option<Claim> {
     }
 }
 
-/// What a request asks for, and of which message.
+/// Returns the operation and message of a request, for the record.
 fn attempted(request: &Request) -> Attempt {
     let name = request.property("operation").unwrap_or_default();
     let name = name.strip_prefix("com.microsoft:").unwrap_or(name);

@@ -1,10 +1,10 @@
-//! Session receivers: links that are granted a session before they are answered, and detached when its lock is over.
+//! Session receivers: links whose attach is answered once they have a session, and which are detached when its lock ends.
 //!
-//! Who asks for the next available session may have to wait. Until there is one, or the client's time has passed in
-//! real time (decision D19), its attach is not answered and the link is [`Link::Waiting`]; a detach meanwhile, by
-//! either side, gives back what it was about to get.
+//! A receiver that asks for the next available session may have to wait. Until there is one, or the client's timeout in real
+//! time is over (decision D19), its attach is not answered and the link is [`Link::Waiting`]; if either side detaches
+//! meanwhile, the session is released.
 //!
-//! Entities are changed and deleted while links are attached to them.
+//! Also follows changes and deletions of the entities of attached links.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::nodes::{Condition, Request, ServiceError, SessionRequest};
 
 /// Link property: the end of the session's lock.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
-/// Application property of a request: the name of the receiver that it is made for (wire.md §6.1).
+/// Application property of a request: the name of the receiver for which it is made (wire.md §6.1).
 const ASSOCIATED_LINK: &str = "associated-link-name";
-/// How long a link stays that has lost its session, in real time (decision D19).
+/// How long a link stays after it has lost its session, in real time (decision D19).
 const LOST_FOR: Duration = Duration::from_secs(1);
-/// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
+/// .NET ticks, ten million per second, from the year 1 to the Unix epoch.
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
@@ -92,7 +92,7 @@ impl ClientConnection {
         })
     }
 
-    /// The end of a session's lock in the client's time (decision D20).
+    /// Returns the end of a session's lock in the client's time (decision D20), in ticks.
     fn ticks(&self, accepted: &AcceptedSession) -> i64 {
         let namespace = self.client.namespace.as_ref();
         let ahead = namespace.map_or(0, |namespace| namespace.clock.ahead());
@@ -102,8 +102,8 @@ impl ClientConnection {
             .saturating_add(EPOCH_TICKS)
     }
 
-    /// The receiver that a request to `$management` names as the one that it is made for; where there is none of this
-    /// name, the connection itself, which holds no session.
+    /// Returns the receiver that a request to `$management` names; for an unknown name the connection itself, which holds no
+    /// session.
     pub(crate) fn asked_by(&self, request: &Request) -> Option<ReceiverId> {
         let name = request.property(ASSOCIATED_LINK)?;
         let named = self.links.values().find_map(|link| {
@@ -115,7 +115,7 @@ impl ClientConnection {
         Some(named.unwrap_or_else(|| self.client.id.receiver_id(0)))
     }
 
-    /// Whether a request to `$management` is made for a receiver that only browses the session that it names.
+    /// Returns whether a request to `$management` is made for a receiver that only browses the session in it.
     pub(crate) fn browses(&self, request: &Request) -> bool {
         let (name, session) = (
             request.property(ASSOCIATED_LINK),
@@ -132,7 +132,7 @@ impl ClientConnection {
         SessionName::new(session).is_some_and(|session| sees(&session))
     }
 
-    /// Refuses those who have waited for a session as long as they wanted.
+    /// Refuses links whose wait for a session has timed out.
     pub(crate) fn refuse_impatient(&mut self, now: Duration) {
         while let Some(link) = self.links.next_timed_out(now) {
             // It may have been granted one at the last moment.
@@ -146,8 +146,8 @@ impl ClientConnection {
         }
     }
 
-    /// Lets the links be detached whose sessions are not theirs any more: a second later, as the service does. What is
-    /// asked of them meanwhile is refused (spec/observed.md 63).
+    /// Schedules the detach of links that have lost their sessions, a second later as in the service. Requests for them are
+    /// refused meanwhile (spec/observed.md 63).
     pub(crate) fn detach_lost(&mut self) {
         for receiver_id in std::mem::take(&mut self.client.caller.lost) {
             if let Some(link) = self.links.of_receiver(receiver_id) {
@@ -157,8 +157,8 @@ impl ClientConnection {
         }
     }
 
-    /// Detaches the links that have lost their sessions a while ago. What their clients settle before they hear of it is
-    /// refused in the same way.
+    /// Detaches the links whose lost session is due. Settlements that the clients send before they learn of it are refused
+    /// with the same error.
     pub(crate) fn detach_due(&mut self, now: Duration) {
         let mut detached = 0;
         while detached < HANDLED_AT_ONCE
@@ -181,12 +181,12 @@ impl ClientConnection {
     }
 }
 
-/// Detached links whose late settlements are still answered.
+/// Maximum number of detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
 
 impl ClientConnection {
-    /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
-    /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
+    /// Detaches the links whose entities are deleted or no longer deliver to them. Senders of a disabled entity stay: each
+    /// of their messages is refused. `$management` links stay too: each request is refused (decision D27).
     pub(crate) fn follow_changes(&mut self) {
         let lost: Vec<_> = self
             .links
@@ -195,7 +195,7 @@ impl ClientConnection {
             .collect();
         for (link, entity, kind, refusal) in lost {
             self.detach_refused(link, &refusal, (&entity, kind));
-            // A settlement never hears that its entity is gone (wire.md §4.4).
+            // A settlement never gets the error that its entity is gone (wire.md §4.4).
             let late = match entity.is_deleted() {
                 true => self.client.lock_gone(&entity, kind),
                 false => refusal,
@@ -205,7 +205,7 @@ impl ClientConnection {
         self.forget_detached();
     }
 
-    /// The namespace is gone, and nothing is left to do in it.
+    /// Closes the connection of a namespace that is removed.
     pub(crate) fn follow_dismissal(&mut self) {
         let namespace = self.client.namespace.as_ref();
         let name = namespace.map_or("", |namespace| namespace.name());
@@ -215,14 +215,14 @@ impl ClientConnection {
         self.engine.close(Some(error));
     }
 
-    /// Detaches a link that is about no entity, or whose entity is not to blame.
+    /// Detaches a link with an error that is not about its entity.
     pub(crate) fn detach_for(&mut self, link: LinkId, refusal: &ServiceError) {
         let error = self.client.refuse(refusal, None);
         self.engine.detach(link, Some(error));
         self.forget(link);
     }
 
-    /// Detaches a link, answered or not, and gives back what it held.
+    /// Detaches a link, answered or not, and releases what it held.
     pub(crate) fn detach_refused(
         &mut self,
         link: LinkId,
@@ -234,7 +234,7 @@ impl ClientConnection {
         self.forget(link);
     }
 
-    /// Nothing says when a client has heard of everything: the oldest are forgotten first.
+    /// Forgets the oldest detached links: no event tells when a client has learned of a detach.
     pub(crate) fn forget_detached(&mut self) {
         let detached = self
             .links

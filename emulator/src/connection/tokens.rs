@@ -1,7 +1,7 @@
-//! What a connection has proved, and what becomes of its links when that ends.
+//! The accepted tokens of a connection, and the consequences for its links when they expire.
 //!
-//! Tokens live by the real clock (decision D19). A connection that has proved nothing in time is closed; a link goes
-//! when no token of the connection gives its right any longer.
+//! Tokens expire by the real clock (decision D19). A connection without an accepted token in time is closed; a link is
+//! detached when no token of the connection gives its right any longer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,21 +18,21 @@ use crate::clock::RealClock;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
 
-/// When what was proved has to be looked at again.
+/// When the tokens must be checked again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
-    /// Nothing was proved yet, and this is how long that may last, counted from the start of the real clock.
+    /// No token was accepted yet; this is the deadline, counted from the start of the real clock.
     Owed(Duration),
-    /// The end of the next token, if any has one.
+    /// The end of the next token, if any expires.
     Given(Option<TokenEnd>),
 }
 
-/// When a token ends.
+/// When a token expires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenEnd {
     /// Seconds since the Unix epoch.
     at: i64,
-    /// When to look whether it has come, counted from the start of the real clock: wall time is not read every turn.
+    /// When to check the wall clock, counted from the start of the real clock: wall time is not read in every turn.
     look: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Proof {
         }))
     }
 
-    /// When to look whether it has ended, counted from the start of the real clock.
+    /// Returns when to check it, counted from the start of the real clock.
     pub(crate) fn due(self) -> Option<Duration> {
         match self {
             Self::Owed(until) => Some(until),
@@ -52,7 +52,7 @@ impl Proof {
         }
     }
 
-    /// Whether it has ended, once it is due; one that has not is due later.
+    /// Returns whether it has expired when it is due; otherwise it is due later.
     fn has_ended(&mut self, real: &RealClock) -> bool {
         match self {
             Self::Owed(until) => *until <= real.elapsed(),
@@ -111,8 +111,8 @@ impl ClientConnection {
         }
     }
 
-    /// The client shows a token that names a key. It is the party of the connection unless that has one already: whose it is
-    /// matters more to faults than whether it is right.
+    /// Records the key in a token as the party of the connection, unless it has one: to faults the name matters more than
+    /// whether the token is valid.
     pub(crate) fn note_party(&mut self, request: &Request) {
         if self.client.party.is_none()
             && let Value::String(token) = &request.body
@@ -128,14 +128,14 @@ impl ClientConnection {
         self.client.party = Some(party);
     }
 
-    /// Judges a token that is put, and takes what it gives.
+    /// Validates a token that the client puts, and grants its rights.
     pub(crate) fn take_token(
         &mut self,
         namespace: Arc<Namespace>,
         request: &Request,
     ) -> Result<Reply, ServiceError> {
         let (acceptance, reply) = self.judge(&namespace, request)?;
-        // Not before: a client that shows a bad token has not chosen.
+        // Not before: a client with an invalid token has not chosen.
         self.choose(namespace, request);
         let claimed = Address::parse(&acceptance.audience_path);
         self.grant(acceptance);
@@ -143,8 +143,8 @@ impl ClientConnection {
         Ok(reply)
     }
 
-    /// Chooses the namespace for a token that will be accepted, before it is seen: the faults that may be applied to it are
-    /// those of that namespace.
+    /// Determines the namespace by a token that will be accepted, before faults are matched: they are those of that
+    /// namespace.
     pub(crate) fn choose_by_token(&mut self, event: &Event) {
         let Event::Transfer(transfer) = event else {
             return;
@@ -187,7 +187,7 @@ impl ClientConnection {
         }
     }
 
-    /// A token for an entity that is not there is refused, so that a client hears of it before it attaches
+    /// Refuses a token for an entity that does not exist, so that the client learns of it before it attaches
     /// (spec/observed.md 13).
     fn check_claimed(&self, claimed: &Address) -> Result<(), ServiceError> {
         let Some(namespace) = &self.client.namespace else {
@@ -203,7 +203,7 @@ impl ClientConnection {
         }
     }
 
-    /// Takes what was proved.
+    /// Grants the rights of an accepted token.
     pub(crate) fn grant(&mut self, acceptance: Acceptance) {
         let grant = Grant {
             claims: acceptance.claims,
@@ -211,7 +211,8 @@ impl ClientConnection {
             of_entity: acceptance.of_entity,
         };
         self.client.grants.put(acceptance.audience_path, grant);
-        // A token that it replaces may have ended sooner: a look in vain then, which costs less than one at all of them.
+        // The token that it replaces may have expired sooner: the check is then in vain, but cheaper than visiting all
+        // tokens.
         let sooner = match self.client.proof {
             Proof::Given(Some(sooner)) => sooner.at.min(grant.expires_at),
             Proof::Given(None) | Proof::Owed(_) => grant.expires_at,
@@ -219,7 +220,7 @@ impl ClientConnection {
         self.client.proof = Proof::until(Some(sooner), &self.client.shared.real);
     }
 
-    /// Acts on tokens that have ended, or that never came.
+    /// Acts on tokens that have expired, or never came.
     pub(crate) fn follow_tokens(&mut self, now: Duration) {
         let is_due = self.client.proof.due().is_some_and(|due| due <= now);
         if !is_due || !self.client.proof.has_ended(&self.client.shared.real) {
@@ -234,7 +235,7 @@ impl ClientConnection {
         self.expect_end();
     }
 
-    /// Ends everything that the connection has proved, as if its time had run out.
+    /// Expires all tokens of the connection, as if their time were over.
     pub(crate) fn expire_tokens(&mut self) {
         self.client.grants = Grants::default();
         self.detach_unproved();
@@ -274,7 +275,7 @@ impl ClientConnection {
         self.client.proof = Proof::until(end, real);
     }
 
-    /// A link whose right has ended. Links to `$cbs` stay: new tokens come over them.
+    /// Returns a link whose right has expired. Links to `$cbs` stay: new tokens come over them.
     fn unproved(
         &self,
         id: LinkId,

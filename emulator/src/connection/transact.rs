@@ -1,11 +1,11 @@
-//! Sends and settlements that belong to a transaction (wire.md §8).
+//! Sends and settlements in a transaction (wire.md §8).
 //!
-//! What succeeds is answered in transactional state, because Java compares the kinds of states. What is refused is
-//! answered as it would be without a transaction, because Java takes any transactional state for success; the
-//! transaction stays as it was, and can be committed, but where the client does not wait for outcomes.
+//! A success is answered in transactional state, because Java compares the kinds of states. An error is answered as without
+//! a transaction, because Java takes any transactional state for success; the transaction is unchanged and can be committed,
+//! except where the client does not wait for outcomes.
 //!
-//! A settlement is answered unsettled, and settled when the transaction has been committed: until then the client may
-//! settle the delivery again (spec/observed.md 41).
+//! A settlement is answered unsettled, and settled after the commit: until then the client may settle the delivery again
+//! (spec/observed.md 41).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::namespace::SharedEntity;
 use crate::nodes::{ServiceError, broker_outcome, no_namespace, transact_refusal};
 
 impl ClientConnection {
-    /// A transfer that is to be accepted when a transaction is committed.
+    /// Enlists a transfer, which is accepted at the commit.
     pub(crate) fn send_in(
         &mut self,
         transaction: Box<[u8]>,
@@ -37,7 +37,7 @@ impl ClientConnection {
                 self.answer(now, link, delivery, state);
             }
             Err(refusal) => {
-                // Clients of JMS do not wait for the outcome.
+                // JMS clients do not wait for the outcome.
                 if (settled || self.client.is_jms)
                     && let Ok(open) = self.transactions.find(&transaction)
                 {
@@ -82,7 +82,7 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// A settlement that is to happen when a transaction is committed.
+    /// Enlists a settlement, which takes effect at the commit.
     pub(crate) fn settle_in(
         &mut self,
         transaction: Box<[u8]>,
@@ -99,7 +99,8 @@ impl ClientConnection {
                 self.confirm_unsettled(link, delivery, state);
             }
             Err(refusal) => {
-                // A client that has forgotten the delivery learns it by the commit, and gets it back like all others.
+                // A client that has forgotten the delivery learns of the error at the commit, and gets the message again
+                // like all others.
                 if settled && let Ok(open) = self.transactions.find(&transaction) {
                     open.note(&entity, kind, &settlement);
                     open.refuse(&refusal);
@@ -140,8 +141,7 @@ impl ClientConnection {
     }
 }
 
-/// Which entity takes in what a link sends, and where it goes from there. `first` is the entity by way of which others
-/// can be sent to.
+/// Returns the entity that accepts the sends of a link, and their destination. `first` is the via entity of the session.
 fn way(
     open: &Open,
     sender: &Sender,

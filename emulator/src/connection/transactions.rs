@@ -1,7 +1,7 @@
-//! The transactions of a connection: declared and discharged on coordinator links (semantics §12, wire.md §8).
+//! The transactions of a connection, which coordinator links declare and discharge (semantics §12, wire.md §8).
 //!
-//! There is one registry for the whole connection, because the coordinator and the links that work in its transactions
-//! may be on different AMQP sessions. What is open when its coordinator goes, or the connection, is rolled back.
+//! The whole connection has one registry, because the coordinator and the links that work in its transactions may be on
+//! different AMQP sessions. Open transactions are rolled back when their coordinator or the connection ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::transact::in_transaction;
 use crate::namespace::SharedEntity;
 use crate::nodes::{Condition, CoordinatorRequest, ServiceError, commit_refusal};
 
-/// Transactions that a connection may have open. More than any client has, and what is buffered for them has a bound.
+/// Maximum number of open transactions of a connection: more than any client has, and it limits their buffers.
 const OPEN: usize = 1000;
 
 /// The transactions of a connection, by their ids.
@@ -38,27 +38,27 @@ pub(crate) struct Open {
     coordinator: LinkId,
     /// The AMQP session of that link.
     session: SessionId,
-    /// Where it has work.
+    /// The entities in which it has work.
     entities: BTreeMap<EntityId, Arc<SharedEntity>>,
-    /// The entity of its first work, if that came on the session of its coordinator: others are sent to by way of it.
+    /// The entity of its first work, if that came on the session of its coordinator: the via entity of sends to others.
     via: Option<Arc<SharedEntity>>,
-    /// Deliveries that the client settled on its links, in order.
+    /// Deliveries that the client settled, in order.
     deliveries: Vec<Delivery>,
-    /// Why something in it was refused of which the client does not learn but by the commit.
+    /// An error that the client only learns of at the commit.
     refusal: Option<ServiceError>,
 }
 
 /// A delivery that was settled in a transaction.
 #[derive(Debug)]
 enum Delivery {
-    /// The client waits for it to be settled when the transaction is committed.
+    /// The client waits for it to be settled after the commit.
     Unsettled(LinkId, DeliveryNumber, Outcome),
     /// The client has forgotten it, and cannot settle it again after a rollback.
     Settled(Arc<SharedEntity>, SubQueue, LockToken),
 }
 
 impl Transactions {
-    /// The open transaction that a client names.
+    /// Returns the open transaction that a client names.
     pub(crate) fn find(&mut self, id: &[u8]) -> Result<&mut Open, ServiceError> {
         let id = TransactionId::from_bytes(id);
         let open = id.and_then(|id| self.0.get_mut(&id));
@@ -72,7 +72,7 @@ impl Transactions {
 }
 
 impl Open {
-    /// Notes that there may be work for an entity, which came on a link of this AMQP session.
+    /// Records that there may be work for an entity, from a link of this AMQP session.
     pub(crate) fn join(&mut self, entity: &Arc<SharedEntity>, session: SessionId) {
         let mut participants = self.transaction.participants();
         if !participants.any(|(id, _)| id == entity.id) {
@@ -85,7 +85,7 @@ impl Open {
         self.entities.insert(entity.id, Arc::clone(entity));
     }
 
-    /// Notes what is owed to a client for a settlement on one of its links.
+    /// Records a settlement that must be answered at the commit.
     pub(crate) fn note(
         &mut self,
         entity: &Arc<SharedEntity>,
@@ -101,30 +101,30 @@ impl Open {
         });
     }
 
-    /// Notes that something was refused whose client does not wait for the outcome.
+    /// Records an error whose client does not wait for the outcome.
     pub(crate) fn refuse(&mut self, refusal: &ServiceError) {
         self.refusal.get_or_insert_with(|| refusal.clone());
     }
 
-    /// Whether a link of this AMQP session can send to any entity, by way of another one.
+    /// Returns whether a link of this AMQP session can send to any entity via another one.
     pub(crate) fn crosses(&self, session: SessionId) -> bool {
         let is_alone = self.entities.is_empty() || self.via.is_some();
         session == self.session && is_alone
     }
 
-    /// Where it has work, in the order of their ids.
+    /// Returns the entities in which it has work, in the order of their ids.
     pub(crate) fn entities(&self) -> impl Iterator<Item = &Arc<SharedEntity>> {
         self.entities.values()
     }
 
-    /// The entity by way of which others are sent to, if that is fixed.
+    /// Returns the via entity, once it is fixed.
     pub(crate) fn via(&self) -> Option<&Arc<SharedEntity>> {
         self.via.as_ref()
     }
 }
 
 impl ClientConnection {
-    /// A message to the coordinator.
+    /// Handles a message to the coordinator.
     pub(crate) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
         let demand = CoordinatorRequest::parse(&transfer.payload);
         let answer = match demand {
@@ -201,7 +201,7 @@ impl ClientConnection {
         committed.map_err(|error| commit_refusal(&error))
     }
 
-    /// A transaction was committed: what was settled in it is settled.
+    /// Settles the deliveries of a committed transaction.
     fn settle_all(&mut self, transaction: &[u8], deliveries: Vec<Delivery>) {
         for delivery in deliveries {
             if let Delivery::Unsettled(link, delivery, outcome) = delivery {
@@ -211,7 +211,7 @@ impl ClientConnection {
         }
     }
 
-    /// Refuses a settlement. A delivery that an open transaction is to settle stays unsettled until that is discharged.
+    /// Refuses a settlement. A delivery that an open transaction will settle stays unsettled until the discharge.
     pub(crate) fn refuse_settlement(
         &mut self,
         (entity, kind): (&SharedEntity, SubQueue),
@@ -234,8 +234,9 @@ impl ClientConnection {
         }
     }
 
-    /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41). It counts as
-    /// a delivery, by which clients of JMS know it for redelivered (JMS 2.0, 3.4.7), and poison is dead-lettered.
+    /// Abandons deliveries of a transaction that was rolled back, if their client has forgotten them (spec/observed.md 41).
+    /// This counts as a delivery, so that JMS clients see the message as redelivered (JMS 2.0, 3.4.7), and poison messages
+    /// are dead-lettered.
     fn release_settled(&mut self, deliveries: &[Delivery]) {
         let Some(namespace) = &self.client.namespace else {
             return;
@@ -244,7 +245,7 @@ impl ClientConnection {
             if let Delivery::Settled(entity, kind, token) = delivery {
                 namespace.operate(entity, &mut self.client.caller, |entity, cx| {
                     let changes = PropertyChanges::default();
-                    // A lock that has ended meanwhile is one less to give back.
+                    // A lock that has ended meanwhile needs no release.
                     let _ = entity.settle(cx, *kind, *token, Settled::Abandon { changes });
                 });
             }
@@ -268,12 +269,12 @@ impl ClientConnection {
         self.release_settled(&open.deliveries);
     }
 
-    /// The coordinator link is gone.
+    /// Rolls back the transactions of a coordinator link that is gone.
     pub(crate) fn forget_coordinator(&mut self, link: LinkId) {
         self.roll_back_where(|open| open.coordinator == link);
     }
 
-    /// Makes room by way of transactions that can no longer be committed.
+    /// Makes room by removing transactions that can no longer be committed.
     fn forget_outdated(&mut self) {
         let Some(now) = self
             .client
@@ -296,15 +297,14 @@ impl ClientConnection {
         }
     }
 
-    /// The entity of the first link on an AMQP session that sends or receives.
+    /// Returns the entity of the first link on an AMQP session that sends or receives.
     pub(crate) fn first_entity_on(&self, session: SessionId) -> Option<Arc<SharedEntity>> {
         let first = self.data_links(session).next();
         first.map(|(_, entity)| Arc::clone(entity))
     }
 
-    /// Where transactions cross entities, that is on the AMQP session of a coordinator, and the first link of that
-    /// session sends, what goes to others goes by way of its entity, and they cannot be received from there
-    /// (spec/observed.md 43).
+    /// Checks the rule for transactions across entities: on the AMQP session of a coordinator whose first link sends,
+    /// messages to other entities go via its entity, and those entities cannot be received from (spec/observed.md 43).
     pub(crate) fn check_crossing(
         &self,
         session: SessionId,
@@ -330,8 +330,7 @@ impl ClientConnection {
         }
     }
 
-    /// What the client does on the links of an AMQP session that send or receive, in the order in which they were
-    /// attached.
+    /// Returns the links of an AMQP session that send or receive, in the order in which they were attached.
     fn data_links(
         &self,
         session: SessionId,
@@ -355,8 +354,8 @@ impl ClientConnection {
     }
 }
 
-/// By the condition of what was refused: Qpid JMS takes a commit that is refused by another for rolled back, and one that is by
-/// `amqp:transaction:rollback` for one of which it is not known.
+/// Returns the error of a commit, with the condition of the refused work: Qpid JMS takes a commit that fails with it for
+/// rolled back, but one that fails with `amqp:transaction:rollback` for undecided.
 fn not_whole(why: &ServiceError) -> ServiceError {
     let text = format!(
         "The transaction cannot be committed, because a message that was sent or settled in it was refused: {}",
@@ -365,7 +364,7 @@ fn not_whole(why: &ServiceError) -> ServiceError {
     ServiceError::new(why.condition, text)
 }
 
-/// In the words of the service (semantics §20.2).
+/// Returns the error for an unknown transaction, in the words of the service (semantics §20.2).
 fn unknown() -> ServiceError {
     let text = "Transaction hasn't been declared yet, or has already been discharged.";
     ServiceError::new(Condition::TransactionUnknown, text)

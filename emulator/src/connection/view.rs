@@ -1,4 +1,4 @@
-//! What a connection tells of itself where an operator asks who is connected.
+//! The description of a connection for operators who list the connections.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub(crate) struct LinkView {
     pub(crate) role: &'static str,
     pub(crate) place: Option<(Arc<SharedEntity>, SubQueue)>,
     pub(crate) node: Option<&'static str>,
-    /// Of a receiver, with its credit.
+    /// A receiver's id, with its credit.
     pub(crate) receiver: Option<(ReceiverId, u32)>,
 }
 
 impl ClientConnection {
-    /// Tells of itself, if it was asked to.
+    /// Answers with the connection's view, if it was asked for.
     pub(crate) fn show_view(&self) {
         let wake_handle = &self.client.wake_handle;
         if !wake_handle.takes_question() {
@@ -88,7 +88,7 @@ impl LinkView {
             Link::Browser(browser) => at("browser", &browser.entity, browser.kind),
             Link::Requests(requests) => node("requests", &requests.node),
             Link::Replies(replies) => node("replies", &replies.node),
-            // It is gone for the client.
+            // To the client it is gone.
             Link::Detached(_) => nowhere(""),
         }
     }

@@ -1,8 +1,6 @@
-//! The stream of a peer, over TCP, TLS or WebSocket: how it is read and written by turns.
+//! The stream of a peer over TCP, TLS or WebSocket, which is read and written in turns.
 //!
-//! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
-//!
-//! Streams that carry AMQP: over TCP and TLS, read and written by turns.
+//! Each kind is a type of its own, so that the turn over plain TCP has no overhead.
 
 pub(crate) mod websocket;
 
@@ -23,46 +21,45 @@ use tokio::net::TcpStream;
 use super::account::{READ_BLOCK, READ_TURN};
 use crate::tls::Secured;
 
-/// A stream that can be looked into.
+/// A stream that can report unread input.
 pub(crate) trait Unread {
-    /// Whether the operating system has bytes from the peer that were not read; the runtime may not know of them yet.
+    /// Returns whether the operating system has unread bytes from the peer; the runtime may not know of them yet.
     fn has_unread(&self) -> bool;
 }
 
-/// A stream that carries AMQP. What returns `Pending` wakes the context when it should be asked again.
+/// A stream of AMQP. A method that returns `Pending` wakes the context when it should be called again.
 pub(crate) trait Wire: Unread {
-    /// Appends what is there, as much as one turn deals with, and says how much that was; 0 at the end of the stream.
+    /// Appends available bytes, up to the limit of a turn; returns their number, 0 at the end of the stream.
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>>;
 
-    /// Takes from the output what can be taken; ready when all of it is with the operating system.
+    /// Writes output; ready when the operating system has all of it.
     fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>>;
 
-    /// Ends the stream in good order; all output has been written.
+    /// Ends the stream cleanly; all output has been written.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Tells the peer that what was read last is no part of the protocol, where the stream has words for that.
+    /// Reports to the peer that its last input is not part of the protocol, if the stream has a way to do so.
     fn poll_refuse(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    /// Bytes that are kept of what was read, and of what is to be written beside the output.
+    /// Returns the bytes of buffered input, and of output beside the given one.
     fn held(&self) -> usize {
         0
     }
 
-    /// Takes down that the peer has exceeded a limit, if the stream has words for that, and says whether it has:
-    /// [`Wire::poll_refuse`] tells them.
+    /// Records that the peer has exceeded a limit; returns whether [`Wire::poll_refuse`] can report it.
     fn blame(&mut self, _reason: &str) -> bool {
         false
     }
 
-    /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
+    /// Acknowledges input at once, if no output is written that would include the acknowledgement.
     fn acknowledge(&self);
 }
 
 impl Unread for TcpStream {
     fn has_unread(&self) -> bool {
-        // The runtime learns of them a moment later than a peer that asks for something else elsewhere.
+        // The runtime learns of unread bytes a moment later than a peer that asks for something elsewhere.
         let mut first = [MaybeUninit::uninit()];
         matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
     }
@@ -73,7 +70,7 @@ impl Wire for TcpStream {
         input.reserve(READ_BLOCK);
         let mut read = ready!(pin!(self.read_buf(input)).poll(cx))?;
         let mut last = read;
-        // Whole blocks: there is more.
+        // A full block means that there may be more.
         while last >= READ_BLOCK && read < READ_TURN {
             input.reserve(READ_BLOCK);
             last = match self.try_read_buf(input) {
@@ -107,7 +104,7 @@ impl Wire for TcpStream {
 
     #[cfg(target_os = "linux")]
     fn acknowledge(&self) {
-        // Not being able to is not worth an error: the peer waits 40 ms.
+        // A failure is harmless: the peer waits 40 ms.
         let _ = socket2::SockRef::from(self).set_tcp_quickack(true);
     }
 
@@ -124,7 +121,7 @@ impl Unread for Secured {
 impl Wire for Secured {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
-        // Each read gives what one record held.
+        // Each read returns one record.
         while read < READ_TURN {
             input.reserve(READ_BLOCK);
             let polled = pin!(self.read_buf(input)).poll(cx);

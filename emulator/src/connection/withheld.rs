@@ -1,7 +1,7 @@
-//! The output of a connection waits until the changes that it acknowledges are committed, where there is a data directory.
+//! Holds the output of a connection back until the changes that it acknowledges are committed, if there is a data directory.
 //!
-//! The output of a turn is taken from the engine and waits; meanwhile the connection takes its next turn, whose output waits in
-//! the engine. A third turn waits with them, so that commits limit what clients send.
+//! The output of a turn is taken from the engine and waits; meanwhile the connection takes its next turn, whose output waits
+//! in the engine. A third turn waits with them, so that commits limit what clients send.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::durable::Store;
 
 /// Output that waits for commits.
 pub(crate) struct Withheld {
-    /// None without a data directory: output does not wait.
+    /// `None` without a data directory: output does not wait.
     store: Option<Arc<Store>>,
     output: Output,
     /// The sequence number of the last change that the output acknowledges.
     sequence: u64,
-    /// Whether it had to wait when it was last asked for.
+    /// Whether the output had to wait at the last call.
     is_waiting: bool,
 }
 
@@ -31,13 +31,13 @@ impl Withheld {
         }
     }
 
-    /// Bytes of output that the engine no longer has.
+    /// Returns the bytes of output that the engine no longer has.
     pub(crate) fn len(&self) -> usize {
         self.output.len()
     }
 
-    /// The output that may be written to the stream now, of which some was taken from `gathered`, the engine's; none while it
-    /// has to wait. Fails when the commit has failed.
+    /// Returns the output that may be written to the stream now, taken in part from the engine's `gathered`; `None` while it
+    /// must wait. Fails after a failed commit.
     pub(crate) fn next<'a>(
         &'a mut self,
         gathered: &'a mut Output,
@@ -47,7 +47,7 @@ impl Withheld {
         };
         if self.output.is_empty() {
             if gathered.is_empty() {
-                // One that was long keeps no memory while the client is idle.
+                // A long output must not keep its memory while the client is idle.
                 self.output = Output::default();
                 return Ok(Some(&mut self.output));
             }
@@ -61,12 +61,12 @@ impl Withheld {
         Ok((!self.is_waiting).then_some(&mut self.output))
     }
 
-    /// Whether output had to wait when it was last asked for; it may be written meanwhile.
+    /// Returns whether output had to wait at the last call; it may be writable by now.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// Resolves when the output taken from the engine may be written; fails when the commit has failed.
+    /// Resolves when the output taken from the engine may be written; fails if the commit has failed.
     pub(crate) fn committed(&self) -> impl Future<Output = io::Result<()>> + use<> {
         let (store, sequence) = (self.store.clone(), self.sequence);
         async move {
@@ -80,7 +80,7 @@ impl Withheld {
         }
     }
 
-    /// All output, in order, once none of it has to wait.
+    /// Returns all output in order, once none of it must wait.
     pub(crate) async fn all<'a>(
         &'a mut self,
         gathered: &'a mut Output,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::durable::tests::{Process, State};
 
-    /// Everything that may be written now.
+    /// Returns the length of what may be written now.
     fn written(withheld: &mut Withheld, gathered: &mut Output) -> usize {
         let mut written = 0;
         while let Some(output) = withheld.next(gathered).expect("it can be written")
@@ -152,7 +152,7 @@ mod tests {
         let mut withheld = Withheld::new(Some(Arc::clone(&process.store)));
         let mut gathered = Output::default();
         gathered.share(Bytes::from_static(b"one"));
-        // The thread that writes may not have tried yet.
+        // The writer thread may not have tried yet.
         if let Ok(output) = withheld.next(&mut gathered) {
             assert!(output.is_none());
         }

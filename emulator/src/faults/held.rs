@@ -1,4 +1,4 @@
-//! Operations that faults hold, by connection: each is on its way, so that its namespace is not at rest.
+//! Operations that faults hold, by connection: each is in progress, so that its namespace is not idle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 use crate::router::ConnectionId;
 
-/// How many operations of each connection are held.
+/// The number of held operations of each connection.
 #[derive(Debug, Default)]
 pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<ConnectionId, usize>>>);
 
-/// One of them, for as long as this lives.
+/// One held operation, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldOperation {
     all: Arc<Mutex<BTreeMap<ConnectionId, usize>>>,

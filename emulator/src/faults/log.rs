@@ -1,4 +1,4 @@
-//! The operation log of a namespace: every operation that faults see, with what they did to it.
+//! The operation log of a namespace: every operation that faults can match, with their effects on it.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use servicebus_control_api::{AppliedFault, LoggedOperation, Operations};
 use super::{MatchContext, MatchedFaults, Traits};
 use crate::clock;
 
-/// Operations that are kept; the oldest go first.
+/// Operations that are kept; the oldest are removed first.
 const KEPT: usize = 16 * 1024;
 
 /// The operations, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct OperationLog {
     operations: VecDeque<LoggedOperation>,
-    /// How many there ever were.
+    /// The number of operations ever recorded.
     recorded: u64,
 }
 
@@ -66,7 +66,7 @@ impl OperationLog {
         });
     }
 
-    /// Those after a number, so many at most.
+    /// Returns up to `limit` operations after this number.
     pub(crate) fn page(&self, after: u64, limit: usize, recording: bool) -> Operations {
         let dropped = self.recorded - self.operations.len() as u64;
         let passed = usize::try_from(after.saturating_sub(dropped)).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-//! Operations that wait until they are released: by a test, by who conducts the namespace, or by its automatic clock when
-//! nothing else can happen.
+//! Operations that wait until a test, an embedder, or the automatic clock releases them; the clock does so when nothing else
+//! can happen.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::router::ConnectionId;
 
-/// What waits, oldest first.
+/// Postponed operations, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Postponed(Mutex<Waiting>);
 
@@ -18,7 +18,7 @@ struct Waiting {
 }
 
 impl Postponed {
-    /// An operation of this connection waits from now on; returns by which number.
+    /// Adds an operation of this connection; returns its number.
     pub(crate) fn add(&self, connection: ConnectionId) -> u64 {
         let mut waiting = self.0.lock();
         waiting.ever += 1;
@@ -27,23 +27,23 @@ impl Postponed {
         number
     }
 
-    /// Whether it still waits.
+    /// Returns whether it still waits.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.0.lock().connections.contains_key(&number)
     }
 
-    /// How many wait.
+    /// Returns how many wait.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().connections.len()
     }
 
-    /// Lets the oldest go on; returns the connection that it is of.
+    /// Releases the oldest; returns its connection.
     pub(crate) fn release(&self) -> Option<ConnectionId> {
         let released = self.0.lock().connections.pop_first();
         released.map(|(_, connection)| connection)
     }
 
-    /// A connection is gone, and nothing of it waits any longer.
+    /// Removes the operations of a connection that is gone.
     pub(crate) fn forget(&self, connection: ConnectionId) {
         let connections = &mut self.0.lock().connections;
         connections.retain(|_, own| *own != connection);

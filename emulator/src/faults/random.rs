@@ -1,7 +1,7 @@
-//! Chance that can be repeated: what happens to an operation follows from a seed and its number on its entity, so that
+//! Repeatable randomness: the result for an operation depends only on a seed and its number on its entity, so that
 //! operations elsewhere and the order of threads change nothing.
 
-/// The numbers that belong to one operation.
+/// The random numbers of one operation.
 #[derive(Debug)]
 pub(crate) struct SeededRng(u64);
 
@@ -20,13 +20,13 @@ impl SeededRng {
         rng
     }
 
-    /// From 0 up to, but not including, 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub(crate) fn fraction(&mut self) -> f64 {
         // As many bits as a double has.
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// One of several.
+    /// Returns one of several.
     pub(crate) fn choose<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
         let count = u64::try_from(among.len()).ok().filter(|count| *count > 0)?;
         among.get(usize::try_from(self.next() % count).ok()?)

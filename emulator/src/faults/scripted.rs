@@ -1,4 +1,6 @@
-//! One fault that was set: which operations it is meant for, which of them it takes effect on, and how often it was met.
+//! One scripted fault: which operations it counts, on which it takes effect, and how often it did.
+//!
+//! Also the contexts that faults match against, and the queue of waits in the namespace's time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,11 +19,11 @@ use super::random::SeededRng;
 use crate::namespace::SharedEntity;
 use crate::router::ConnectionId;
 
-/// A fault, and how often it was met.
+/// A fault, and how often it took effect.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scripted {
     pub(crate) state: ScriptedFault,
-    /// Operations that it is meant for, by entity: what chance goes by.
+    /// Counted operations by entity, which determine random effects.
     counted: HashMap<String, u64>,
 }
 
@@ -42,7 +44,7 @@ impl Scripted {
         }
     }
 
-    /// Counts an operation, and returns what the fault does to it, if it takes effect on it.
+    /// Counts an operation; returns the fault's effect, if it has one on it.
     pub(crate) fn meet(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
         let Self { state, counted } = self;
         let fault = &state.fault;
@@ -85,7 +87,7 @@ impl Scripted {
         }
     }
 
-    /// The seed, if it goes by chance.
+    /// Returns the seed of a random fault.
     pub(crate) fn seed(&self) -> Option<u64> {
         match &self.state.fault.pick {
             Pick::Counted { .. } => None,
@@ -135,7 +137,7 @@ fn fits_message(filter: &Filter, message: &Traits) -> bool {
         && filter.property.as_ref().is_none_or(has)
 }
 
-/// Numbers of any kind are compared by their value.
+/// Returns whether two values are equal; numbers of any kind are compared by value.
 fn is_same(found: &Value, wanted: &Value) -> bool {
     match (found.as_f64(), wanted.as_f64()) {
         (Some(found), Some(wanted)) => found == wanted,
@@ -143,45 +145,45 @@ fn is_same(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// What is seen of an operation, as far as a fault can ask for it.
+/// The properties of an operation that faults can match on.
 #[derive(Debug, Default)]
 pub(crate) struct MatchContext<'a> {
-    /// What it is, from the particular to the general: a completion is a settlement.
+    /// Its kinds, from the particular to the general: a completion is a settlement.
     pub(crate) operations: Vec<Operation>,
-    /// The operation of a management request, the method of an HTTP request.
+    /// The operation of a management request, or the method of an HTTP request.
     pub(crate) name: Option<&'a str>,
-    /// The addresses of what it concerns.
+    /// The addresses of its entities.
     pub(crate) entities: Vec<String>,
     pub(crate) messages: Vec<Traits>,
-    /// What the client calls itself.
+    /// The client's name.
     pub(crate) client: Option<Arc<str>>,
-    /// The name of the key that it uses.
+    /// The name of the client's key.
     pub(crate) party: Option<Arc<str>>,
-    /// Of which connection it is, and of which link.
+    /// Its connection and its link.
     pub(crate) connection: Option<ConnectionId>,
     pub(crate) link: Option<LinkId>,
-    /// How its entity was before it, where the operation log is kept.
+    /// The state of its entity before it, if the operation log is kept.
     pub(crate) before: Option<EntityState>,
-    /// Whether there is a lock that can be lost.
+    /// Whether it has a lock that can be lost.
     pub(crate) is_locked: bool,
     /// Whether it is a settlement that can be confirmed in vain, or a delivery that can be settled.
     pub(crate) can_come_twice: bool,
-    /// Whether it is a delivery that another receiver could have.
+    /// Whether it is a delivery that another receiver could get.
     pub(crate) has_other_receiver: bool,
 }
 
-/// What an operation is about on which a fault takes effect, as the record tells it.
+/// The subject of a matched operation, for the record.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Affected {
     pub(crate) entities: Vec<Arc<SharedEntity>>,
     pub(crate) store: SubQueue,
-    /// The number of its message in that store, or the id of one that is sent; neither where it is about several.
+    /// The sequence number of its message in that store, or the id of a sent one; neither for several messages.
     pub(crate) number: Option<SequenceNumber>,
     pub(crate) message_id: Option<String>,
 }
 
 impl Affected {
-    /// One entity, or its sub-queue.
+    /// Creates the subject of one entity, or its sub-queue.
     pub(crate) fn at(entity: Arc<SharedEntity>, store: SubQueue) -> Self {
         Self {
             entities: vec![entity],
@@ -191,15 +193,15 @@ impl Affected {
     }
 }
 
-/// What is known of a message.
+/// The known traits of a message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Traits {
     pub(crate) id: Option<String>,
     pub(crate) session: Option<String>,
     pub(crate) sequence_number: Option<i64>,
-    /// Which delivery of the message it is, counted from 1.
+    /// The number of the delivery, counted from 1.
     pub(crate) delivery: Option<u32>,
-    /// A hash of what its sender put into it.
+    /// A hash of the sender's content.
     pub(crate) body_hash: Option<u64>,
     /// Application properties that JSON can express.
     pub(crate) properties: Vec<(String, Value)>,
@@ -216,7 +218,7 @@ impl Traits {
         }
     }
 
-    /// The same of a message that is delivered or locked.
+    /// Returns the traits of a message that is delivered or locked.
     pub(crate) fn of_delivery(view: DeliveryView<'_>) -> Self {
         Self {
             sequence_number: i64::try_from(view.number.0).ok(),
@@ -225,7 +227,7 @@ impl Traits {
         }
     }
 
-    /// A message of which only its number is known.
+    /// Returns the traits of a message of which only the sequence number is known.
     pub(crate) fn of_number(number: i64) -> Self {
         Self {
             sequence_number: Some(number),
@@ -247,7 +249,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The entries of an application-properties section.
+/// Returns the entries of an application-properties section.
 fn properties(section: &[u8]) -> Vec<(String, Value)> {
     let mut reader = Reader::new(section);
     let Some(map) = reader.descriptor().ok().and_then(|_| reader.map().ok()) else {
@@ -271,7 +273,7 @@ fn json(value: Plain<'_>) -> Option<Value> {
     }
 }
 
-/// Who waits for what instant.
+/// The waits for instants of the namespace's time.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(Mutex<Queue>);
 
@@ -281,14 +283,14 @@ struct Queue {
     sleepers: BTreeMap<(Timestamp, u64), Sleeper>,
 }
 
-/// Who waits.
+/// A waiting party.
 #[derive(Debug)]
 pub(crate) enum Sleeper {
-    /// A connection, which looks at its own list when it is told.
+    /// A connection, which checks its own list when it is woken.
     Connection(ConnectionId),
     /// A connection that lost a reply for which its client waits, and drops.
     Silent(ConnectionId),
-    /// A request over HTTP.
+    /// An HTTP request.
     Task(oneshot::Sender<()>),
 }
 
@@ -300,13 +302,13 @@ impl Waits {
         queue.sleepers.insert((until, number), sleeper);
     }
 
-    /// The next instant that is waited for.
+    /// Returns the next instant of a wait.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let queue = self.queue();
         queue.sleepers.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Takes out those who have waited for long enough.
+    /// Removes the waits that are over.
     pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Sleeper> {
         let mut queue = self.queue();
         let later = queue.sleepers.split_off(&(now, u64::MAX));
@@ -314,7 +316,7 @@ impl Waits {
         due.into_values().collect()
     }
 
-    /// A connection is gone, and waits no longer.
+    /// Removes the waits of a connection that is gone.
     pub(crate) fn forget(&self, connection: ConnectionId) {
         self.queue().sleepers.retain(|_, sleeper| {
             !matches!(sleeper, Sleeper::Connection(id) | Sleeper::Silent(id) if *id == connection)

@@ -1,12 +1,12 @@
-//! The address of a link: which entity, and which part of it.
+//! The address of a link: the entity and its part.
 //!
-//! Clients write `orders`, `/orders`, `amqps://host:5671/orders`, percent-encoded or not, and in any case
-//! (wire.md §3.1, §10.18); what they wrote is echoed elsewhere, here it is understood.
+//! Clients write `orders`, `/orders`, `amqps://host:5671/orders`, percent-encoded or not, and in any case (wire.md §3.1,
+//! §10.18). This module parses addresses; answers echo them elsewhere.
 
 use percent_encoding::percent_decode_str;
 use servicebus_broker::SubQueue;
 
-/// What an address means.
+/// A parsed address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     /// The entity's path as written, normalised but not looked up; empty for the namespace.
@@ -14,14 +14,14 @@ pub(crate) struct Address {
     pub(crate) destination: Destination,
 }
 
-/// Which part of an entity.
+/// A part of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// One of its stores.
     Store(SubQueue),
     /// The request-response node of one of its stores.
     Management(SubQueue),
-    /// Where tokens are put.
+    /// The node for tokens.
     Cbs,
 }
 
@@ -63,7 +63,7 @@ impl Address {
         }
     }
 
-    /// The whole path again, normalised: what a token must cover.
+    /// Returns the whole path, normalised: what a token must cover.
     pub(crate) fn path(&self) -> String {
         let entity = &self.entity;
         match self.destination {

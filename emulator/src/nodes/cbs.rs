@@ -1,4 +1,4 @@
-//! `$cbs`: a client shows a token and from then on may do what it gives (wire.md §2).
+//! `$cbs`: a client puts a token and gets its rights (wire.md §2).
 
 use serde_amqp::Value;
 
@@ -6,10 +6,10 @@ use super::condition::{Condition, ServiceError, quote};
 use super::request::{Reply, Request};
 use crate::auth::{Acceptance, Policy, TokenError};
 
-/// Rust insists on exactly this one (wire.md §2.3).
+/// Rust accepts only this one (wire.md §2.3).
 const ACCEPTED: i32 = 202;
 
-/// Judges a `put-token` request.
+/// Validates a `put-token` request.
 pub(crate) fn put_token(
     request: &Request,
     policy: &Policy<'_>,

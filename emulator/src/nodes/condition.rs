@@ -1,5 +1,4 @@
-//! The one table of what can be refused: AMQP condition, status in a management reply, whether a retry may
-//! succeed, and the texts.
+//! The table of errors: AMQP condition, status of a management reply, whether a retry may succeed, and texts.
 //!
 //! Sources: semantics §20.1 and §20.2, wire.md §6.3.
 
@@ -11,7 +10,7 @@ use uuid::Uuid;
 
 use crate::clock;
 
-/// Why something is refused, as a client's code tells it.
+/// The error conditions that a client's code distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     NotFound,
@@ -41,13 +40,13 @@ pub(crate) enum Condition {
     TransactionUnknown,
 }
 
-/// What there is to know about a condition.
+/// The properties of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
     symbol: &'static str,
-    /// Of a management reply that carries it.
+    /// The status of a management reply.
     status: i32,
-    /// Whether the same may succeed when it is tried again (semantics §20.1).
+    /// Whether a retry may succeed (semantics §20.1).
     may_retry: bool,
 }
 
@@ -72,7 +71,7 @@ impl Condition {
             Self::ServerBusy => ("com.microsoft:server-busy", 503, true),
             Self::SessionCannotBeLocked => ("com.microsoft:session-cannot-be-locked", 410, false),
             Self::SessionLockLost => ("com.microsoft:session-lock-lost", 410, false),
-            // Of a list without sessions: done, and there was nothing.
+            // For a list without sessions: success without content.
             Self::SessionNotFound => ("com.microsoft:session-not-found", 204, false),
             Self::Timeout => ("com.microsoft:timeout", 408, true),
             Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
@@ -116,7 +115,7 @@ impl Condition {
         Self::TransactionUnknown,
     ];
 
-    /// The condition that is written so, if it is one of these.
+    /// Returns the condition with this symbol, if it is one of these.
     pub(crate) fn of_symbol(symbol: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|condition| condition.symbol() == symbol)
@@ -130,18 +129,18 @@ impl Condition {
         self.row().status
     }
 
-    /// Whether a client that does the same again may have more luck. The condition tells it; the log says it.
+    /// Returns whether a retry may succeed. Clients know it from the condition; the log states it.
     pub(crate) fn may_retry(self) -> bool {
         self.row().may_retry
     }
 }
 
-/// Longest text of a refusal, in bytes: with its tail it must fit any frame.
+/// Longest text of an error, in bytes: with its tail it must fit any frame.
 const MAX_TEXT: usize = 2048;
-/// Longest name that is repeated to a client, in characters: none that exists is longer.
+/// Longest name that is repeated to a client, in characters: no existing name is longer.
 const MAX_NAME: usize = 300;
 
-/// The texts of the two kinds of locks that were lost.
+/// The texts for a lost lock of a message and of a session.
 pub(crate) const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, or the message has already been \
                                     removed from the queue. For more information please see \
                                     https://aka.ms/ServiceBusExceptions .";
@@ -150,7 +149,7 @@ pub(crate) const SESSION_LOCK_LOST: &str = "The session lock has expired on the 
                                             MessageSession. For more information please see \
                                             https://aka.ms/ServiceBusExceptions .";
 
-/// A refusal before it has its tracking id.
+/// An error before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceError {
     pub(crate) condition: Condition,
@@ -198,7 +197,7 @@ impl ServiceError {
         Self::new(Condition::SessionCannotBeLocked, text)
     }
 
-    /// To a client that renews the lock of a message that has none of its own under that of its session (semantics §6).
+    /// For a client that renews the lock of a message in a session, which has no lock of its own (semantics §6).
     pub(crate) fn locked_by_session(path: &str) -> Self {
         let text = format!(
             "The messages of '{path}' are locked by their sessions: renew the session's lock instead."
@@ -206,20 +205,20 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a client of JMS 2.0 elsewhere than in a premium namespace (spec/jms.md).
+    /// For a JMS 2.0 client in a namespace that is not premium (spec/jms.md).
     pub(crate) fn needs_premium() -> Self {
         let text = "Full JMS 2.0 parity over AMQP is a feature supported only by a Premium Messaging namespace.";
         Self::new(Condition::NotImplemented, text)
     }
 
-    /// To a receiver without a session filter.
+    /// For a receiver without a session filter at an entity with sessions.
     pub(crate) fn requires_session() -> Self {
         let text = "It is not possible for an entity that requires sessions to create a non-sessionful message \
                     receiver.";
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver with one, and to a request about sessions, where there are none.
+    /// For a receiver with a session filter, or a request about sessions, at an entity without sessions.
     pub(crate) fn receives_no_sessions() -> Self {
         let text = "A sessionful message receiver cannot be created on an entity that does not require sessions. \
                     Ensure RequiresSession is set to true when creating a Queue or Subscription to enable \
@@ -227,14 +226,14 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// The broker ends a link; `code` says which half of a connection it is, `details` why (semantics §20.2).
+    /// For a link that the broker ends; `code` is the half of the connection, `details` the reason (semantics §20.2).
     pub(crate) fn force_detached(name: &str, code: &str, details: &str) -> Self {
         let name = quote(name);
         let text = format!("The link '{name}' is force detached. Code: {code}. Details: {details}");
         Self::new(Condition::LinkDetachForced, text)
     }
 
-    /// A batch beyond what any batch may have, to an entity whose messages may have more (spec/newest.md §4).
+    /// For a batch that exceeds the limit of batches, at an entity whose messages may be larger (spec/newest.md §4).
     pub(crate) fn batch_too_large(name: &str, link: LinkId) -> Self {
         let (name, link) = (quote(name), u64::from(link));
         let text = format!(
@@ -263,7 +262,7 @@ impl ServiceError {
         Self::new(Condition::EntityDisabled, text)
     }
 
-    /// To a sender at a subscription (semantics §1).
+    /// For a sender to a subscription (semantics §1).
     pub(crate) fn takes_nothing(subscription: &str) -> Self {
         let text = format!(
             "Messages cannot be sent to '{subscription}': it is a subscription; send to its topic."
@@ -271,7 +270,7 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a sender at a dead-letter queue, whose address this is (semantics §3.3).
+    /// For a sender to a dead-letter queue with this address (semantics §3.3).
     pub(crate) fn is_filled_by_the_broker(address: &str) -> Self {
         let text = format!(
             "Messages cannot be sent to '{address}': a dead-letter queue is filled by the broker alone."
@@ -279,7 +278,7 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver at the address of a topic (semantics §1).
+    /// For a receiver from the address of a topic (semantics §1).
     pub(crate) fn gives_nothing(address: &str) -> Self {
         let text = format!(
             "Messages cannot be received from '{address}': it is a topic; receive from its subscriptions."
@@ -287,13 +286,13 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver at an entity that forwards (spec/observed.md 37).
+    /// For a receiver from an entity that forwards (spec/observed.md 37).
     pub(crate) fn forwards() -> Self {
         let text = "Cannot create a message receiver on an entity with auto-forwarding enabled.";
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver where transactions send to its entity by way of another one (spec/observed.md 43).
+    /// For a receiver from an entity to which transactions send via another one (spec/observed.md 43).
     pub(crate) fn is_sent_to_by_way_of(entity: &EntityPath, first: &EntityPath) -> Self {
         let text = format!(
             "Local transactions cannot span multiple top-level entities such as queue or topic. '{entity}' cannot be \
@@ -302,14 +301,14 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a second link to `$cbs` in the same direction (spec/observed.md 66).
+    /// For a second link to `$cbs` in the same direction (spec/observed.md 66).
     pub(crate) fn cbs_is_open(connection: u32) -> Self {
         let text =
             format!("A link to connection '{connection}' $cbs node has already been opened.");
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a filter that is not evaluated. .NET looks for the words behind the last apostrophe (spec/observed.md 50).
+    /// For a filter that is not evaluated. .NET looks for the words after the last apostrophe (spec/observed.md 50).
     pub(crate) fn invalid_filter(link: &str) -> Self {
         let link = quote(link);
         let text = format!(
@@ -318,13 +317,13 @@ impl ServiceError {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a link whose `com.microsoft:entity-type` is another than the entity's (spec/observed.md 60).
+    /// For a link whose `com.microsoft:entity-type` differs from the entity's (spec/observed.md 60).
     pub(crate) fn other_entity_type(client: &str, entity: &str) -> Self {
         let text = format!("Cannot open a {client} client for entity type {entity}.");
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a client that deletes messages of a partitioned entity in batches (observed 36).
+    /// For a client that deletes messages of a partitioned entity in batches (observed 36).
     pub(crate) fn partitioned() -> Self {
         let text = "Messages of a partitioned entity cannot be deleted in batches.";
         Self::new(Condition::NotAllowed, text)
@@ -338,7 +337,7 @@ impl ServiceError {
         Self::new(Condition::MessageSizeExceeded, text)
     }
 
-    /// The text with the tail of the service: what to look for in log and timeline (decision D29).
+    /// Returns the text with the service's tail, by which log and timeline can be searched (decision D29).
     pub(crate) fn tracked(&self, tracking: Uuid, system: &str, real_now: Timestamp) -> String {
         let at = clock::date(real_now);
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
@@ -351,7 +350,7 @@ impl ServiceError {
     }
 }
 
-/// A duration as .NET writes it: `hh:mm:ss`, days before it and a fraction behind it where there are any.
+/// Formats a duration as .NET does: `hh:mm:ss`, with days and a fraction if there are any.
 fn time_span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
@@ -373,7 +372,7 @@ pub(crate) fn no_namespace() -> ServiceError {
     )
 }
 
-/// The beginning of a client's text, short enough to be repeated.
+/// Returns the beginning of a client's text, short enough to be repeated.
 pub(crate) fn quote(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
     &text[..end.unwrap_or(text.len())]
@@ -474,7 +473,7 @@ mod tests {
             assert_eq!(condition.row(), row);
             assert_eq!(Condition::of_symbol(symbol), Some(condition));
         }
-        // One for each: the last that was declared is the last that is numbered.
+        // One row for each: the last declared condition has the last number.
         assert_eq!(TABLE.len(), TransactionUnknown as usize + 1);
     }
 

@@ -1,4 +1,4 @@
-//! What a client asks of the transaction coordinator (AMQP 1.0 §4.5.1, §4.5.3; wire.md §8).
+//! Requests to the transaction coordinator (AMQP 1.0 §4.5.1, §4.5.3; wire.md §8).
 
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
@@ -9,13 +9,13 @@ const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 /// The body of a message to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CoordinatorRequest {
-    /// A new transaction.
+    /// Declares a new transaction.
     Declare,
-    /// The end of one.
+    /// Discharges a transaction.
     Discharge {
-        /// Its id, as the client has it.
+        /// Its id from the client.
         transaction: Vec<u8>,
-        /// Whether it is to be rolled back.
+        /// Whether it is rolled back.
         fail: bool,
     },
 }
@@ -46,7 +46,7 @@ impl CoordinatorRequest {
     }
 
     fn of_body(mut body: Reader<'_>) -> Result<Option<Self>, DecodeError> {
-        // It is sound all the way down: what has no descriptor is something else.
+        // The body was validated: without a descriptor it is another type.
         let Ok(descriptor) = body.descriptor() else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! A link on a store: what AMQP outcomes mean to the broker, and what its refusals mean to AMQP.
+//! A link on a store: maps AMQP outcomes to the broker's, and the broker's errors to AMQP's.
 
 use servicebus_amqp::Outcome as Wire;
 use servicebus_broker::{
@@ -13,7 +13,7 @@ const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; 
      more information on exception types and proper exception handling, please refer to \
      http://go.microsoft.com/fwlink/?LinkId=761101";
 
-/// The settlement that a client means by an outcome (semantics §2.3, wire.md §4.4).
+/// Returns the settlement for a client's outcome (semantics §2.3, wire.md §4.4).
 pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
     match outcome {
         Wire::Accepted => Ok(Outcome::Complete),
@@ -26,7 +26,7 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
             let changes = changes(annotations.as_deref())?;
             Ok(Outcome::Defer { changes })
         }
-        // `delivery-failed` differs from SDK to SDK and does not count.
+        // `delivery-failed` differs between SDKs and is ignored.
         Wire::Modified { annotations, .. } => {
             let changes = changes(annotations.as_deref())?;
             Ok(Outcome::Abandon { changes })
@@ -34,7 +34,7 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
         Wire::Rejected { error } => {
             let info = error.as_ref().and_then(|error| error.info.as_deref());
             let mut changes = changes(info)?;
-            // Go sends both empty where it was given none (wire.md §4.4).
+            // Go sends empty texts if it was given none (wire.md §4.4).
             let mut given = |name| changes.take_text(name).filter(|text| !text.is_empty());
             let reason = given("DeadLetterReason");
             let description = given("DeadLetterErrorDescription");
@@ -47,7 +47,7 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
     }
 }
 
-/// What a sender is told whose message cannot be read or is beyond the limits (semantics §1, §20).
+/// Returns the error for a message that cannot be parsed or exceeds the limits (semantics §1, §20).
 pub(crate) fn message_refusal(error: &MessageError) -> ServiceError {
     let condition = match error {
         MessageError::Malformed(_) | MessageError::Section(_) => Condition::DecodeError,
@@ -65,7 +65,7 @@ pub(crate) fn message_refusal(error: &MessageError) -> ServiceError {
     ServiceError::new(condition, format!("The message was refused: {error}."))
 }
 
-/// What a sender is told whose message was not accepted (semantics §20).
+/// Returns the error for a message that was not accepted (semantics §20).
 pub(crate) fn send_refusal(error: &SendError, host: &str) -> ServiceError {
     match error {
         SendError::NotFound(path) => ServiceError::not_found(host, path.as_str()),
@@ -80,7 +80,7 @@ pub(crate) fn send_refusal(error: &SendError, host: &str) -> ServiceError {
     }
 }
 
-/// What a client is told when its settlement did not happen.
+/// Returns the error for a settlement that failed.
 pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath) -> ServiceError {
     match error {
         SettleError::LockLost => ServiceError::lock_lost(),
@@ -94,7 +94,7 @@ pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath)
     }
 }
 
-/// What a client is told whose work was not enlisted in a transaction (semantics §20.2).
+/// Returns the error for work that was not enlisted in a transaction (semantics §20.2).
 pub(crate) fn transact_refusal(
     error: &TransactError,
     host: &str,
@@ -112,7 +112,7 @@ pub(crate) fn transact_refusal(
     ServiceError::new(condition, error.to_string())
 }
 
-/// What a client is told whose transaction was not committed.
+/// Returns the error for a transaction that was not committed.
 pub(crate) fn commit_refusal(error: &CommitError) -> ServiceError {
     let condition = match error {
         CommitError::TimedOut(_) => Condition::TransactionTimeout,

@@ -1,6 +1,6 @@
-//! `$management` of a store: a map comes in, a call is made, a map goes out (wire.md §6).
+//! `$management` of a store: maps requests to calls and results to replies (wire.md §6).
 //!
-//! One request to `$management`: which operation it asks for, and what all of them read.
+//! This file selects the operation of a request, and parses the fields that operations share.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -25,34 +25,34 @@ pub(crate) use rules::{
 };
 pub(crate) use shown::ShownMessages;
 
-/// One request as the operations see it.
+/// One request with its context.
 pub(crate) struct Management<'a, 'b> {
     pub(crate) request: &'a Request,
     pub(crate) entity: &'a mut Entity,
     pub(crate) cx: &'a mut Context<'b>,
     pub(crate) kind: SubQueue,
-    /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
+    /// How many milliseconds the namespace's clock is ahead of the client's (decision D20).
     pub(crate) ahead: i64,
-    /// What the client calls the namespace.
+    /// The client's name of the namespace.
     pub(crate) host: &'a str,
-    /// Who holds the locks of what is handed out here.
+    /// The receiver that holds the locks of messages in the reply.
     pub(crate) receiver_id: ReceiverId,
-    /// The receiver that the request is made for, if it says so.
+    /// The receiver for which the request is made, if it names one.
     pub(crate) asked_by: Option<ReceiverId>,
-    /// Whether that only browses the session that the request names.
+    /// Whether that receiver only browses the session in the request.
     pub(crate) browses: bool,
-    /// Where messages that are scheduled go on to when they are due.
+    /// The target to which scheduled messages are forwarded when they are due.
     pub(crate) destination: Option<&'a EntityPath>,
-    /// The transaction that the request is part of.
+    /// The request's transaction, if any.
     pub(crate) transaction: Option<&'a mut Transaction>,
-    /// Where bodies are that are not in memory.
+    /// The data directory, which has the bodies that are not in memory.
     pub(crate) store: Option<&'a NamespaceStore>,
-    /// Messages that are to be [the reply](ShownMessages::reply) in place of what the operation returns.
+    /// Messages of [the reply](ShownMessages::reply), which replaces the operation's result.
     pub(crate) shown: &'a mut Option<ShownMessages>,
 }
 
 impl Management<'_, '_> {
-    /// Does what the request asks for.
+    /// Performs the request.
     pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
         match self.request.property("operation") {
             Some("com.microsoft:renew-lock") => self.renew_lock(),
@@ -76,7 +76,7 @@ impl Management<'_, '_> {
         }
     }
 
-    /// `lock-tokens`: an array or list of uuids.
+    /// Returns `lock-tokens`: an array or list of uuids.
     pub(crate) fn lock_tokens(&self) -> Result<Vec<LockToken>, ServiceError> {
         let tokens = self.request.elements("lock-tokens");
         let tokens = tokens.ok_or_else(|| argument("lock-tokens", "an array of uuid"))?;
@@ -89,7 +89,7 @@ impl Management<'_, '_> {
         tokens.iter().map(uuid).collect()
     }
 
-    /// `sequence-numbers`: an array or list of longs.
+    /// Returns `sequence-numbers`: an array or list of longs.
     pub(crate) fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, ServiceError> {
         let wrong = || {
             argument(
@@ -107,7 +107,7 @@ impl Management<'_, '_> {
     }
 }
 
-/// The refusal of a request that lacks something.
+/// Returns the error for a missing or invalid field.
 pub(crate) fn argument(name: &str, allowed: &str) -> ServiceError {
     let text = format!("{name} is missing or has a wrong type; it must be {allowed}.");
     ServiceError::new(Condition::ArgumentError, text)

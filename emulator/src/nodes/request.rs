@@ -1,8 +1,8 @@
-//! Request and response messages, as `$cbs` and `$management` speak them.
+//! Requests and responses of `$cbs` and `$management`.
 //!
-//! Requests are read section by section; bodies become a [`Value`]. Responses are written by hand, because
-//! SDKs insist on exact types: the correlation id has the type of the request's message id, status codes are
-//! `int`, conditions are symbols (wire.md §0.12, §6.1).
+//! Requests are read section by section; bodies become a [`Value`]. Responses are written by hand, because SDKs require
+//! exact types: the correlation id has the type of the request's message id, status codes are `int`, conditions are symbols
+//! (wire.md §0.12, §6.1).
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -16,26 +16,26 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
 
 use super::condition::{Condition, ServiceError};
 
-/// What a client calls a request, which the reply repeats (semantics §19).
+/// The client's id of a request, which the reply repeats (semantics §19).
 const TRACKING_ID: &str = "com.microsoft:tracking-id";
 const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 
-/// What a client asks of a node.
+/// A client's request to a node.
 pub(crate) struct Request {
-    /// The message id as encoded; null when there is none.
+    /// The encoded message id; null if there is none.
     message_id: Vec<u8>,
     pub(crate) reply_to: Option<String>,
     /// Application properties that are texts.
     properties: Vec<(String, String)>,
     pub(crate) body: Value,
-    /// The body as encoded.
+    /// The encoded body.
     encoded: Vec<u8>,
 }
 
 impl fmt::Debug for Request {
-    /// Without the body, which is the token where the node is `$cbs`.
+    /// Leaves out the body, which is a token for `$cbs`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Request")
@@ -45,14 +45,14 @@ impl fmt::Debug for Request {
     }
 }
 
-/// What a node answers.
+/// The answer of a node.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// Done; the body is written by the operation, null if it has nothing to say.
+    /// Success; the operation writes the body, or null.
     Done { status: i32, body: Vec<u8> },
-    /// Refused, with the text that has its tracking id.
+    /// An error, with the text that includes its tracking id.
     Refused { condition: Condition, text: String },
-    /// Refused by a script, with any status and condition.
+    /// A scripted error, with any status and condition.
     Scripted {
         status: i32,
         condition: String,
@@ -112,13 +112,13 @@ impl Request {
         Ok(())
     }
 
-    /// A textual application property.
+    /// Returns a textual application property.
     pub(crate) fn property(&self, name: &str) -> Option<&str> {
         let (_, value) = self.properties.iter().find(|(key, _)| key == name)?;
         Some(value)
     }
 
-    /// An entry of a body that is a map with textual keys.
+    /// Returns an entry of a body that is a map with textual keys.
     pub(crate) fn field(&self, name: &str) -> Option<&Value> {
         let Value::Map(map) = &self.body else {
             return None;
@@ -130,7 +130,7 @@ impl Request {
         })
     }
 
-    /// An entry of a body that is a map, as encoded.
+    /// Returns an encoded entry of a body that is a map.
     pub(crate) fn encoded(&self, name: &str) -> Option<&[u8]> {
         let map = Reader::new(&self.encoded).map().ok()?;
         let mut items = map.items;
@@ -144,7 +144,7 @@ impl Request {
         None
     }
 
-    /// A whole number of any width.
+    /// Returns a whole number of any width.
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
         match *self.field(name)? {
             Value::Long(number) => Some(number),
@@ -159,7 +159,7 @@ impl Request {
         }
     }
 
-    /// A text.
+    /// Returns a text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.field(name)? {
             Value::String(text) => Some(text),
@@ -167,7 +167,7 @@ impl Request {
         }
     }
 
-    /// The elements of a list or array.
+    /// Returns the elements of a list or array.
     pub(crate) fn elements(&self, name: &str) -> Option<&[Value]> {
         match self.field(name)? {
             Value::List(list) => Some(list),
@@ -177,7 +177,7 @@ impl Request {
     }
 }
 
-/// How a node spells the status of its replies.
+/// The spelling of the status in a node's replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spelling {
     status: &'static str,
@@ -199,7 +199,7 @@ pub(crate) mod spelling {
 }
 
 impl Reply {
-    /// Done, with nothing to say.
+    /// Success without a body.
     pub(crate) fn done() -> Self {
         Self::Done {
             status: 200,
@@ -207,7 +207,7 @@ impl Reply {
         }
     }
 
-    /// Done, and there was nothing.
+    /// Success without content.
     pub(crate) fn no_content() -> Self {
         Self::Done {
             status: 204,
@@ -215,7 +215,7 @@ impl Reply {
         }
     }
 
-    /// Done, with a map of `count` entries that `write` appends.
+    /// Success with a map of `entries` entries that `write` appends.
     pub(crate) fn map(entries: u32, write: impl FnOnce(&mut Writer<'_>)) -> Self {
         let mut body = Vec::new();
         let mut out = Writer::new(&mut body);
@@ -225,7 +225,7 @@ impl Reply {
         Self::Done { status: 200, body }
     }
 
-    /// The encoded response to `request`.
+    /// Encodes the response to `request`.
     pub(crate) fn encode(&self, request: &Request, spelling: Spelling) -> Vec<u8> {
         let mut message = Vec::with_capacity(256);
         let mut out = Writer::new(&mut message);
@@ -249,7 +249,7 @@ impl Reply {
         out.string(spelling.description);
         out.string(description);
         let mut entries = 2;
-        // Not on `$cbs`, where Python takes its mere presence for failure; a failure there has a status.
+        // Not on `$cbs`, where Python takes its mere presence for a failure; a failure there has a status.
         let condition = match self {
             Self::Done { .. } => None,
             Self::Refused { condition, .. } => Some(condition.symbol()),

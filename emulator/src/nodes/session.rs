@@ -1,8 +1,8 @@
-//! What a session receiver asks for, and how it is told what it got (wire.md §5).
+//! The session filter of a receiver, and the answer to it (wire.md §5).
 //!
-//! A receiver is one of sessions when its filter has the key, with any value. The granted id goes back in the
-//! client's own shape: go-amqp decodes only described values there, .NET, JavaScript and Java only plain ones. A session
-//! that may be taken over is asked for by a filter of another type, with the id and a token (spec/newest.md 1).
+//! A receiver uses sessions if its filter has the key, with any value. The granted id is returned in the client's form:
+//! go-amqp decodes only described values there, .NET, JavaScript and Java only plain ones. A non-exclusive session has a
+//! filter of another type, with the id and a token (spec/newest.md 1).
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -22,36 +22,36 @@ use super::condition::{Condition, ServiceError};
 
 /// Link property: how many milliseconds to wait for the next available session.
 const TIMEOUT_PROPERTY: &str = "com.microsoft:timeout";
-/// The type of a filter for a session that may be taken over, by number and by name: `[id or null, token or null]`.
+/// The type of a filter for a non-exclusive session, by number and by name: `[id or null, token or null]`.
 const NON_EXCLUSIVE: u64 = 0x0000_0013_7000_000e;
 const NON_EXCLUSIVE_NAME: &str = "com.microsoft:non-exclusive-session-filter:list";
-/// How long to wait when the client does not say (semantics §6).
+/// The default wait (semantics §6).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// The session that a link is attached for.
+/// The session that a link asks for.
 #[derive(Debug)]
 pub(crate) struct SessionRequest {
-    /// The next available one if none.
+    /// `None` for the next available one.
     pub(crate) session: Option<SessionName>,
     /// How long the client waits for the next available one, in real time (decision D19).
     pub(crate) patience: Duration,
-    /// Exclusively, or so that another receiver may take it over.
+    /// Exclusive, or so that another receiver may take it over.
     pub(crate) access: SessionAccess,
-    /// Of the filter, and around its value, if that was described.
+    /// The filter's key, and the descriptor of its value if it is described.
     key: String,
     descriptor: Option<Descriptor>,
 }
 
 impl SessionRequest {
-    /// The key of the filter that makes a receiver one of sessions.
+    /// The key of the session filter.
     const FILTER: &str = "com.microsoft:session-filter";
 
-    /// Whether a described filter is one that a namespace of this tier evaluates.
+    /// Returns whether a namespace of this tier evaluates a described filter.
     pub(crate) fn is_known(key: &str, filter: &Described<Value>, tier: Tier) -> bool {
         key == Self::FILTER || tier == Tier::Premium && is_non_exclusive(filter)
     }
 
-    /// Reads the filter of a receiver, and what the link's properties say about waiting; none where it wants no session.
+    /// Reads the filter of a receiver and the link property for the wait; `None` if it asks for no session.
     pub(crate) fn read(
         attach: &AttachRequest,
         path: &EntityPath,
@@ -106,7 +106,7 @@ impl SessionRequest {
         }))
     }
 
-    /// The entry of the filter that says which session was granted, and under which token.
+    /// Returns the filter entry with the granted session and its token.
     pub(crate) fn granted(&self, session: &SessionName, token: Option<Uuid>) -> (String, Value) {
         let id = Value::String(session.as_str().to_owned());
         let value = match token {
@@ -131,7 +131,7 @@ fn is_non_exclusive(filter: &Described<Value>) -> bool {
     }
 }
 
-/// The id and the token of a filter for a session that may be taken over.
+/// Returns the id and the token of a filter for a non-exclusive session.
 fn non_exclusive_wish<'a>(
     value: &'a Value,
     path: &EntityPath,
@@ -156,7 +156,7 @@ fn non_exclusive_wish<'a>(
     }
 }
 
-/// The id of a session, as a client wrote it.
+/// Parses a client's session id.
 pub(crate) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, ServiceError> {
     SessionName::new(id).ok_or_else(|| {
         let text = format!(

@@ -1,4 +1,4 @@
-//! Deliveries while there are faults: one at a time, each looked at before it is taken.
+//! Deliveries while faults exist: one at a time, each matched before it is taken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::faults::{
 use crate::namespace::SharedEntity;
 
 impl ClientConnection {
-    /// Takes and writes one message, or does to it what a fault says; whether more are reserved.
+    /// Takes and writes one message, or applies a fault to it; returns whether more are reserved.
     pub(crate) fn take_watched(&mut self, link: LinkId) -> bool {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (self.client.namespace.clone(), self.links.get(link))
@@ -39,7 +39,7 @@ impl ClientConnection {
         };
         self.name_party(&mut seen);
         let mut affected = Affected::at(Arc::clone(&entity), kind);
-        // A fault was applied already to one that was delayed.
+        // A fault was applied already to a delayed delivery.
         let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
         let mut missing = MissingBodies::default();
@@ -104,7 +104,7 @@ impl ClientConnection {
             self.record_fault(matched.first.as_ref(), affected);
             let fault = matched.then;
             self.faults.receivers.insert(link, PutOff { due, fault });
-            // Others may have what this one cannot take now.
+            // Other receivers may take what this one cannot take now.
             self.renew_credit(link);
             return;
         }
@@ -138,7 +138,7 @@ impl ClientConnection {
             | Effect::Delay(_)
             | Effect::HoldBack { .. }
             | Effect::Postpone
-            // It was given away when it was seen.
+            // It was moved to the other receiver when it was matched.
             | Effect::Elsewhere
             | Effect::RoundTrip { .. } => {}
         }
@@ -151,19 +151,19 @@ impl ClientConnection {
         }
     }
 
-    /// Whether a fault may take effect on a delivery, or one has put it off.
+    /// Returns whether a fault may match a delivery, or has delayed one.
     pub(crate) fn watches_deliveries(&self) -> bool {
         let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
             || !self.faults.receivers.is_empty()
     }
 
-    /// Whether a receiver gets nothing for now.
+    /// Returns whether a receiver gets nothing for now.
     pub(crate) fn is_paused(&self, link: LinkId) -> bool {
         self.faults.puts_off(link)
     }
 
-    /// Lets those receivers have messages again that have waited for long enough.
+    /// Resumes receivers whose delay is over.
     pub(crate) fn release_receivers(&mut self, now: Duration) {
         let put_off = self.faults.receivers.iter();
         let over =

@@ -1,4 +1,4 @@
-//! An event on which a fault takes effect, and what is told and not told because of it.
+//! Applies faults to events, and suppresses answers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::connection::transact::in_transaction;
 use crate::faults::{Affected, Effect, MatchedFault, MatchedFaults, When};
 
 impl ClientConnection {
-    /// Whether a fault may take effect on what comes next, or one that has still matters.
+    /// Returns whether a fault may match the next event, or the effect of one lasts.
     pub(crate) fn is_watched(&self) -> bool {
         let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
@@ -21,7 +21,7 @@ impl ClientConnection {
             || self.faults.end != End::None
     }
 
-    /// An event while there are faults.
+    /// Handles an event while faults exist.
     pub(crate) fn handle_watched(&mut self, event: Event, now: Duration, work: &mut Work) {
         if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
             return;
@@ -40,7 +40,7 @@ impl ClientConnection {
         self.go_on(event, matched.then, &affected, now, work);
     }
 
-    /// Carries out an event that has waited, or need not wait.
+    /// Handles an event that has waited, or need not wait.
     pub(crate) fn go_on(
         &mut self,
         event: Event,
@@ -93,7 +93,7 @@ impl ClientConnection {
             }
             Effect::Failover { when: When::Before } => {
                 self.fail_over();
-                // What comes over a link to `$cbs` happens all the same.
+                // Requests over a link to `$cbs` are carried out all the same.
                 if link.is_some_and(|link| self.is_cbs(link)) {
                     self.carry_out(event, now, work);
                 }
@@ -120,7 +120,7 @@ impl ClientConnection {
                 self.carry_out(event, now, work);
                 self.pause(*wait, now, false);
             }
-            // What takes time has been dealt with.
+            // These take time and were handled before.
             Effect::Delay(_) | Effect::Postpone | Effect::Elsewhere | Effect::RoundTrip { .. } => {
                 self.carry_out(event, now, work)
             }
@@ -141,7 +141,7 @@ impl ClientConnection {
         self.commit(work);
     }
 
-    /// Does what the client asks for, and does not tell it.
+    /// Carries out an event without answering it.
     fn carry_out_unheard(&mut self, event: Event, now: Duration, work: &mut Work) {
         let link = link_of(&event);
         let is_request =
@@ -157,8 +157,7 @@ impl ClientConnection {
         self.faults.muted = Muted::Nothing;
     }
 
-    /// Tells the client that its message is done with, and lets it come again: its delivery was for nothing and does
-    /// not count.
+    /// Confirms a settlement without carrying it out, and redelivers the message: its delivery does not count.
     fn confirm_in_vain(&mut self, event: Event, now: Duration, work: &mut Work) {
         let Event::Settle(mut settlement) = event else {
             self.carry_out(event, now, work);
@@ -187,7 +186,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether it completes a message that is to come again.
+    /// Returns whether an event completes a message that will be redelivered.
     fn is_in_vain(&self, event: &Event) -> bool {
         let Event::Settle(settlement) = event else {
             return false;
@@ -199,7 +198,7 @@ impl ClientConnection {
                 .contains(&LockToken::from_tag(settlement.tag))
     }
 
-    /// Answers a settlement, unless the client must not hear of it.
+    /// Answers a settlement, unless a fault suppresses the answer.
     pub(crate) fn settle_delivery(
         &mut self,
         link: LinkId,
@@ -223,32 +222,32 @@ impl ClientConnection {
         }
     }
 
-    /// Whether the outcomes of transfers are not told.
+    /// Returns whether outcomes of transfers are suppressed.
     pub(crate) fn has_muted_outcomes(&self) -> bool {
         self.faults.muted == Muted::Outcomes
     }
 
-    /// Whether the replies to requests are not told.
+    /// Returns whether replies to requests are suppressed.
     pub(crate) fn has_muted_replies(&self) -> bool {
         self.faults.muted == Muted::Replies
     }
 
-    /// Whether the client must not hear that its link is attached, or is not.
+    /// Returns whether the answer to the link's attach is suppressed.
     pub(crate) fn is_unanswered(&self, link: LinkId) -> bool {
         self.faults.unanswered.contains(&link)
     }
 
-    /// There and back together.
+    /// Returns the simulated round trip.
     pub(crate) fn round_trip(&self) -> Duration {
         self.faults.round_trip
     }
 
-    /// Whether a fault has ended the connection without a word.
+    /// Returns whether a fault has aborted the connection.
     pub(crate) fn has_vanished(&self) -> bool {
         self.faults.end == End::Dropped
     }
 
-    /// Forgets what faults have done to a link that is gone.
+    /// Forgets the effects of faults on a link that is gone.
     pub(crate) fn forget_faulted(&mut self, link: LinkId) {
         let parked_bytes = &mut self.faults.parked_bytes;
         self.faults.parked.retain(|_, parked| {
@@ -263,8 +262,8 @@ impl ClientConnection {
         self.outcomes.forget(link);
     }
 
-    /// The connection is open and its namespace is known; where faults ask whose it is, it counts as open when that is
-    /// known too.
+    /// Handles the opening of a connection whose namespace is known; where faults match on parties, it counts as open once
+    /// its party is known too.
     pub(crate) fn connection_opened(&mut self, now: Duration) {
         let Some(namespace) = self.client.namespace.as_ref().filter(|ns| ns.faults.any()) else {
             return;
@@ -275,7 +274,7 @@ impl ClientConnection {
         }
     }
 
-    /// The client shows whose it is, or does without that.
+    /// Ends the wait for the party, which the client has shown or does without.
     pub(crate) fn end_wait_for_party(&mut self, now: Duration) {
         if std::mem::take(&mut self.faults.awaits_party) {
             self.meet_connection(now);
@@ -322,7 +321,7 @@ impl ClientConnection {
         }
     }
 
-    /// Puts what a fault did into the record, behind what it did not prevent.
+    /// Records the effect of a fault after the events that it did not prevent.
     pub(crate) fn record_fault(&self, fault: Option<&MatchedFault>, affected: &Affected) {
         if let (Some(namespace), Some(fault)) = (&self.client.namespace, fault) {
             namespace.note_fault(self.client.caller.client, fault, affected);

@@ -1,6 +1,5 @@
-//! What faults put off: single operations, deliveries to a receiver, or the whole connection.
-//!
-//! What faults have done to a connection that lasts, and what is seen of an operation on which they may take effect.
+//! Delays by faults, of single operations, deliveries to a receiver or the whole connection, and the lasting effects of
+//! faults on a connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,14 +11,15 @@ use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
 use crate::faults::{Affected, Effect, HeldOperation, MatchContext, MatchedFault, Sleeper, Wait};
 
-/// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
+/// Maximum number of waiting operations of a connection, and bytes of their messages; beyond that nothing more is read from
+/// it.
 const PARKED: usize = 16 * 1024;
 const PARKED_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long a client waits for the reply to an attach or a token that is lost.
+/// How long a client waits for the lost reply to an attach or a token.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// When something goes on; what goes by the real clock is ordered before the rest.
+/// The end of a wait; waits by the real clock are ordered first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// Counted from the start of the real clock.
@@ -30,27 +30,27 @@ pub(crate) enum Due {
     Released(u64),
 }
 
-/// An operation that goes on later.
+/// A delayed operation.
 #[derive(Debug)]
 pub(crate) struct Parked {
     event: Event,
-    /// What the fault does to it then.
+    /// The effect of the fault after the delay.
     fault: Option<MatchedFault>,
     affected: Affected,
-    /// Until it has gone on, its namespace is not at rest.
+    /// Keeps the namespace from being idle until the operation has gone on.
     _held: Option<HeldOperation>,
 }
 
-/// A delivery that goes on later.
+/// A delayed delivery.
 #[derive(Debug)]
 pub(crate) struct PutOff {
-    /// None when its time has come.
+    /// `None` once its delay is over.
     pub(crate) due: Option<Due>,
-    /// What the fault does to it then.
+    /// The effect of the fault after the delay.
     pub(crate) fault: Option<MatchedFault>,
 }
 
-/// A connection that rests.
+/// A paused connection.
 #[derive(Debug)]
 pub(crate) struct Pause {
     due: Due,
@@ -59,7 +59,7 @@ pub(crate) struct Pause {
 }
 
 impl Due {
-    /// Before all others of the namespace's time.
+    /// Before all others in the namespace's time.
     const FIRST_VIRTUAL: Self = Self::Virtual(Timestamp::from_millis(i64::MIN));
     const FIRST_RELEASED: Self = Self::Released(0);
 }
@@ -78,7 +78,7 @@ impl Parked {
 }
 
 impl ClientConnection {
-    /// The end of a wait that begins now; what waits for the namespace's time is told when it has come.
+    /// Returns the end of a wait that begins now; waits in the namespace's time are registered for a wake-up.
     pub(crate) fn due(&self, wait: Wait, now: Duration) -> Due {
         match (wait, &self.client.namespace) {
             (Wait::Virtual(length), Some(namespace)) => {
@@ -92,8 +92,8 @@ impl ClientConnection {
         }
     }
 
-    /// The connection drops a while after it has lost the reply to an attach or a token, where the clock steps by itself:
-    /// replies are lost with connections, and clients that have no timeout of their own there would wait for ever.
+    /// Drops the connection some time after it has lost the reply to an attach or a token, if the clock steps automatically:
+    /// replies are lost with connections, and clients without a timeout of their own would wait for ever.
     pub(crate) fn drop_after_silence(&self) {
         let namespace = self.client.namespace.as_ref();
         if let Some(namespace) = namespace.filter(|namespace| namespace.auto.is_on()) {
@@ -104,7 +104,7 @@ impl ClientConnection {
         }
     }
 
-    /// Until when an operation waits on which this fault takes effect, if it does.
+    /// Returns until when an operation waits because of this fault, if it does.
     pub(crate) fn due_of(&self, fault: Option<&MatchedFault>, now: Duration) -> Option<Due> {
         match (&fault?.effect, &self.client.namespace) {
             (Effect::Delay(wait), _) => Some(self.due(*wait, now)),
@@ -135,7 +135,7 @@ impl ClientConnection {
         faults.parked.insert((due, faults.parked_ever), parked);
     }
 
-    /// Lets go on what has waited for long enough.
+    /// Resumes operations whose delay is over.
     pub(crate) fn release_parked(&mut self, now: Duration, work: &mut Work) {
         let pause = self.faults.pause.as_ref();
         if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
@@ -149,7 +149,7 @@ impl ClientConnection {
         self.release_receivers(now);
     }
 
-    /// Takes out one that is due: by each clock the first comes first.
+    /// Removes a due operation: by each clock the first comes first.
     fn next_parked(&mut self, now: Duration) -> Option<Parked> {
         let parked = &self.faults.parked;
         let firsts = [
@@ -175,13 +175,13 @@ impl ClientConnection {
         }
     }
 
-    /// Lets the connection rest.
+    /// Pauses the connection.
     pub(crate) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
         let due = self.due(wait, now);
         self.faults.pause = Some(Pause { due, is_silent });
     }
 
-    /// Whether nothing is read now.
+    /// Returns whether nothing is read now.
     pub(crate) fn is_deaf(&self) -> bool {
         let faults = &self.faults;
         faults.pause.is_some()
@@ -189,13 +189,13 @@ impl ClientConnection {
             || faults.parked_bytes >= PARKED_BYTES
     }
 
-    /// Whether nothing is written now.
+    /// Returns whether nothing is written now.
     pub(crate) fn is_silent(&self) -> bool {
         let pause = self.faults.pause.as_ref();
         pause.is_some_and(|pause| pause.is_silent)
     }
 
-    /// When something goes on by real time, counted from the start of the clock.
+    /// Returns when the next wait in real time ends, counted from the start of the clock.
     pub(crate) fn next_real(&self) -> Option<Duration> {
         let faults = &self.faults;
         let parked = faults.parked.first_key_value();
@@ -212,67 +212,67 @@ impl ClientConnection {
     }
 }
 
-/// What faults have done to a connection that lasts.
+/// The lasting effects of faults on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionFaults {
     pub(crate) muted: Muted,
-    /// Events that wait for their time, by that and by the order in which they came.
+    /// Delayed events, by the end of the delay and their order of arrival.
     pub(crate) parked: BTreeMap<(Due, u64), Parked>,
     pub(crate) parked_ever: u64,
     /// Bytes of messages among them.
     pub(crate) parked_bytes: usize,
-    /// The connection rests until then.
+    /// The current pause.
     pub(crate) pause: Option<Pause>,
-    /// Receivers whose next delivery is put off.
+    /// Receivers whose next delivery is delayed.
     pub(crate) receivers: BTreeMap<LinkId, PutOff>,
-    /// Deliveries that are confirmed in vain.
+    /// Deliveries whose settlement is confirmed without being carried out.
     pub(crate) in_vain: BTreeSet<LockToken>,
     /// Links whose attach must not be answered.
     pub(crate) unanswered: BTreeSet<LinkId>,
-    /// There and back together.
+    /// The simulated round trip.
     pub(crate) round_trip: Duration,
     pub(crate) end: End,
-    /// The connection is open, and counts as that when it is known whose it is.
+    /// Whether the connection is open, but counts as open only once its party is known.
     pub(crate) awaits_party: bool,
 }
 
 impl ConnectionFaults {
-    /// Whether the next delivery of a link is put off.
+    /// Returns whether the next delivery of a link is delayed.
     pub(crate) fn puts_off(&self, link: LinkId) -> bool {
         let put_off = self.receivers.get(&link);
         put_off.is_some_and(|put_off| put_off.due.is_some())
     }
 }
 
-/// Which answers are not sent.
+/// The answers that are suppressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Muted {
     #[default]
     Nothing,
     /// To transfers, settlements and attaches.
     Outcomes,
-    /// To requests, whose transfers are accepted all the same.
+    /// To requests, whose transfers are still accepted.
     Replies,
 }
 
-/// Whether a fault has ended the connection; what the client sent behind it is not carried out.
+/// How a fault has ended the connection; later input of the client is ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum End {
     #[default]
     None,
-    /// In good order.
+    /// With a close frame.
     Closed,
-    /// Without a word.
+    /// Without a close frame.
     Dropped,
 }
 
-/// An operation that is about to happen, and where timelines tell of its faults.
+/// An operation that is about to happen, and where timelines report its faults.
 pub(crate) struct Seen<'a> {
     pub(crate) context: MatchContext<'a>,
     pub(crate) affected: Affected,
 }
 
-/// The link that an event is about.
+/// Returns the link of an event.
 pub(crate) fn link_of(event: &Event) -> Option<LinkId> {
     match event {
         Event::Transfer(transfer) => Some(transfer.link),

@@ -1,4 +1,4 @@
-//! What a client is told that nothing but a script is the reason of.
+//! Errors and disconnects that only a script causes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::faults::ErrorText;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 impl ClientConnection {
-    /// Refuses what a client asks for, in the way of its kind.
+    /// Refuses a client's operation in the way of its kind.
     pub(crate) fn refuse_event(
         &mut self,
         event: &Event,
@@ -72,7 +72,7 @@ impl ClientConnection {
         }
     }
 
-    /// The error of a script, with a tracking id like any other.
+    /// Returns a scripted error, with a tracking id like any other.
     fn scripted_error(&mut self, scripted: &ErrorText) -> Error {
         if let Some(namespace) = &self.client.namespace {
             namespace.refusals.count(&scripted.condition);
@@ -82,7 +82,7 @@ impl ClientConnection {
         Error::new(scripted.condition.clone(), text)
     }
 
-    /// Closes a link. What its client settles before it hears of that has lost its lock.
+    /// Closes a link. Settlements that the client sends before it learns of this get a lock-lost error.
     pub(crate) fn detach_with(&mut self, link: Option<LinkId>, text: &ErrorText) {
         let Some(link) = link else { return };
         let late = self.late_refusal(link);
@@ -119,14 +119,14 @@ impl ClientConnection {
         self.faults.end = End::Closed;
     }
 
-    /// Ends the connection without a word; what was said before is still written.
+    /// Aborts the connection without a close frame; earlier output is still written.
     pub(crate) fn vanish(&mut self) {
         self.engine.flush();
         self.engine.lost();
         self.faults.end = End::Dropped;
     }
 
-    /// The party's process is gone with all its connections.
+    /// Crashes the party's process, with all its connections.
     pub(crate) fn crash(&mut self) {
         self.vanish();
         if let (Some(namespace), Some(party)) = (&self.client.namespace, &self.client.party) {
@@ -134,7 +134,7 @@ impl ClientConnection {
         }
     }
 
-    /// The service is updated now; this connection's links are gone at once, those of others with their next turns.
+    /// Updates the service: this connection's links detach at once, those of others in their next turns.
     pub(crate) fn fail_over(&mut self) {
         if let Some(namespace) = self.client.namespace.clone() {
             namespace.update_service();
@@ -147,7 +147,7 @@ impl ClientConnection {
         output.advance(output.len());
     }
 
-    /// Detaches all links but those to `$cbs`, as the service does when it is updated.
+    /// Detaches all links but those to `$cbs`, as an update of the service does.
     pub(crate) fn detach_all(&mut self) {
         let text = ErrorText {
             condition: "amqp:link:detach-forced".into(),
@@ -170,7 +170,7 @@ impl ClientConnection {
         }
     }
 
-    /// Ends the locks that an operation is about, or those of its session.
+    /// Ends the locks of an operation, or those of its session.
     pub(crate) fn lose_locks_of(&mut self, event: &Event, of_session: bool) {
         let Some((entity, kind, tokens, session)) = self.locks_of(event) else {
             return;
@@ -194,7 +194,7 @@ impl ClientConnection {
         });
     }
 
-    /// The request in a transfer to a node, if it can be read.
+    /// Returns the request in a transfer to a node, if it can be parsed.
     pub(crate) fn request_in(&self, payload: &[u8]) -> Option<Request> {
         Request::parse(payload).ok()
     }

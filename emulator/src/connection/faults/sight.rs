@@ -1,4 +1,4 @@
-//! What is seen of an event before it is carried out.
+//! Describes an event for fault matching, before it is handled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::nodes::{Address, CoordinatorRequest, Destination, Request};
 /// The message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
 
-/// The locks that an event is about: where, by their tokens, and the session that it names.
+/// The locks of an event: their store, their tokens, and the named session.
 type Locks = (
     Arc<SharedEntity>,
     SubQueue,
@@ -30,7 +30,7 @@ type Locks = (
 );
 
 impl ClientConnection {
-    /// Counts an event, and returns what becomes of it and whom that concerns.
+    /// Matches an event; returns the faults that apply and the affected entities.
     pub(crate) fn is_hit(&mut self, event: &Event, now: Duration) -> (MatchedFaults, Affected) {
         let Some(namespace) = self.client.namespace.clone() else {
             return (MatchedFaults::default(), Affected::default());
@@ -103,7 +103,7 @@ impl ClientConnection {
         context
     }
 
-    /// Says whose an operation is.
+    /// Adds the party to an operation's context.
     pub(crate) fn name_party(&self, context: &mut MatchContext<'_>) {
         let namespace = self.client.namespace.as_ref();
         context.client = namespace.and_then(|ns| ns.client_name(self.client.caller.client));
@@ -111,7 +111,7 @@ impl ClientConnection {
         context.connection = Some(self.client.id);
     }
 
-    /// How an entity is before an operation, where that is recorded.
+    /// Returns the state of an entity before an operation, if it is recorded.
     fn state_of(&self, entity: &SharedEntity, kind: SubQueue) -> Option<EntityState> {
         let namespace = self.client.namespace.as_ref();
         let namespace = namespace.filter(|namespace| namespace.faults.records())?;
@@ -171,12 +171,12 @@ impl ClientConnection {
         self.links.get(link).is_some_and(Link::is_cbs)
     }
 
-    /// The messages that an event is about.
+    /// Returns the messages of an event.
     fn messages_of(&mut self, event: &Event, request: Option<&Request>) -> Vec<Traits> {
         if let Event::Transfer(transfer) = event
             && let Some(Link::Sender(_)) = self.links.get(transfer.link)
         {
-            // What cannot be read is refused when it is carried out.
+            // A message that cannot be parsed is refused when the event is handled.
             let sent = parsed(transfer, self.client.caller.ids()).unwrap_or_default();
             return sent.iter().map(Traits::of).collect();
         }
@@ -284,7 +284,7 @@ impl ClientConnection {
         })
     }
 
-    /// What is known of the messages under these locks.
+    /// Returns the known traits of the messages under these locks.
     fn locked_traits(
         &self,
         entity: &SharedEntity,
@@ -316,7 +316,7 @@ impl ClientConnection {
         views.map(Traits::of_delivery).collect()
     }
 
-    /// Links to `$cbs` and the coordinator are not counted: who writes a test does not think of them.
+    /// Links to `$cbs` and the coordinator do not count: authors of tests do not think of them.
     fn see_attach<'a>(&self, attach: &AttachRequest) -> Option<Seen<'a>> {
         let address = Address::parse(attach.address()?);
         if attach.is_coordinator() || address.destination == Destination::Cbs {
@@ -342,7 +342,7 @@ impl ClientConnection {
         Some(Seen { context, affected })
     }
 
-    /// The locks that an event is about.
+    /// Returns the locks of an event.
     pub(crate) fn locks_of(&self, event: &Event) -> Option<Locks> {
         if let Event::Settle(settlement) = event {
             let Link::Receiver(receiver) = self.links.get(settlement.link)? else {
@@ -368,7 +368,7 @@ impl ClientConnection {
     }
 }
 
-/// The messages that a transfer brings; those without an id are given one.
+/// Parses the messages of a transfer; those without an id get one.
 fn parsed(transfer: &Transfer, ids: &mut dyn IdSource) -> Result<Vec<Message>, MessageError> {
     match transfer.message_format {
         BATCH => Message::parse_batch(&transfer.payload, ids),
@@ -376,7 +376,7 @@ fn parsed(transfer: &Transfer, ids: &mut dyn IdSource) -> Result<Vec<Message>, M
     }
 }
 
-/// The id of the only message that a transfer brings, where its sender gave it one.
+/// Returns the id of the only message of a transfer, if the sender set it.
 fn sent_id(transfer: &Transfer) -> Option<String> {
     let mut given = GivenIds(0);
     let sent = parsed(transfer, &mut given).ok()?;
@@ -386,7 +386,7 @@ fn sent_id(transfer: &Transfer) -> Option<String> {
     }
 }
 
-/// Counts what ids are made of.
+/// Counts generated ids.
 struct GivenIds(u64);
 
 impl IdSource for GivenIds {
@@ -396,7 +396,7 @@ impl IdSource for GivenIds {
     }
 }
 
-/// How an entity is, as far as an exploration tells operations apart by that.
+/// Returns the state of an entity, as far as explorations distinguish operations by it.
 pub(crate) fn entity_state(entity: &Entity, kind: SubQueue) -> EntityState {
     let counts = entity.counts(kind);
     let not_ready = counts.locked + counts.deferred;
@@ -410,7 +410,7 @@ pub(crate) fn entity_state(entity: &Entity, kind: SubQueue) -> EntityState {
     }
 }
 
-/// The sequence numbers that a request names.
+/// Returns the sequence numbers in a request.
 fn numbers_in(request: &Request) -> impl Iterator<Item = i64> {
     let numbers = request.elements("sequence-numbers").unwrap_or_default();
     numbers.iter().filter_map(|number| {
@@ -421,14 +421,14 @@ fn numbers_in(request: &Request) -> impl Iterator<Item = i64> {
     })
 }
 
-/// Links to `$cbs` bring tokens; azservicebus attaches to the coordinator before it has shown one.
+/// Links to `$cbs` transport tokens; azservicebus attaches to the coordinator before it has shown one.
 fn comes_before_tokens(attach: &AttachRequest) -> bool {
     let address = attach.address().map(Address::parse);
     attach.is_coordinator()
         || address.is_some_and(|address| address.destination == Destination::Cbs)
 }
 
-/// The locks and the session that a request names.
+/// Returns the locks and the session in a request.
 fn locks_in(request: &Request) -> (Vec<LockToken>, Option<SessionName>) {
     let tokens = request.elements("lock-tokens").unwrap_or_default();
     let tokens = tokens.iter().filter_map(|token| {

@@ -1,7 +1,6 @@
-//! A stream that a fault can make long: what goes through it takes half of the round trip in each direction, however
-//! much is on its way.
+//! A stream with a simulated latency: data takes half of the round trip in each direction, however much is in flight.
 //!
-//! While it is short nothing is copied and no timer runs.
+//! Without latency nothing is copied and no timer runs.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -15,20 +14,20 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Unread, Wire};
 
-/// Bytes that may be on their way in one direction, a window of TCP: what is more waits before the line.
+/// Bytes in flight in one direction, a window of TCP; more must wait.
 const WINDOW: usize = 4 * 1024 * 1024;
 
-/// A stream behind a long line.
+/// A stream with latency.
 pub(crate) struct Line<W> {
     wire: W,
     round_trip: Duration,
     incoming: Way,
     outgoing: Way,
-    /// What has come through and is not written yet.
+    /// Output that has passed the latency and is not written yet.
     arrived: Output,
 }
 
-/// What is on its way in one direction; an empty block is the end of the stream, behind which nothing comes.
+/// The data in flight in one direction; an empty block is the end of the stream.
 #[derive(Default)]
 struct Way {
     blocks: VecDeque<(Instant, Bytes)>,
@@ -48,7 +47,7 @@ impl<W> Line<W> {
         }
     }
 
-    /// From now on there and back together take so long.
+    /// Sets the round trip time.
     pub(crate) fn set_round_trip(&mut self, round_trip: Duration) {
         self.round_trip = round_trip;
     }
@@ -91,7 +90,7 @@ impl<W: Wire> Wire for Line<W> {
             while let Some(block) = self.incoming.next_arrived() {
                 input.extend_from_slice(&block);
             }
-            // The end is told by itself, behind everything else.
+            // The end of the stream is reported on its own, after all data.
             let is_over = self.incoming.has_ended && self.incoming.blocks.is_empty();
             if input.len() > before || is_over {
                 return Poll::Ready(Ok(input.len() - before));
@@ -128,7 +127,7 @@ impl<W: Wire> Wire for Line<W> {
         self.wire.poll_refuse(cx)
     }
 
-    /// What is on its way is not the peer's doing, and has its own bound.
+    /// Data in flight is not the peer's doing, and has its own limit.
     fn held(&self) -> usize {
         self.wire.held()
     }
@@ -171,7 +170,7 @@ impl Way {
     }
 }
 
-/// Everything that lies in one piece at the front.
+/// Returns the first contiguous part.
 fn next(output: &mut Output) -> Bytes {
     let mut slices = [IoSlice::new(&[])];
     output.chunks(&mut slices);

@@ -1,5 +1,5 @@
-//! The stream beneath a WebSocket, on which binary messages go out as they lie in the output, without being copied into
-//! the library's buffer first.
+//! The stream beneath a WebSocket, which sends binary messages straight from the output instead of copying them into the
+//! library's buffer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,22 +12,22 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// Header and mask of a control frame.
 pub(crate) const CONTROL: usize = 6;
-/// Pieces of output that are written at once.
+/// Slices of output that are written at once.
 const SLICES: usize = 16;
 
-/// A stream that is within a message or between two. Within one the library writes nothing: what it has to say waits
-/// until it is flushed between two.
+/// A stream that is within a message or between two. Within one the library writes nothing: its output waits until it is
+/// flushed between two.
 pub(crate) struct Messages<S> {
     stream: S,
-    /// What is not written yet of the header of the message.
+    /// The unwritten part of the message's header.
     header: Vec<u8>,
-    /// Bytes of the message that are not written yet.
+    /// Unwritten bytes of the message.
     left: usize,
-    /// Bytes that the library has read since it gave a whole message.
+    /// Bytes that the library has read since it returned a complete message.
     unfinished: usize,
     /// Bytes that the library has read since the last turn.
     news: usize,
-    /// Bytes that the library has to write.
+    /// Bytes that the library must write.
     answers: usize,
 }
 
@@ -47,48 +47,48 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
         &self.stream
     }
 
-    /// Bytes that the library keeps: of messages that are not finished, and of answers that are not written.
+    /// Returns the library's buffered bytes: of incomplete messages, and of unwritten answers.
     pub(crate) fn held(&self) -> usize {
         self.unfinished + self.answers
     }
 
-    /// Bytes that the library has read since the last turn.
+    /// Returns the bytes that the library has read since the last turn.
     pub(crate) fn news(&self) -> usize {
         self.news
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(crate) fn read_on(&mut self) {
         self.news = 0;
     }
 
-    /// The library has given a whole message.
+    /// Records that the library has returned a complete message.
     pub(crate) fn end_message(&mut self) {
         self.unfinished = 0;
     }
 
-    /// The library has given a control frame with so many bytes, which may stand between those of a message.
+    /// Records a control frame of so many bytes, which may come between the frames of a message.
     pub(crate) fn take_out(&mut self, payload: usize) {
         self.unfinished = self.unfinished.saturating_sub(payload + CONTROL);
     }
 
-    /// The library will answer a control frame with so many bytes.
+    /// Records that the library will answer a control frame with so many bytes.
     pub(crate) fn expect_answer(&mut self, payload: usize) {
         // The answer has no mask.
         self.answers += payload + CONTROL - 4;
     }
 
-    /// The library has written everything.
+    /// Records that the library has written everything.
     pub(crate) fn answered(&mut self) {
         self.answers = 0;
     }
 
-    /// Whether a message has begun that is not over.
+    /// Returns whether a message is incomplete.
     pub(crate) fn is_within(&self) -> bool {
         self.left > 0
     }
 
-    /// Begins a message of so many bytes, which are the next ones of the output.
+    /// Begins a message with the next `size` bytes of the output.
     pub(crate) fn begin(&mut self, size: usize) -> io::Result<()> {
         let header = FrameHeader {
             opcode: OpCode::Data(Data::Binary),
@@ -100,7 +100,7 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
             .map_err(io::Error::other)
     }
 
-    /// Takes the rest of the message from the output, as far as it is there; ready when it is with the stream.
+    /// Writes the rest of the message from the output, as far as available; ready when the stream has it.
     pub(crate) fn poll_go_on(
         &mut self,
         cx: &mut Context<'_>,
@@ -146,14 +146,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Messages<S> {
     }
 }
 
-/// What the library writes.
+/// The library's output.
 impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // No task needs to be woken: what ends the message flushes the library.
+        // No wake-up is needed: the end of the message flushes the library.
         if self.left > 0 {
             return Poll::Pending;
         }

@@ -19,32 +19,32 @@ use super::messages::{CONTROL, Messages};
 use super::{Unread, Wire};
 use crate::connection::account::READ_TURN;
 
-/// Bytes read in one go: a full record of TLS. The library clears as many before each time.
+/// Bytes read at once: a full record of TLS. The library clears as many before each read.
 const READ: usize = 16 * 1024;
 /// Largest message that is sent.
 const SENT: usize = 64 * 1024;
-/// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
-/// such a message has up to 100 MiB.
+/// Largest message that is accepted. Clients may put all frames of an AMQP message of up to 100 MiB into one WebSocket
+/// message, as fe2o3-amqp does.
 const TAKEN: usize = 128 * 1024 * 1024;
 
-/// From so many bytes on a message that is not finished is looked at again.
+/// An incomplete message is checked again after so many bytes.
 const PROGRESS: usize = 64 * 1024;
 /// Longest text in a close frame (RFC 6455 §5.5).
 const REASON: usize = 123;
 
-/// A WebSocket whose handshake is done.
+/// A WebSocket after its handshake.
 pub(crate) struct WebSocket<S> {
     socket: WebSocketStream<Messages<S>>,
-    /// What is left of a message for the next turns.
+    /// The rest of a message for the next turns.
     left: Bytes,
-    /// What is to be said of what came.
+    /// The close frame that reports the peer's error.
     refusal: Option<CloseFrame>,
-    /// Whether our close frame is with the library.
+    /// Whether the close frame was passed to the library.
     closing: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
-    /// The server's side of a stream of which `read` has been read already.
+    /// Creates the server side of a stream of which `read` was read already.
     pub(crate) async fn new(stream: S, read: Bytes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
@@ -61,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         }
     }
 
-    /// Writes what the library has to say.
+    /// Writes the library's output.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.socket.poll_flush_unpin(cx)).map_err(io_error)?;
         self.socket.get_mut().answered();
@@ -88,7 +88,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             let polled = self.socket.poll_next_unpin(cx);
             let beneath = self.socket.get_mut();
             if polled.is_pending() && read == 0 && beneath.news() >= PROGRESS {
-                // A message that is not finished is counted while it grows.
+                // An incomplete message counts while it grows.
                 read = beneath.news();
             }
             if polled.is_pending() && read > 0 {
@@ -99,7 +99,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                     beneath.end_message();
                     self.left = bytes;
                 }
-                // Answered by the library when it is asked for the next message.
+                // The library answers it when it is asked for the next message.
                 Some(Ok(Message::Ping(bytes))) => {
                     beneath.take_out(bytes.len());
                     beneath.expect_answer(bytes.len());
@@ -129,7 +129,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
         while !output.is_empty() {
             if !self.socket.get_ref().is_within() {
-                // The library's answers to pings go out between two messages.
+                // The library's answers to pings are sent between two messages.
                 ready!(self.poll_flush(cx))?;
                 self.socket.get_mut().begin(output.len().min(SENT))?;
             }
@@ -144,8 +144,8 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.closing {
             self.closing = true;
-            // Microsoft's library for Java spins for ever on a close frame without a status (spec/observed.md 57). The
-            // peer may have closed already, and then this fails and nothing is owed.
+            // Microsoft's library for Java spins for ever on a close frame without a status (spec/observed.md 57). If the
+            // peer has closed already, this fails, which is fine.
             let normal = Message::Close(Some(close(CloseCode::Normal, "")));
             let _ = self.socket.start_send_unpin(normal);
         }
@@ -162,7 +162,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
         let _ = ready!(self.socket.poll_flush_unpin(cx));
         let stream = self.socket.get_mut();
         let _ = ready!(Pin::new(&mut *stream).poll_shutdown(cx));
-        // Until the peer has read it and gone: a socket that is closed with something unread takes back what it sent.
+        // Until the peer has read it and closed: closing a socket with unread input discards its output.
         let mut block = [MaybeUninit::uninit(); 4096];
         loop {
             let mut unread = ReadBuf::uninit(&mut block);
@@ -186,7 +186,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn acknowledge(&self) {}
 }
 
-/// What is said to a peer that did this; nothing where it did no wrong.
+/// Returns the close frame for a peer's error; `None` if it did nothing wrong.
 fn refusal(error: &Error) -> Option<CloseFrame> {
     let code = code(error)?;
     let text = if code == CloseCode::Size {
@@ -197,7 +197,7 @@ fn refusal(error: &Error) -> Option<CloseFrame> {
     Some(close(code, &text))
 }
 
-/// What kind of wrong a peer did; none where it has just gone.
+/// Returns the status of a peer's error; `None` if it just disconnected.
 fn code(error: &Error) -> Option<CloseCode> {
     if is_gone(error) {
         None
@@ -258,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_ping_within_a_message_is_answered_behind_it() {
-        // Less room than one message needs, so that it stops on its way.
+        // Less room than one message needs, so that it stops half-way.
         let (ours, theirs) = duplex(1000);
         let mut server = WebSocket::new(ours, Bytes::new()).await;
         let mut client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;

@@ -15,8 +15,7 @@ use crate::nodes::{
     Condition, Reply, ServiceError, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
 
-/// Most messages and bytes in one reply: "may return fewer than asked" (semantics §10). At least one message
-/// is always returned.
+/// Maximum messages and bytes in one reply: "may return fewer than asked" (semantics §10). A reply has at least one message.
 const PEEK_MESSAGES: i64 = 1000;
 const PEEK_BYTES: usize = 1024 * 1024;
 
@@ -45,7 +44,7 @@ impl Management<'_, '_> {
         Ok(Reply::done())
     }
 
-    /// Has these messages stand in the reply.
+    /// Puts these messages into the reply.
     fn show(
         &mut self,
         messages: Vec<(Option<LockToken>, BrokerProperties, Message)>,
@@ -75,7 +74,7 @@ impl Management<'_, '_> {
             }
         };
         let session = self.optional_held_session()?;
-        // Of the receiver that the request is made for, so that its locks go with its link.
+        // The receiver of the request, if named, so that its locks end with its link.
         let holder = self.asked_by.unwrap_or(self.receiver_id);
         let received = self.entity.receive_deferred(
             self.cx,
@@ -148,9 +147,9 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}`
-    /// → 200. A second settlement of the same token answers lock lost (semantics §2.4). A `session-id` says nothing that
-    /// the tokens do not.
+    /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}` → 200. A
+    /// second settlement of the same token answers lock lost (semantics §2.4). A `session-id` is ignored, because the tokens
+    /// suffice.
     pub(crate) fn update_disposition(&mut self) -> Result<Reply, ServiceError> {
         self.optional_held_session()?;
         let tokens = self.lock_tokens()?;
@@ -196,7 +195,7 @@ impl Management<'_, '_> {
         let malformed = || argument("properties-to-modify", "a map from strings to AMQP values");
         match self.request.field("properties-to-modify") {
             None | Some(Value::Null) => Ok(PropertyChanges::new()),
-            // As encoded: serde_amqp cannot write back every value that it reads.
+            // Kept encoded: serde_amqp cannot write back every value that it reads.
             Some(Value::Map(_)) => {
                 let encoded = self
                     .request
@@ -234,8 +233,8 @@ impl Management<'_, '_> {
 const MESSAGES: &str = "a list of maps, each with an encoded 'message' as binary";
 
 impl Management<'_, '_> {
-    /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. What the maps
-    /// say besides stands in the messages too.
+    /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. The messages repeat the
+    /// other fields of the maps.
     pub(crate) fn schedule_message(&mut self) -> Result<Reply, ServiceError> {
         self.check_is_queue()?;
         let messages = self.request.elements("messages");
@@ -243,7 +242,7 @@ impl Management<'_, '_> {
         let messages = messages.ok_or_else(|| argument("messages", MESSAGES))?;
         let limit = self.entity.tier().max_message_size();
         let mut parsed = Vec::with_capacity(messages.len());
-        // All of them together, as in a batch that is sent.
+        // All of them together, as in a sent batch.
         let mut size = 0;
         for message in messages {
             let encoded = encoded(message).ok_or_else(|| argument("messages", MESSAGES))?;
@@ -282,7 +281,7 @@ impl Management<'_, '_> {
                 numbers.map_err(|error| send_refusal(&error, self.host))?
             }
         };
-        // A duplicate has none, which clients are told as 0.
+        // A duplicate has none, which clients get as 0.
         let number = |number: &Option<SequenceNumber>| number.map_or(0, |number| number.0 as i64);
         Ok(Reply::map(1, |out| {
             out.string("sequence-numbers");
@@ -309,7 +308,7 @@ impl Management<'_, '_> {
         Ok(Reply::done())
     }
 
-    /// Nothing is sent to a dead-letter queue, now or later (semantics §3.3).
+    /// Checks that the target is not a dead-letter queue, to which no message can be sent, now or later (semantics §3.3).
     fn check_is_queue(&self) -> Result<(), ServiceError> {
         if self.kind == servicebus_broker::SubQueue::Active {
             return Ok(());
@@ -323,7 +322,7 @@ impl Management<'_, '_> {
     }
 }
 
-/// The encoded message of an entry.
+/// Returns the encoded message of an entry.
 fn encoded(entry: &Value) -> Option<&[u8]> {
     let Value::Map(map) = entry else {
         return None;

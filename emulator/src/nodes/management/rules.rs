@@ -1,6 +1,6 @@
 //! `add-rule`, `remove-rule` and `enumerate-rules` of a subscription (wire.md §6.2).
 //!
-//! Descriptions are read as encoded, so that the values of a correlation filter are kept as they were sent.
+//! Descriptions are read encoded, so that the values of a correlation filter stay as they were sent.
 
 use std::sync::Arc;
 
@@ -14,8 +14,7 @@ use servicebus_codec::{Reader, Value, Writer};
 use super::argument;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
 
-/// Descriptors of what `enumerate-rules` returns (wire.md §6.2): rules and actions have one prefix, filters
-/// another.
+/// Descriptors in the result of `enumerate-rules` (wire.md §6.2): rules and actions have one prefix, filters another.
 mod code {
     pub(crate) const RULE: u64 = 0x0000_0137_0000_0004;
     pub(crate) const EMPTY_ACTION: u64 = 0x0000_0137_0000_0005;
@@ -26,10 +25,10 @@ mod code {
     pub(crate) const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
 }
 
-/// The compatibility level that the service writes.
+/// The service's compatibility level.
 const COMPATIBILITY: i32 = 20;
 
-/// Whether an operation is about rules.
+/// Returns whether an operation is about rules.
 pub(crate) fn is_about_rules(request: &Request) -> bool {
     let operation = request.property("operation");
     operation.is_some_and(|operation| {
@@ -38,12 +37,12 @@ pub(crate) fn is_about_rules(request: &Request) -> bool {
     })
 }
 
-/// Whether messages are to be deleted without being received.
+/// Returns whether the request deletes messages without receiving them.
 pub(crate) fn is_batch_delete(request: &Request) -> bool {
     request.property("operation") == Some("com.microsoft:batch-delete-messages")
 }
 
-/// The change of rules that a request asks for; none where it asks for their list.
+/// Returns the change of rules in a request; `None` if it asks for their list.
 pub(crate) fn rule_change(
     request: &Request,
     now: Timestamp,
@@ -79,8 +78,8 @@ fn rule_name(request: &Request) -> Result<&str, ServiceError> {
     Ok(name)
 }
 
-/// `{skip: int, top: int}` → `{rules: [{rule-description}]}`, or 204. Their times are as far behind as the namespace's clock
-/// runs `ahead` of the client's, in milliseconds (decision D20).
+/// `{skip: int, top: int}` → `{rules: [{rule-description}]}`, or 204. Times are converted to the client's, which is `ahead`
+/// milliseconds behind the namespace's (decision D20).
 pub(crate) fn enumerate_rules<'a>(
     request: &Request,
     rules: impl Iterator<Item = &'a Arc<Rule>>,
@@ -108,7 +107,7 @@ pub(crate) fn enumerate_rules<'a>(
     }))
 }
 
-/// Why the rules of a subscription were not changed, to a client that calls the namespace `host`.
+/// Returns the error for rules that were not changed, to a client that calls the namespace `host`.
 pub(crate) fn change_refusal(
     error: &ChangeRuleError,
     subscription: &EntityPath,
@@ -133,14 +132,14 @@ pub(crate) fn change_refusal(
         ChangeRuleError::NotFound(name) if name == subscription.as_str() => {
             ServiceError::not_found(host, name)
         }
-        // Without its words JavaScript takes it for trouble with the network, and tries again.
+        // Without these words JavaScript takes it for a network error and retries.
         ChangeRuleError::NotFound(name) => {
             ServiceError::not_found(host, &format!("{subscription}/Rules/{name}"))
         }
     }
 }
 
-/// A rule without a filter that can be understood is none: never one that matches everything.
+/// Parses a filter. A rule without a valid filter is refused; it never matches everything.
 fn filter(description: &[u8]) -> Result<Filter, ServiceError> {
     let sql = entry(description, "sql-filter").filter(|value| !is_nothing(value));
     let correlation = entry(description, "correlation-filter").filter(|value| !is_nothing(value));
@@ -169,7 +168,7 @@ fn action(description: &[u8]) -> Result<Option<Action>, ServiceError> {
     let Some(action) = action else {
         return Ok(None);
     };
-    // A map without an expression is no action; anything else must not be left out.
+    // A map without an expression is no action; anything else must not be ignored.
     let is_map = Reader::new(action).map().is_ok();
     let expression = match entry(action, "expression") {
         None if is_map => return Ok(None),
@@ -201,7 +200,7 @@ fn correlation_of(map: &[u8]) -> Result<Correlation, ServiceError> {
     Ok(correlation)
 }
 
-/// One that is there and no string must not be left out: the rule would select more than it says.
+/// Returns a text. A field that is present and not a string is refused: without it the rule would select more messages.
 fn own_text(map: &[u8], name: &str) -> Result<Option<Box<str>>, ServiceError> {
     let Some(value) = entry(map, name).filter(|value| !is_nothing(value)) else {
         return Ok(None);
@@ -242,7 +241,7 @@ fn syntax(part: &str, error: &SyntaxError) -> ServiceError {
     )
 }
 
-/// The encoded value of an entry of an encoded map.
+/// Returns the encoded value of an entry of an encoded map.
 fn entry<'a>(map: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let map = Reader::new(map).map().ok()?;
     let mut entries = map.raw_entries().flatten();
@@ -257,7 +256,7 @@ fn text<'a>(map: &'a [u8], name: &str) -> Option<&'a str> {
     Reader::new(entry(map, name)?).value().ok()?.as_text()
 }
 
-/// Null and the empty map, which some SDKs send for what they leave out.
+/// Returns whether a value is null or an empty map, which some SDKs send for omitted fields.
 fn is_nothing(encoded: &[u8]) -> bool {
     let is_null = matches!(Reader::new(encoded).value(), Ok(Value::Null));
     is_null || Reader::new(encoded).map().is_ok_and(|map| map.count == 0)
@@ -269,7 +268,7 @@ fn write_rule(rule: &Rule, ahead: i64, out: &mut Writer<'_>) {
     write_filter(&rule.filter, out);
     match &rule.action {
         Some(action) => write_expression(code::SQL_ACTION, action.text(), out),
-        // JavaScript looks at its descriptor: null will not do.
+        // JavaScript reads its descriptor, so that null is not possible.
         None => write_empty(code::EMPTY_ACTION, out),
     }
     out.string(&rule.name);
@@ -279,7 +278,7 @@ fn write_rule(rule: &Rule, ahead: i64, out: &mut Writer<'_>) {
 
 fn write_filter(filter: &Filter, out: &mut Writer<'_>) {
     match filter {
-        // Without the expression that the service may add: Rust cannot read them with it.
+        // Without the service's optional expression, with which Rust cannot read them.
         Filter::True => write_empty(code::TRUE_FILTER, out),
         Filter::False => write_empty(code::FALSE_FILTER, out),
         Filter::Sql(filter) => write_expression(code::SQL_FILTER, filter.text(), out),

@@ -8,10 +8,10 @@ use super::{Management, argument};
 use crate::nodes::session::session_name;
 use crate::nodes::{Condition, Reply, ServiceError};
 
-/// From this instant on, the last millisecond of the year 9999, it stands for "sessions with messages or state": .NET
-/// sends that one, others the next (spec/newest.md 2). It is a sign and no time, so that it is not converted.
+/// From this instant on, the last millisecond of the year 9999, the filter means "sessions with messages or state": .NET
+/// sends this instant, other SDKs the next (spec/newest.md 2). It is a marker, so that it is not converted.
 const ANY_TIME: i64 = 253_402_300_799_999;
-/// Most ids in one reply; clients page.
+/// Maximum number of ids in one reply; clients page.
 const SESSIONS: i64 = 10_000;
 
 impl Management<'_, '_> {
@@ -29,7 +29,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// `{session-id: string}` → `{session-state: binary | null}`: null as the service has it, though Rust cannot read it
+    /// `{session-id: string}` → `{session-state: binary | null}`: null as in the service, although Rust cannot read it
     /// (wire.md §6.2).
     pub(crate) fn get_session_state(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
@@ -49,7 +49,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// The state of a session that another receiver may hold.
+    /// Returns the state of a session that another receiver may hold.
     fn browsed_state(&self, session: &SessionName) -> Option<Bytes> {
         let mut sessions = self.entity.snapshot_sessions();
         sessions.find(|seen| seen.name == session)?.state.cloned()
@@ -101,7 +101,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// A whole number that is not negative and fits an int.
+    /// Returns a whole number that is not negative and fits an int.
     fn whole(&self, name: &str, least: i64) -> Result<i64, ServiceError> {
         let allowed = format!("an int from {least} to {}", i32::MAX);
         let number = self.request.integer(name);
@@ -115,15 +115,15 @@ impl Management<'_, '_> {
         }
     }
 
-    /// `session-id`, which there must be.
+    /// Returns the required `session-id`.
     fn held_session(&self) -> Result<SessionName, ServiceError> {
         self.check_has_sessions()?;
         let session = self.optional_held_session()?;
         session.ok_or_else(|| argument("session-id", "a string"))
     }
 
-    /// `session-id`, if there is one, of a session that was not taken over from the receiver that asks: both may be of one
-    /// connection (spec/newest.md 1).
+    /// Returns the `session-id`, if any, of a session that was not taken over from the receiver of the request: both may be
+    /// on one connection (spec/newest.md 1).
     pub(crate) fn optional_held_session(&self) -> Result<Option<SessionName>, ServiceError> {
         let session = self.optional_session()?;
         match (&session, self.asked_by) {
@@ -134,7 +134,7 @@ impl Management<'_, '_> {
         }
     }
 
-    /// `session-id`, if there is one: what a request is limited to.
+    /// Returns the `session-id` to which a request is limited, if any.
     pub(crate) fn optional_session(&self) -> Result<Option<SessionName>, ServiceError> {
         match self.request.field("session-id") {
             None | Some(Value::Null) => Ok(None),
@@ -143,7 +143,7 @@ impl Management<'_, '_> {
         }
     }
 
-    /// Dead letters have none (semantics §3.3).
+    /// Checks that the store has sessions; dead letters do not (semantics §3.3).
     fn check_has_sessions(&self) -> Result<(), ServiceError> {
         match self.kind == SubQueue::Active && self.entity.description().requires_session {
             true => Ok(()),

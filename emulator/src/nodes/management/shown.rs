@@ -1,4 +1,4 @@
-//! Messages in a reply, which are written when their entity is not locked any more.
+//! Messages of a reply, which are written after their entity was unlocked.
 
 use servicebus_broker::{BrokerProperties, LockToken, Message};
 use servicebus_codec::DecodeError;
@@ -6,15 +6,15 @@ use servicebus_codec::DecodeError;
 use crate::durable::MissingBodies;
 use crate::nodes::{Condition, Reply, ServiceError};
 
-/// What a request is answered with that peeks or receives.
+/// The messages of a reply to a peek or receive.
 pub(crate) struct ShownMessages {
-    /// With their lock tokens where they are received.
+    /// With their lock tokens if they are received.
     pub(crate) messages: Vec<(Option<LockToken>, BrokerProperties, Message)>,
     pub(crate) missing: MissingBodies,
-    /// How far the namespace's clock runs ahead of the client's, in milliseconds.
+    /// How many milliseconds the namespace's clock is ahead of the client's.
     pub(crate) ahead: i64,
     pub(crate) omits_body: bool,
-    /// Most bytes in the reply, in which there is at least one message.
+    /// Maximum bytes of the reply, which has at least one message.
     pub(crate) most: usize,
 }
 
@@ -69,7 +69,7 @@ impl ShownMessages {
         Ok(all)
     }
 
-    /// Has as many whole as there is room for, and no others.
+    /// Keeps as many complete messages as there is room for.
     fn fill(&mut self) {
         let mut bytes = 0;
         let fits = |(.., message): &&(_, _, Message)| {
