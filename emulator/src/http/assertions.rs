@@ -1,7 +1,6 @@
-//! Assertions that a client leaves to the emulator, so that their meaning, their waiting and their texts are written once, for
-//! every language.
+//! Evaluates assertions for clients, so that their meaning, waiting and texts exist once for every language.
 //!
-//! Looks hold no lock while they wait or write texts. An assertion ends with its request, with its client and with its
+//! No lock is held during waits or while texts are rendered. An assertion ends with its request, its client or its
 //! namespace.
 
 mod seen;
@@ -30,12 +29,12 @@ use super::{Control, counts, entities, sessions, timeline};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::shared::Shared;
 
-/// How many wait at the same time; more are refused.
+/// Maximum number of concurrent assertions; more are refused.
 pub(crate) const AT_ONCE: usize = 256;
-/// Messages looked at under one lock.
+/// Messages copied under one lock.
 const LOOK: usize = 64;
 
-/// 200 with whether it holds; 400 where the request is no assertion.
+/// 200 with the result; 400 for an invalid assertion.
 pub(crate) async fn check(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
@@ -93,16 +92,16 @@ async fn ended(shared: &Shared, namespace: &Arc<Namespace>) {
     }
 }
 
-/// A namespace as an assertion looks at it.
+/// The view of a namespace for an assertion.
 struct Looking {
     namespace: Arc<Namespace>,
-    /// Copies of the record that are made at the same time.
+    /// Limits the concurrent copies of the record.
     timelines: Arc<Semaphore>,
     started: Instant,
 }
 
 impl Looking {
-    /// The queues, then the topics, then the subscriptions, each by name.
+    /// Returns the queues, then the topics, then the subscriptions, each by name.
     fn catalog(&self) -> Catalog {
         let all = self.namespace.entities();
         let kinds = [
@@ -159,7 +158,7 @@ impl Looking {
         let limit = |entity: &Entity| entity.description().max_delivery_count;
         let limit = self.namespace.read(&found.0, limit);
         let is_topic = found.0.kind == broker::EntityKind::Topic;
-        // They are not taken away while a client can ask for them.
+        // The semaphore is never closed while a client can ask.
         let _permit = self.timelines.acquire().await;
         let (timeline, messages) = timeline::of_entity(&self.namespace, found, messages).await;
         let ahead = self.namespace.clock.ahead();
@@ -237,7 +236,7 @@ impl servicebus_assertions::Namespace for Looking {
     }
 }
 
-/// Why a look found nothing, as a client says it who asked for it over HTTP.
+/// Returns why a look found nothing, in the form for clients of the control API.
 fn unanswered(operation: &str, path: &str, error: ApiError) -> AssertionFailed {
     AssertionFailed::unchecked(format!("cannot {operation} {path}: {}", error.to_text()))
 }

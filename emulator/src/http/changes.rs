@@ -1,8 +1,8 @@
-//! What changes in a namespace, as a stream of server-sent events.
+//! The changes of a namespace as a stream of server-sent events.
 //!
-//! An event says how things are, not what happened: it is made when the socket of its reader takes more, and not before a
-//! fifth of a second after the last one. There is no queue, so that a reader that is slow gets fewer events, and clients of
-//! the namespace wait for none.
+//! An event describes the current state, not what happened: it is rendered when the reader's socket accepts more, and at
+//! least a fifth of a second after the previous one. There is no queue, so that a slow reader gets fewer events, and clients
+//! of the namespace never wait for readers.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -28,33 +28,33 @@ use super::error::{ApiError, Chosen};
 use super::process::Stopping;
 use crate::namespace::Namespace;
 
-/// Streams at a time.
+/// Maximum number of concurrent streams.
 pub(crate) const STREAMS: usize = 16;
-/// How often is looked whether something has changed.
+/// Interval of checks for changes.
 const PAUSE: Duration = Duration::from_millis(200);
-/// After how long without a change something is sent, so that a reader knows that the emulator is there.
+/// Interval of heartbeats without changes, by which a reader knows that the emulator is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Entities in one event.
+/// Maximum number of entities in one event.
 const ENTITIES: usize = 200;
-/// Bytes of an event, beyond which it names no entities.
+/// Maximum bytes of an event; a larger one names no entities.
 const FRAME: usize = 60 * 1024;
-/// Events of the record that are looked at while it is locked.
+/// Events of the record that are visited while it is locked.
 const LOOKED_AT: usize = 4096;
 
 /// One reader of changes.
 struct Follower {
     namespace: Arc<Namespace>,
-    /// Its place among the streams that there may be.
+    /// The permit of this stream.
     _permit: OwnedSemaphorePermit,
-    /// The position of the last event that it knows of, if it knows of any.
+    /// The position of the last event that the reader knows, if any.
     since: Option<u64>,
     sent: Option<Seen>,
 }
 
-/// By what a change is noticed.
+/// The values that reveal a change.
 type Seen = (u64, usize, bool, i64, Option<i64>);
 
-/// Tells of changes for as long as it is read.
+/// Streams changes until the reader closes the stream.
 pub(crate) async fn follow(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
@@ -86,7 +86,7 @@ pub(crate) async fn follow(
 }
 
 impl Follower {
-    /// The next event, or a heartbeat; none when the namespace is gone.
+    /// Returns the next event, or a heartbeat; `None` when the namespace is removed.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = Instant::now() + HEARTBEAT;
         if self.sent.is_some() {
@@ -146,8 +146,7 @@ impl Follower {
         change
     }
 
-    /// The entities in which something has happened since the last event, none where there are too many; and the position of
-    /// this event.
+    /// Returns the entities with changes since the last event, `None` if there are too many, and the position of this event.
     fn changed(&self) -> (Option<BTreeSet<EntityId>>, u64) {
         let last = self.namespace.timeline().last_position();
         let Some(since) = self.since.filter(|&since| since <= last) else {

@@ -1,4 +1,4 @@
-//! The clock of a namespace: show, advance, freeze, resume; and waiting until the namespace is idle.
+//! The clock of a namespace (show, advance, freeze, resume), and the wait until the namespace is idle.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use super::error::{ApiError, Asked, Body, Chosen, Id, check_limit};
 use crate::clock;
 use crate::namespace::{Busy, MAX_HOLDS, Namespace};
 
-/// Longest advance: no setting of Service Bus looks further ahead.
+/// Longest advance: no setting of Service Bus is longer.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
-/// Deadlines that an advance may stop at: for more, a client asks again. A lock of 5 s that runs out again and again
-/// takes ten weeks to come so far.
+/// Maximum number of deadlines in one advance; clients repeat the request for more. A lock of 5 s that expires again and
+/// again takes ten weeks to get this far.
 const MAX_STEPS: u32 = 1_000_000;
 /// Longest wait until a namespace is idle, in seconds of real time.
 const MAX_WAIT: f64 = 600.0;
-/// Things that are due in one answer.
+/// Maximum number of deadlines in one response.
 const MAX_DUE: usize = 100;
 const DEFAULT_WAIT: f64 = 5.0;
 
@@ -31,7 +31,7 @@ pub(crate) async fn show(Chosen(namespace): Chosen) -> Json<Clock> {
     Json(shown(&namespace))
 }
 
-/// What the clock of a namespace shows.
+/// Returns the reading of a namespace's clock.
 pub(crate) fn shown(namespace: &Namespace) -> Clock {
     let reading = namespace.clock.read();
     Clock {
@@ -104,7 +104,7 @@ pub(crate) struct Which {
     limit: Option<usize>,
 }
 
-/// What time brings about next, in order.
+/// Answers with the next deadlines in order.
 pub(crate) async fn due(
     Chosen(namespace): Chosen,
     Asked(Which { limit }): Asked<Which>,
@@ -114,7 +114,7 @@ pub(crate) async fn due(
     Ok(Json(Due { due }))
 }
 
-/// What time brings about next, at most so much of it, in order.
+/// Returns the next deadlines in order, at most `limit`.
 pub(crate) fn upcoming(namespace: &Namespace, limit: usize) -> Vec<DueEvent> {
     let now = namespace.clock.now();
     let event = |at: Timestamp, kind: &str| DueEvent {
@@ -151,7 +151,7 @@ pub(crate) async fn resume(chosen: Chosen) -> Json<Clock> {
     show(chosen).await
 }
 
-/// The clock stands, and steps to the next deadline when nothing moves.
+/// Freezes the clock, which then steps to the next deadline when the namespace is quiet.
 pub(crate) async fn automate(chosen: Chosen) -> Json<Clock> {
     chosen.0.automate_clock().await;
     show(chosen).await
@@ -178,7 +178,8 @@ pub(crate) async fn release(Chosen(namespace): Chosen, Id(id): Id) -> Result<Sta
     }
 }
 
-/// 200 when at rest and nothing is locked, 408 with what is not, or 200 with that where it is not to be refused.
+/// 200 if the namespace is idle and nothing is locked; otherwise 408 with the reasons, or 200 with them if the client asks
+/// for that.
 pub(crate) async fn settled(
     Chosen(namespace): Chosen,
     Body(Settle {

@@ -1,4 +1,4 @@
-//! Who is connected to a namespace, over what, and what each link is for.
+//! The connections to a namespace: their transport, and the purpose of each link.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::connection::LinkView;
 use crate::namespace::Namespace;
 use crate::router::ConnectionId;
 
-/// How long the answer waits for the views of connections, for which each needs a turn.
+/// How long the response waits for the views of connections, each of which needs a turn.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Connections in one answer.
+/// Maximum number of connections in one response.
 const LIMIT: usize = 1000;
-/// Locks and sessions of an entity that are looked at.
+/// Maximum number of locks and sessions of an entity that are visited.
 const LOOKED_AT: usize = 10_000;
 
-/// What the receivers of a store hold.
+/// The locks and sessions of a store's receivers.
 #[derive(Default)]
 struct Holders {
     locks: HashMap<ReceiverId, u64>,

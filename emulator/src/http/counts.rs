@@ -1,4 +1,4 @@
-//! How many messages an entity holds, and who receives from it.
+//! Message counts of an entity, and its receivers.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) async fn show(
     Ok(Json(of_entity(&namespace, &entity, kind)))
 }
 
-/// How many messages there are in a store and beside it.
+/// Returns the message counts of a store and those beside it.
 pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity, kind: SubQueue) -> Counts {
     shown(namespace.read(entity, |entity| entity.counts(kind)))
 }
 
-/// Counts as the control API has them.
+/// Converts counts for the control API.
 pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
     let mut shown = Counts::default();
     shown.active = counts.active as u64;
@@ -46,7 +46,8 @@ pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
     shown
 }
 
-/// The receivers that have asked for messages of an entity or wait for a session of it, by the names of their clients.
+/// Answers with the receivers that have asked for messages of an entity or wait for a session of it, by the names of their
+/// clients.
 pub(crate) async fn receivers(
     Chosen(namespace): Chosen,
     Asked(OfEntity { entity }): Asked<OfEntity>,
@@ -56,7 +57,7 @@ pub(crate) async fn receivers(
     Ok(Json(Receivers { receivers }))
 }
 
-/// Those of a store.
+/// Returns the receivers of a store.
 pub(crate) fn receivers_of(
     namespace: &Namespace,
     entity: &SharedEntity,
@@ -67,7 +68,7 @@ pub(crate) fn receivers_of(
     receivers.collect()
 }
 
-/// The store that an address means.
+/// Returns the store at an address.
 pub(crate) fn find(
     namespace: &Namespace,
     address: &str,

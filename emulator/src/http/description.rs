@@ -1,7 +1,7 @@
-//! What the control API says of itself (OpenAPI 3.1), made of its types: `control-api/src/openapi`.
+//! The description of the control API (OpenAPI 3.1), derived from its types: `control-api/src/openapi`.
 //!
-//! The program has it packed by gzip and sends it so to clients that take that. Who embeds an emulator builds nothing that
-//! packs.
+//! The program contains it compressed by gzip, and sends it so to clients that accept that. A build for embedders compresses
+//! nothing.
 
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -14,7 +14,7 @@ pub(crate) async fn show(_: HeaderMap) -> Response {
     ([(CONTENT_TYPE, "application/json")], description).into_response()
 }
 
-/// Answers with the description, packed where the client takes that.
+/// Answers with the description, compressed if the client accepts that.
 #[cfg(feature = "cli")]
 pub(crate) async fn show(headers: HeaderMap) -> Response {
     use axum::http::header::{CONTENT_ENCODING, VARY};
@@ -34,13 +34,14 @@ mod packed {
     use axum::http::HeaderMap;
     use axum::http::header::ACCEPT_ENCODING;
 
-    /// Without a name or comment, as `build.rs` packs it: ten bytes before the data and eight behind them (RFC 1952 §2.3).
+    /// Without a name or comment, as `build.rs` compresses it: ten bytes before the data and eight after them (RFC 1952
+    /// §2.3).
     pub(super) const DESCRIPTION: &[u8] =
         include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
     const HEAD: usize = 10;
     const TAIL: usize = 8;
 
-    /// Whether a client takes answers that are packed by gzip (RFC 9110 §12.5.3).
+    /// Returns whether a client accepts gzip (RFC 9110 §12.5.3).
     pub(super) fn is_taken(headers: &HeaderMap) -> bool {
         let offers = headers.get_all(ACCEPT_ENCODING).iter();
         let offers = offers.filter_map(|offer| offer.to_str().ok());
@@ -53,7 +54,7 @@ mod packed {
         })
     }
 
-    /// The description as text.
+    /// Returns the description as text.
     pub(super) fn unpack() -> Vec<u8> {
         let data = &DESCRIPTION[HEAD..DESCRIPTION.len() - TAIL];
         let unpacked = miniz_oxide::inflate::decompress_to_vec(data);

@@ -1,7 +1,7 @@
-//! Queues, topics and subscriptions are made, changed and removed while the namespace is served.
+//! Creates, changes and removes queues, topics and subscriptions at run time.
 //!
-//! The body is the `Properties` object of the configuration file; what it leaves out keeps its value, or has the
-//! service's default when the entity is new. What differs between the three is their [`Kind`].
+//! The body is the `Properties` object of the configuration file; an omitted property keeps its value, or gets the service's
+//! default if the entity is new. [`Kind`] has the differences between the three.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use super::error::{Chosen, path_name};
 use crate::config;
 use crate::namespace::{AdministerError, Namespace, SharedEntity, while_others_run};
 
-/// What is peculiar to one kind of entity.
+/// The differences between kinds of entities.
 pub(crate) trait Kind {
-    /// Which kind it is.
+    /// The kind.
     const KIND: EntityKind;
-    /// What is answered about one.
+    /// The response for one entity.
     type Shown: Serialize;
-    /// What is answered about all.
+    /// The response for all entities.
     type List: Serialize;
 
     fn shown(namespace: &Namespace, entity: &SharedEntity) -> Self::Shown;
@@ -53,7 +53,7 @@ pub(crate) async fn show<K: Kind>(
     Ok(Json(K::shown(&namespace, &entity)))
 }
 
-/// The effective properties of an entity.
+/// Returns the effective properties of an entity.
 pub(crate) fn properties(namespace: &Namespace, entity: &SharedEntity) -> Value {
     namespace.read(entity, |locked| {
         config::properties_json(entity.kind, locked.description())
@@ -67,7 +67,7 @@ pub(crate) async fn put<K: Kind>(
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<K::Shown>), ApiError> {
     let body = body?;
-    // From reading the settings to changing them: no other's changes get lost.
+    // Held from reading the properties to changing them, so that no concurrent change is lost.
     let _alone = namespace.administer();
     let existing = existing(&namespace, K::KIND, &path)?;
     let description =
@@ -90,7 +90,7 @@ pub(crate) async fn put<K: Kind>(
     Ok((status, Json(K::shown(&namespace, &entity))))
 }
 
-/// Subscriptions go with their topic.
+/// Deletes an entity; subscriptions go with their topic.
 pub(crate) async fn delete<K: Kind>(
     Chosen(namespace): Chosen,
     Named(path): Named,
@@ -180,7 +180,7 @@ fn client(subscription: &EntityDescription) -> Option<api::JmsClient> {
     })
 }
 
-/// The path of an entity, as the route has it.
+/// The path of an entity in the route.
 pub(crate) struct Named(pub(crate) EntityPath);
 
 impl FromRequestParts<Control> for Named {
@@ -209,14 +209,14 @@ fn parsed(kind: &str, name: &str) -> Result<EntityPath, ApiError> {
     })
 }
 
-/// The entities of one kind, in the order of their paths.
+/// Returns the entities of one kind in the order of their paths.
 pub(crate) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<SharedEntity>> {
     let mut entities = namespace.entities();
     entities.retain(|entity| entity.kind == kind);
     entities
 }
 
-/// An entity of this kind, if there is one; refused when the name is another kind's.
+/// Returns an entity of this kind, if it exists; fails if the name belongs to another kind.
 pub(crate) fn existing(
     namespace: &Namespace,
     kind: EntityKind,
@@ -248,7 +248,7 @@ pub(crate) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath
     ApiError::unknown(name(kind), path.as_str(), known)
 }
 
-/// Why an entity is not created or changed, in the words of this API.
+/// Returns the error for an entity that is not created or changed.
 pub(crate) fn refused(
     namespace: &Namespace,
     kind: EntityKind,
@@ -307,7 +307,7 @@ fn not_legal(message: &str, problems: Vec<servicebus_broker::Problem>) -> ApiErr
         .with_problems(problems.collect())
 }
 
-/// The text of a body, where nothing means no settings.
+/// Returns the text of a body; an empty one means no properties.
 pub(crate) fn settings(body: &str) -> &str {
     if body.trim().is_empty() { "{}" } else { body }
 }

@@ -1,4 +1,4 @@
-//! The entities of a namespace as a list that is read in pages: each with its counts, so that one request shows them.
+//! The entities of a namespace in pages, each with its counts, so that one request returns them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const LIMIT: usize = 1000;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
-    /// What their paths contain, in any case.
+    /// A text that their paths contain, ignoring case.
     contains: Option<String>,
     /// `path`, or `dead-letter` for those with most dead letters first.
     order: Option<String>,
-    /// Those that come after the entity of this path.
+    /// The path of the entity after which the page begins.
     after: Option<String>,
     limit: Option<usize>,
 }
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     }
     let first = match &which.after {
         None => 0,
-        // By path an entity that has gone meanwhile has a place as well.
+        // Ordered by path, an entity that was deleted meanwhile has a position as well.
         Some(after) if which.order.as_deref() != Some("dead-letter") => {
             let after = after.to_ascii_lowercase();
             let is_behind =

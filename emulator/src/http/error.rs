@@ -1,6 +1,6 @@
-//! How the control API says no: `{"error":{"code","message","problems"}}` with a fitting status.
+//! Errors of the control API: `{"error":{"code","message","problems"}}` with a fitting status.
 //!
-//! What a handler is given of a request: its namespace, the names in its path, its query and its body.
+//! Also the extractors of handlers: the namespace, the names in the path, the query and the body.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -25,12 +25,12 @@ use crate::failures::{Broken, panic_text};
 use crate::memory::Exceeded;
 use crate::namespace::{Namespace, SharedEntity};
 
-/// The code of what is our mistake.
+/// The code of internal errors.
 const INTERNAL: &str = "internal-error";
-/// Most names in a refusal.
+/// Maximum number of names in an error.
 const NAMED: usize = 20;
 
-/// A refusal.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -51,7 +51,7 @@ impl ApiError {
         self.status
     }
 
-    /// 400 for a value at a path that is not among what is allowed.
+    /// Returns a 400 for a value at a path that is not allowed.
     pub(crate) fn not_allowed(
         path: &str,
         value: impl Into<Value>,
@@ -62,7 +62,7 @@ impl ApiError {
             .with_problems(vec![Problem::new(path, value, allowed)])
     }
 
-    /// The refusal as a client of the control API says it.
+    /// Returns the error as a client of the control API prints it.
     pub(crate) fn to_text(&self) -> String {
         let ErrorDetails {
             message, problems, ..
@@ -77,7 +77,7 @@ impl ApiError {
         self
     }
 
-    /// An unknown name, with those that are known, the nearest of them where they are many.
+    /// Returns the error for an unknown name, with the known ones, or the nearest of them if they are many.
     pub(crate) fn unknown<'a>(
         what: &str,
         name: &str,
@@ -96,7 +96,7 @@ impl ApiError {
     }
 }
 
-/// What a request is answered that ended in a panic.
+/// Returns the response to a request that panicked.
 pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
     let message = match payload.downcast_ref::<Broken>() {
         Some(broken) => broken.to_string(),
@@ -105,12 +105,12 @@ pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, message).into_response()
 }
 
-/// What was asked for may have happened, but is not written and will not be.
+/// Returns the error for a change that may have happened, but is not written and will not be.
 pub(crate) fn not_written(failed: &WriteFailed) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "data", failed.to_string())
 }
 
-/// Refused where an entity is broken.
+/// Fails if an entity is broken.
 pub(crate) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
     match entity.broken() {
         None => Ok(()),
@@ -141,7 +141,7 @@ impl From<ConfigError> for ApiError {
 }
 
 impl ApiError {
-    /// What is wrong with what a namespace is made of.
+    /// Returns the error for an invalid configuration of a namespace.
     pub(crate) fn of_topology(error: ConfigError) -> Self {
         Self::of_config("the topology cannot be served", error)
     }
@@ -160,7 +160,7 @@ impl ApiError {
     }
 }
 
-/// How many things an answer is to have, where `most` is as many as it may and unless it says otherwise.
+/// Returns the number of items in a response; `most` is the default and the maximum.
 pub(crate) fn check_limit(limit: Option<usize>, most: usize) -> Result<usize, ApiError> {
     let limit = limit.unwrap_or(most);
     match (1..=most).contains(&limit) {
@@ -172,7 +172,7 @@ pub(crate) fn check_limit(limit: Option<usize>, most: usize) -> Result<usize, Ap
     }
 }
 
-/// Whether the newest come first: `newest`, or `oldest` as unless set.
+/// Returns whether the order is `newest` first; `oldest` is the default.
 pub(crate) fn is_newest_first(order: Option<&str>) -> Result<bool, ApiError> {
     match order {
         None | Some("oldest") => Ok(false),
@@ -181,7 +181,7 @@ pub(crate) fn is_newest_first(order: Option<&str>) -> Result<bool, ApiError> {
     }
 }
 
-/// What axum refuses: a body or a query that it cannot read.
+/// Maps axum's rejections of a body or a query.
 macro_rules! refused_by_axum {
     ($($rejection:ty => $code:literal),+) => {$(
         impl From<$rejection> for ApiError {
@@ -222,7 +222,7 @@ pub(crate) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPat
     )
 }
 
-/// The answer to a request whose body is more than its connection, or all of them, may hold.
+/// Returns the response to a body that exceeds the memory of its connection, or of all.
 pub(crate) fn too_much(exceeded: Exceeded) -> Response {
     let status = match exceeded {
         Exceeded::Unproved { .. } | Exceeded::Connection { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -231,7 +231,7 @@ pub(crate) fn too_much(exceeded: Exceeded) -> Response {
     last(ApiError::new(status, "memory-limit", exceeded.to_string()))
 }
 
-/// 400 for a request that is not HTTP as its standard has it, at any path; the connection ends with it.
+/// Returns a 400 for a request that violates the HTTP standard, at any path; closes the connection.
 pub(crate) fn malformed(message: &str) -> Response {
     last(ApiError::new(
         StatusCode::BAD_REQUEST,
@@ -240,7 +240,7 @@ pub(crate) fn malformed(message: &str) -> Response {
     ))
 }
 
-/// An answer that ends its connection, on which more may be under way that is not read.
+/// Returns a response that closes its connection, on which unread input may follow.
 fn last(error: ApiError) -> Response {
     let mut response = error.into_response();
     let close = HeaderValue::from_static("close");
@@ -248,22 +248,22 @@ fn last(error: ApiError) -> Response {
     response
 }
 
-/// The namespace that a route names; the first one where it names none.
+/// The namespace in a route; the first one if it names none.
 pub(crate) struct Chosen(pub(crate) Arc<Namespace>);
 
-/// The name of a namespace that need not be there; empty where there is none.
+/// The name of a namespace that need not exist; empty if there is none.
 pub(crate) struct Name(pub(crate) String);
 
 /// The id in the path.
 pub(crate) struct Id(pub(crate) String);
 
-/// A query with the fields of `T`; one that is none is refused as everything is here.
+/// A query with the fields of `T`; an invalid one gets an error like all others.
 pub(crate) struct Asked<T>(pub(crate) T);
 
-/// A JSON body with the fields of `T`; one that is none is refused as everything is here.
+/// A JSON body with the fields of `T`; an invalid one gets an error like all others.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// A name in the path of a request, by the name that the route gives to it.
+/// Returns a name in the path of a request, by the name of the route's parameter.
 pub(crate) async fn path_name(parts: &mut Parts, control: &Control, name: &str) -> Option<String> {
     let path = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
     path.ok().and_then(|Path(mut names)| names.remove(name))
@@ -319,7 +319,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        // Of any content type: `curl -d` calls everything a form.
+        // Of any content type: `curl -d` sends everything as a form.
         let bytes = Bytes::from_request(request, state).await?;
         let Json(fields) = Json::from_bytes(&bytes)?;
         Ok(Self(fields))

@@ -1,8 +1,7 @@
-//! What each rule of a subscription says of a message, and why it does not match.
+//! Explains the result of each rule of a subscription for a message, and why it does not match.
 //!
-//! The body is the message as AMQP encodes it, so that its properties have the types that a sender would give them; or the
-//! only one of a batch in JSON, as REST clients send it, or one in the JSON of the control API, for callers that encode
-//! nothing.
+//! The body is the message in AMQP encoding, so that its properties have the types of a sender; or the only one of a batch
+//! in JSON, as REST clients send it, or one in the JSON of the control API, for callers that cannot encode AMQP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +34,7 @@ pub(crate) struct Which {
     topic: Option<String>,
 }
 
-/// What each rule says, by name; of a topic for each subscription.
+/// Answers with the result of each rule by name; for a topic, by subscription.
 pub(crate) async fn show(
     Chosen(namespace): Chosen,
     Asked(which): Asked<Which>,
@@ -49,7 +48,7 @@ pub(crate) async fn show(
     let body = encoded(&headers, body, now)?;
     let message = Message::parse(body, &mut ids).map_err(|error| malformed(&error))?;
     let time_to_live = message.time_to_live().map(Duration::from_millis);
-    // As rules see it: in the time of clients (decision D20).
+    // Rules use the time of clients (decision D20).
     let enqueued_at = Timestamp::from_millis(now.as_millis() - namespace.clock.ahead());
     let system = System {
         enqueued_at: Some(enqueued_at),
@@ -87,7 +86,7 @@ pub(crate) async fn show(
     }))
 }
 
-/// The subscriptions that are asked for, and the rules of their topic.
+/// Returns the requested subscriptions, and the rules of their topic.
 fn asked(
     namespace: &Namespace,
     which: &Which,
@@ -123,7 +122,7 @@ fn asked(
     }
 }
 
-/// The message of a request as AMQP encodes it.
+/// Returns the message of a request in AMQP encoding.
 fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, ApiError> {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
     if content_type.and_then(Result::ok) != Some(JSON) {
@@ -141,7 +140,7 @@ fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, Ap
     }
 }
 
-/// A subscription by any of its addresses, and the rules of its topic.
+/// Returns a subscription by any of its addresses, and the rules of its topic.
 fn rules_of(namespace: &Namespace, address: &str) -> Option<(EntityPath, Arc<RuleSet>)> {
     let found = find(namespace, address).ok();
     let (subscription, _) = found.filter(|&(_, kind)| kind == SubQueue::Active)?;

@@ -1,7 +1,7 @@
-//! Explorations: a client asks for one run after the other, makes it, and reports how it ended.
+//! Explorations: a client asks for one run after the other, executes it, and reports the result.
 //!
-//! Each run has a namespace of its own, in which its faults are set, operations are recorded and the clock steps by itself.
-//! One that nothing is asked of for a while is removed with the namespace of its run.
+//! Each run has a namespace of its own, with the run's faults, an operation log and an automatic clock. An exploration
+//! without requests for a while is removed with the namespace of its run.
 
 mod read;
 mod run;
@@ -26,7 +26,7 @@ use super::Control;
 use super::error::ApiError;
 use super::error::{Body, Id, path_name};
 
-/// Most explorations at a time.
+/// Maximum number of concurrent explorations.
 const MAX: usize = 16;
 
 /// The explorations of a process.
@@ -43,10 +43,10 @@ struct Begun {
 #[derive(Debug)]
 struct Exploration {
     id: u64,
-    /// What the namespace of each run holds, as it was sent.
+    /// The contents of each run's namespace, as the client sent them.
     topology: String,
     parties: Vec<String>,
-    /// How long it is kept while nothing is asked of it.
+    /// How long it is kept without requests.
     keep: Duration,
     asked: Mutex<Instant>,
     /// Held while a run is begun or ended.
@@ -61,13 +61,13 @@ struct Runs {
     open: Option<OpenRun>,
 }
 
-/// The run that is under way.
+/// The current run.
 #[derive(Debug)]
 struct OpenRun {
     number: u64,
     coming: Coming,
     namespace: String,
-    /// The names of the parties by those of their keys.
+    /// The names of the parties by the names of their keys.
     parties: BTreeMap<String, String>,
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<R
     Ok((StatusCode::CREATED, Json(run)).into_response())
 }
 
-/// 204; the namespace of the run is gone then.
+/// 204; the namespace of the run is removed.
 pub(crate) async fn end(
     State(control): State<Control>,
     RunPath { id, number }: RunPath,
@@ -168,7 +168,7 @@ pub(crate) async fn end(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What was found so far.
+/// Answers with the results so far.
 pub(crate) async fn report(
     State(control): State<Control>,
     Id(id): Id,
@@ -185,7 +185,7 @@ pub(crate) async fn report(
     }))
 }
 
-/// 204; the namespace of a run that was under way is gone, too.
+/// 204; the namespace of a current run is removed, too.
 pub(crate) async fn remove(
     State(control): State<Control>,
     Id(id): Id,
@@ -199,7 +199,7 @@ pub(crate) async fn remove(
 }
 
 impl Explorations {
-    /// The one of this id, which is kept for longer by that.
+    /// Returns the exploration of this id, which extends its lifetime.
     fn find(&self, id: &str) -> Result<Arc<Exploration>, ApiError> {
         let begun = self.0.lock();
         let number = id.parse::<u64>().ok();
@@ -213,7 +213,7 @@ impl Explorations {
     }
 }
 
-/// Removes an exploration that nothing is asked of for as long as it is kept. It keeps nothing else alive.
+/// Removes an exploration after its time without requests. The task keeps nothing else alive.
 fn end_when_abandoned(
     control: &Control,
     exploration: &Arc<Exploration>,

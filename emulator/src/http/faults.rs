@@ -1,4 +1,4 @@
-//! Scripted faults: set, looked at with how often they were met, and removed.
+//! Scripted faults: added, listed with the number of matches, and removed.
 
 mod read;
 
@@ -11,7 +11,7 @@ use super::error::{Body, Chosen, Id};
 use crate::faults::MAX;
 use crate::namespace::Namespace;
 
-/// All faults, in the order in which they were set.
+/// Answers with all faults in the order in which they were added.
 pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Faults> {
     let faults = namespace.faults.all();
     Json(Faults { faults })
@@ -26,7 +26,7 @@ pub(crate) async fn show(
     found.map(Json).ok_or_else(|| unknown(&namespace, &id))
 }
 
-/// Sets a fault; the answer has its id.
+/// Adds a fault; the response has its id.
 pub(crate) async fn add(
     Chosen(namespace): Chosen,
     Body(mut request): Body<FaultRequest>,
@@ -60,7 +60,7 @@ pub(crate) async fn remove_all(Chosen(namespace): Chosen) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// A party must have a key, or its operations would never come.
+/// Refuses a party without a key, since its operations would never occur.
 fn check_party(namespace: &Namespace, party: Option<&str>) -> Result<(), ApiError> {
     let known = namespace.key_names();
     match party {
@@ -73,7 +73,7 @@ fn check_party(namespace: &Namespace, party: Option<&str>) -> Result<(), ApiErro
     }
 }
 
-/// All locks are lost and every link is detached, as when the service is updated.
+/// Drops all locks and detaches every link, as an update of the service does.
 pub(crate) async fn update_service(Chosen(namespace): Chosen) -> StatusCode {
     namespace.update_service();
     StatusCode::NO_CONTENT

@@ -1,4 +1,4 @@
-//! Which requests reach the control API: those by a name of the emulator, not from a web page of others, and beyond
+//! Which requests reach the control API: those with a host name of the emulator, not from a foreign web page, and beyond the
 //! loopback with the token. Paths of SDKs check tokens instead, and health is open.
 
 use std::net::IpAddr;
@@ -16,10 +16,10 @@ use crate::arm;
 use crate::shared::Shared;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Longest part of a client's text that is repeated to it.
+/// Longest part of a client's text in an error.
 const MAX_QUOTE: usize = 300;
 
-/// Answers what is not to be served, and keeps browsers from guessing what an answer is.
+/// Answers requests that must not be served, and prevents browsers from guessing content types.
 pub(crate) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -50,16 +50,16 @@ fn judge(shared: &Shared, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
     let is_control = match request.uri().path() {
         "/health" | "/$emulator/v1/health" | "/$emulator/v1/ca.pem" => return Ok(()),
-        // With a token they are paths of SDKs: an entity may have any name.
+        // With a token these are paths of SDKs: an entity may have any name.
         "/" | "/metrics" if headers.contains_key(AUTHORIZATION) => return Ok(()),
         "/" | "/metrics" => false,
         "/$emulator" => true,
         path if path.starts_with("/$emulator/") => true,
-        // It asks for tokens itself, or gives them, which no page of others may get.
+        // It checks tokens itself, or issues them, which no foreign page may get.
         _ if arm::is_for(request.uri()) => false,
         _ => return Ok(()),
     };
-    // Of a request in absolute form its target names the host (RFC 9112 §3.2.2).
+    // The target of a request in absolute form has the host (RFC 9112 §3.2.2).
     let target = request
         .uri()
         .authority()
@@ -74,7 +74,7 @@ fn judge(shared: &Shared, request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A page whose name is made to mean the emulator's address sends that name.
+/// Checks the host: a page whose name resolves to the emulator's address sends that name.
 fn check_host(shared: &Shared, host: &str) -> Result<(), ApiError> {
     let name = authority(host).map(|(name, _)| name);
     let is_known = |name: &str| shared.access.knows(name) || shared.namespaces.has_host(name);
@@ -91,8 +91,8 @@ fn check_host(shared: &Shared, host: &str) -> Result<(), ApiError> {
     Err(ApiError::new(status, "unknown-host", message))
 }
 
-/// The rule of Go's `CrossOriginProtection` and tower-http's `csrf`: browsers send where a request comes from, in
-/// `Sec-Fetch-Site` or, older ones, by `Origin`; a request that has neither comes from no page.
+/// Applies the rule of Go's `CrossOriginProtection` and tower-http's `csrf`: browsers send the origin of a request in
+/// `Sec-Fetch-Site` or, older ones, in `Origin`; a request without both is from no page.
 fn check_site(
     access: &Access,
     method: &Method,
@@ -116,8 +116,8 @@ fn check_site(
     Err(ApiError::new(StatusCode::FORBIDDEN, "cross-site", message))
 }
 
-/// Why a WebSocket is not opened for a page; none where it is. Clients that are no browsers may send the host that they
-/// ask for as their origin.
+/// Returns why a WebSocket is not opened for a page; `None` if it is. Clients other than browsers may send the requested
+/// host as their origin.
 pub(crate) fn refused_websocket(access: &Access, headers: &HeaderMap) -> Option<String> {
     if !headers.contains_key(ORIGIN) {
         return None;
@@ -163,7 +163,7 @@ fn foreign_origin(headers: &HeaderMap, what: &str) -> String {
     format!("a web page of the origin {origin:?} {what}{advice}")
 }
 
-/// The value of a header that stands there once.
+/// Returns the value of a header that occurs once.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! How long a client of the control API may take for the body of its request: one that stops half-way would hold a
+//! Limits how long a client of the control API may take for its request body: one that stops half-way would hold a
 //! connection for ever.
 
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use tokio::time::{Sleep, sleep};
 
 use super::error::ApiError;
 
-/// A body that ends with an error when its time is over.
+/// A body that ends with an error at its deadline.
 struct Timed {
     body: Body,
     end: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
 }
 
-/// Answers 408 to a request whose body has not come in time.
+/// Answers 408 to a request whose body has not arrived in time.
 pub(crate) async fn in_time<F: Future<Output = Response>>(
     patience: Duration,
     request: Request,

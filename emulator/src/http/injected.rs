@@ -1,4 +1,4 @@
-//! Scripted faults of requests over HTTP, at the APIs for entities, messages and resources; none is applied to the control API.
+//! Scripted faults of HTTP requests to the APIs for entities, messages and resources; none applies to the control API.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use crate::namespace::Namespace;
 use crate::rest::Route;
 use crate::service_http::{XML, error_body, token};
 
-/// Put into a response that must not be sent: the connection ends instead.
+/// Marks a response that must not be sent: the connection is aborted instead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abort;
 
-/// Whose paths and refusals a request has.
+/// The API whose paths and errors a request has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
-    /// Those of Service Bus, for entities and messages.
+    /// Service Bus, for entities and messages.
     Service,
     /// Azure Resource Manager.
     Resources,
 }
 
-/// Answers a request of this namespace by `serve`, unless a fault takes effect on it.
+/// Answers a request to this namespace by `serve`, unless a fault prevents it.
 pub(crate) async fn serve(
     namespace: Option<Arc<Namespace>>,
     api: Api,
@@ -72,7 +72,7 @@ pub(crate) async fn serve(
     response
 }
 
-/// What a request is about, as it is written.
+/// Returns the entity of a request, as written.
 fn entity(api: Api, uri: &Uri) -> String {
     let path = uri.path();
     if api == Api::Resources {
@@ -95,7 +95,7 @@ async fn delay(namespace: &Namespace, wait: Wait) {
             let until = namespace.clock.now() + length;
             namespace.faults.waits.add(until, Sleeper::Task(wake));
             namespace.alarm.arm(until);
-            // The namespace may end before that.
+            // The namespace may be removed before that.
             let _ = woken.await;
         }
     }
@@ -103,7 +103,7 @@ async fn delay(namespace: &Namespace, wait: Wait) {
 
 fn answer(api: Api, status: u16, error: &ErrorText) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    // These have no body (RFC 9110 §15), after which a client would look for the next response.
+    // These have no body (RFC 9110 §15); a client would take one for the next response.
     if let StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED = status {
         return status.into_response();
     }

@@ -1,7 +1,7 @@
 //! The messages of a queue, a subscription or a dead-letter queue: listed, searched, and read one by one.
 //!
-//! An entity is locked for as long as a few hundred messages are copied, which share their bytes; they are judged and
-//! rendered while nothing is locked.
+//! An entity is locked while a few hundred messages are copied, which share their bytes; they are filtered and rendered
+//! after it was unlocked.
 
 mod amqp;
 mod change;
@@ -32,9 +32,9 @@ use search::{Criteria, Place};
 /// Messages in one answer.
 const LIMIT: usize = 200;
 const USUAL: usize = 50;
-/// Bytes of the beginning of a body that a list shows.
+/// Bytes of the beginning of a body in a list.
 const PREVIEW: usize = 200;
-/// Largest message that is shown as JSON with its body.
+/// Largest message whose body is returned as JSON.
 const SHOWN: u64 = 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -45,12 +45,12 @@ pub(crate) struct Which {
     session: Option<String>,
     r#where: Option<String>,
     body_contains: Option<String>,
-    /// How many to pass over.
+    /// How many to skip.
     #[serde(default)]
     skip: usize,
-    /// The number of the first.
+    /// The sequence number of the first message.
     from: Option<u64>,
-    /// `oldest` or `newest`, whichever comes first.
+    /// `oldest` or `newest` first.
     order: Option<String>,
     limit: Option<usize>,
 }
@@ -89,7 +89,7 @@ pub(crate) async fn list(
     Ok(Json(answer))
 }
 
-/// A message with everything that is known of it.
+/// Answers with a message and all its state.
 pub(crate) async fn show(
     Chosen(namespace): Chosen,
     Number(number): Number,
@@ -103,7 +103,7 @@ pub(crate) async fn show(
     }))
 }
 
-/// The body alone, as it was sent. No browser shows it as a page of this origin.
+/// Answers with the body alone, as it was sent. No browser shows it as a page of this origin.
 pub(crate) async fn body(
     Chosen(namespace): Chosen,
     Number(number): Number,
@@ -124,7 +124,7 @@ pub(crate) async fn body(
     Ok((headers, Body::from(body)).into_response())
 }
 
-/// The number of a message in the path of a request.
+/// The sequence number of a message in the path of a request.
 pub(crate) struct Number(pub(crate) SequenceNumber);
 
 impl axum::extract::FromRequestParts<Control> for Number {
@@ -162,7 +162,7 @@ fn one(
     })
 }
 
-/// The message as JSON; of one that is too large for it everything but its body.
+/// Returns the message as JSON; without its body if it is too large.
 fn whole(found: &InspectedMessage) -> Result<AmqpMessage, ApiError> {
     let message = &found.message;
     let mut encoded = Vec::with_capacity(message.size() as usize);
@@ -185,7 +185,7 @@ fn undecodable(number: SequenceNumber, error: &dyn std::fmt::Display) -> ApiErro
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
 }
 
-/// The message as [`show`] renders it, whole at any size, where no namespace serves it.
+/// Returns the message as [`show`] renders it, complete at any size, if no namespace serves it.
 #[cfg(feature = "cli")]
 pub(crate) fn at_rest(
     found: &InspectedMessage,
@@ -253,7 +253,7 @@ fn text(value: &Value<'_>) -> Option<String> {
     }
 }
 
-/// How a body begins that is text.
+/// Returns the beginning of a body that is text.
 fn preview(content: &[u8]) -> Option<String> {
     let mut reader = Reader::new(content);
     reader.descriptor().ok()?;
@@ -266,7 +266,7 @@ fn preview(content: &[u8]) -> Option<String> {
     let beginning = &bytes[..bytes.len().min(PREVIEW)];
     match std::str::from_utf8(beginning) {
         Ok(text) => Some(text.to_owned()),
-        // A character that is cut through.
+        // The last character is truncated.
         Err(error) if error.error_len().is_none() => {
             let whole = &beginning[..error.valid_up_to()];
             Some(String::from_utf8_lossy(whole).into_owned())

@@ -1,7 +1,7 @@
-//! Numbers for Prometheus, in its text format, counted where they are kept anyway: nothing is added up on a message's way.
+//! Metrics for Prometheus in its text format, from counters that exist anyway: messages cost nothing more.
 //!
-//! Metrics have the names of Azure Monitor in snake case. The first 1,000 entities have metrics of their own, and all
-//! namespaces.
+//! Metrics have the names of Azure Monitor in snake case. The first 1,000 entities have metrics of their own, and so has
+//! every namespace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,13 +24,13 @@ const TEXT: &str = "text/plain; version=0.0.4";
 const ENTITIES: usize = 1000;
 /// Stores whose counters are copied while the record is locked.
 const COPIED: usize = 256;
-/// Entities that are looked at before other tasks have their turn.
+/// Entities that are visited before other tasks get their turn.
 const AT_ONCE: usize = 64;
 
 /// How often each kind of event happened.
 type Tally = [u64; Counter::ALL.len()];
 
-/// What is known of an entity, or of a namespace as the sum of its entities.
+/// The values of an entity, or of a namespace as the sum of its entities.
 #[derive(Default, Clone)]
 struct Row {
     labels: String,
@@ -38,7 +38,7 @@ struct Row {
     tally: Option<Box<Tally>>,
 }
 
-/// A metric: its name behind the prefix, what it is, and what it says of an entity.
+/// A metric: its name without the prefix, its description, and its value for an entity.
 struct Metric {
     name: &'static str,
     help: &'static str,
@@ -138,7 +138,7 @@ const METRICS: [Metric; 16] = [
     ),
 ];
 
-/// Refusals, which are not counted by entity.
+/// Refusals, which have no counts by entity.
 const REFUSALS: [(&str, &str); 2] = [
     (
         "servicebus_throttled_requests_total",
@@ -150,7 +150,7 @@ const REFUSALS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What happens because a client asked for it, each a request. Dead letters are those of the broker, too.
+/// Events of client requests, each of which is one request. Dead letters include the broker's own.
 const REQUESTS: [Counter; 19] = [
     Counter::Enqueued,
     Counter::Scheduled,
@@ -189,8 +189,8 @@ const fn counter(name: &'static str, help: &'static str, value: fn(&Row) -> u64)
     }
 }
 
-/// Whether a request asks for metrics at the path where scrapers look for them, and not for an entity of that name: clients
-/// of the administration API show a token and say their version.
+/// Returns whether a request asks for metrics at the scrapers' path, and not for an entity of that name: administration
+/// clients send a token and an `api-version`.
 pub(crate) fn are_meant(request: &Parts) -> bool {
     let query = request.uri.query().unwrap_or_default();
     request.uri.path() == "/metrics"
@@ -269,7 +269,7 @@ async fn collect(namespace: &Namespace, rows: &mut Vec<Row>, omitted: &mut u64) 
         labels: format!("namespace=\"{}\"", namespace.name()),
         ..Row::default()
     };
-    // What happened in entities that are gone, and to the namespace itself, counts for it.
+    // The namespace's counts include deleted entities, and events of the namespace itself.
     let mut total = Box::new([0; Counter::ALL.len()]);
     tallies
         .values()
@@ -298,7 +298,7 @@ async fn collect(namespace: &Namespace, rows: &mut Vec<Row>, omitted: &mut u64) 
     sum
 }
 
-/// The counters of each entity over all its stores.
+/// Returns the counters of each entity over all its stores.
 async fn tallies(namespace: &Namespace) -> BTreeMap<EntityId, Box<Tally>> {
     let mut all: BTreeMap<EntityId, Box<Tally>> = BTreeMap::new();
     let mut last = None;
@@ -331,7 +331,8 @@ impl Row {
         tally.map_or(0, |tally| tally[counter as usize])
     }
 
-    /// Requests that were not refused. A scheduled message counts once, not again when it becomes active.
+    /// Returns the number of requests that were not refused. A scheduled message counts once, not again when it becomes
+    /// active.
     fn done(&self) -> u64 {
         let done = REQUESTS.iter().map(|&request| self.count(request));
         done.sum::<u64>()
@@ -362,7 +363,7 @@ impl Metric {
     }
 }
 
-/// Of each kind of event that has happened, how often it did.
+/// Writes the count of each kind of event that has happened.
 fn write_events(name: &str, rows: &[Row], out: &mut String) {
     head(
         name,

@@ -1,4 +1,4 @@
-//! Namespaces: listed, made, removed, emptied.
+//! Lists, creates, removes and resets namespaces.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::namespace::while_others_run;
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 
-/// All namespaces, in the order in which they were made.
+/// Answers with all namespaces in the order of their creation.
 pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
     Json(shared.namespaces.list())
 }
 
-/// 201 with a new namespace, which holds what the one namespace of the body declares, or nothing.
+/// 201 with a new namespace, which has the contents of the one namespace in the body, or none.
 pub(crate) async fn create(
     State(control): State<Control>,
     Name(name): Name,
@@ -35,7 +35,7 @@ pub(crate) async fn create(
         return Err(wrong_name(name));
     }
     let permit = control.shared.namespaces.permit().await;
-    // Reading takes a while for a large body: other connections are served by this thread meanwhile.
+    // Parsing a large body takes a while, in which this thread serves other connections.
     let made = spawn_blocking(move || declare(&control, permit, &name, body)).await;
     let created = made.map_err(|error| {
         let message = format!("the namespace was not made: {error}");
@@ -44,7 +44,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(created)))
 }
 
-/// Makes the one namespace that `body` declares.
+/// Creates the one namespace that `body` declares.
 fn declare(
     control: &Control,
     permit: Permit,
@@ -60,7 +60,7 @@ fn declare(
     Ok(creation.finish(declared, |address| control.listen(address))?)
 }
 
-/// 204; what chose the namespace is free from then on.
+/// 204; the namespace's name, keys and address are free from then on.
 pub(crate) async fn remove(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
@@ -68,7 +68,7 @@ pub(crate) async fn remove(
     match while_others_run(|| shared.namespaces.remove(&name)) {
         Ok(listening) => {
             if let Some(listening) = listening {
-                // Who makes one at the same address next finds it free.
+                // The next namespace at the same address finds it free.
                 listening.close().await;
             }
             Ok(StatusCode::NO_CONTENT)
@@ -81,7 +81,7 @@ pub(crate) async fn remove(
     }
 }
 
-/// What it holds now, in the format in which it can be declared.
+/// Answers with the current contents in the format of declarations.
 pub(crate) async fn topology(Chosen(namespace): Chosen) -> Response {
     while_others_run(|| Json(namespace.topology()).into_response())
 }
@@ -115,10 +115,10 @@ impl From<CreateError> for ApiError {
     }
 }
 
-/// Where the address of the namespace stands in a body.
+/// The path of the namespace's address in a body.
 const ADDRESS_PATH: &str = "UserConfig.Namespaces[0].Emulator.Address";
 
-/// Where a key of the namespace stands in a body.
+/// Returns the path of a namespace's key in a body.
 fn keys_path(index: usize) -> String {
     format!("UserConfig.Namespaces[0].Emulator.Keys[{index}].Name")
 }

@@ -6,19 +6,19 @@ use servicebus_control_api::{Operations, RecordOperations, Released};
 
 use super::error::{ApiError, Asked, Body, Chosen, check_limit};
 
-/// Operations in one answer, unless fewer are asked for.
+/// Default number of operations in one response.
 const LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
-    /// Those that came after this one.
+    /// The number after which the page begins.
     #[serde(default)]
     after: u64,
     limit: Option<usize>,
 }
 
-/// Records operations from now on, or no more.
+/// Starts or stops recording operations.
 pub(crate) async fn record(
     Chosen(namespace): Chosen,
     Body(RecordOperations { recording }): Body<RecordOperations>,
@@ -27,7 +27,7 @@ pub(crate) async fn record(
     Json(namespace.faults.operations(0, 0))
 }
 
-/// Lets the oldest operation go on that was postponed.
+/// Resumes the oldest postponed operation.
 pub(crate) async fn release(Chosen(namespace): Chosen) -> Json<Released> {
     Json(Released {
         released: namespace.release_postponed(),

@@ -1,4 +1,4 @@
-//! The inspector's page, `/$emulator/`: static files, which ask the control API as any client of it.
+//! The inspector page, `/$emulator/`: static files that use the control API like any client.
 
 use axum::extract::Request;
 use axum::http::header::{
@@ -14,7 +14,7 @@ use super::error::no_such_route;
 /// Where the page is.
 pub(crate) const PATH: &str = "/$emulator/";
 
-/// Whether a browser asks for the page of the whole host, which SDKs and administration clients never do.
+/// Returns whether a browser asks for the root page of the host, which SDKs and administration clients never do.
 pub(crate) fn is_wanted(request: &Request) -> bool {
     let headers = request.headers();
     let accepted = headers
@@ -26,7 +26,7 @@ pub(crate) fn is_wanted(request: &Request) -> bool {
         && accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// Sends a browser to the page.
+/// Redirects a browser to the page.
 pub(crate) async fn redirect() -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, PATH)]).into_response()
 }
@@ -54,7 +54,7 @@ pub(crate) async fn show(uri: Uri, method: Method, headers: HeaderMap) -> Respon
     if known.is_some_and(|etag| etag == asset.etag) {
         return (StatusCode::NOT_MODIFIED, common).into_response();
     }
-    // Every browser takes gzip; other clients have no use for the page.
+    // Every browser accepts gzip; other clients do not need the page.
     let encoding = inspector::CONTENT_ENCODING.map(|encoding| [(CONTENT_ENCODING, encoding)]);
     let response = (common, content_type, asset.content).into_response();
     match encoding {
@@ -63,8 +63,8 @@ pub(crate) async fn show(uri: Uri, method: Method, headers: HeaderMap) -> Respon
     }
 }
 
-/// What takes the place of a file of the program while the page is worked on: that of the same path in the directory that
-/// `SERVICEBUS_EMULATOR_PAGE` names.
+/// Returns the file that replaces one of the program during work on the page: that of the same path in the directory of
+/// `SERVICEBUS_EMULATOR_PAGE`.
 #[cfg(debug_assertions)]
 fn replaced(asset: &inspector::Asset) -> Option<Vec<u8>> {
     let directory = std::env::var_os("SERVICEBUS_EMULATOR_PAGE")?;

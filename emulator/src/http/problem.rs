@@ -1,5 +1,5 @@
-//! What a test that has passed fails for nevertheless, for clients in every language: a failure inside the emulator, and faults
-//! that were to fire and have not.
+//! Reasons to fail a test that has passed, for clients in every language: an internal failure of the emulator, and expected
+//! faults that were not applied.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::shared::Shared;
 
 const HINT: &str = "hint: have the test do what the fault is on, or take the fault out";
 
-/// Failures first: one of them may be why a fault has not fired.
+/// Failures first: one of them may be why a fault was not applied.
 pub(crate) async fn find(
     State(shared): State<Arc<Shared>>,
     Chosen(namespace): Chosen,

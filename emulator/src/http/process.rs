@@ -1,4 +1,4 @@
-//! The emulator as a whole: whether it is healthy, which authorities to trust, its description, and holding it.
+//! The emulator as a whole: its health, the authorities to trust, the API description, and the hold request.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::shared::Shared;
 /// The media type of certificates in PEM (RFC 8555 §9.1).
 const PEM: &str = "application/pem-certificate-chain";
 
-/// When the emulator stops, as every request is told.
+/// Signals the stop of the emulator to requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping(watch::Receiver<bool>);
 
@@ -27,7 +27,7 @@ impl Stopping {
     /// Resolves when the emulator stops.
     pub(crate) async fn stopped(self) {
         let Self(mut stop) = self;
-        // An emulator that is gone has stopped.
+        // A dropped emulator has stopped.
         let _ = stop.wait_for(|&stopping| stopping).await;
     }
 }
@@ -38,7 +38,7 @@ impl From<watch::Receiver<bool>> for Stopping {
     }
 }
 
-/// 200 while nothing has gone wrong inside; 503 with what has.
+/// 200 without internal failures; 503 with them.
 pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Json<Health>) {
     let failures = shared.namespaces.failures().all();
     if failures.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Js
     (StatusCode::SERVICE_UNAVAILABLE, Json(unhealthy))
 }
 
-/// Answers with the authorities' certificates, which are made now if they were not needed before.
+/// Answers with the authorities' certificates; creates them if needed.
 pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
     // It may read and write files.
     let making =
@@ -73,10 +73,10 @@ pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Res
     }
 }
 
-/// Answers with a body that is empty, and ends when the emulator stops.
+/// Answers with an empty body that ends when the emulator stops.
 ///
 /// `--exit-when-idle` counts connections. A process that shares an emulator with others holds one for as long as it needs
-/// the emulator; an answer that has not ended is not cut for silence, as a connection between two requests is.
+/// the emulator; unlike a connection between two requests, one with an unfinished response does not time out.
 pub(crate) async fn hold(Extension(stopping): Extension<Stopping>) -> Response {
     let end = stream::once(async move {
         stopping.stopped().await;

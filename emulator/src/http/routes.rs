@@ -1,6 +1,6 @@
-//! The control API as a table: every method and path, and who answers there.
+//! The control API as a table: every method and path with its handler.
 //!
-//! `openapi.json` describes the same table to clients, and a test holds the two against each other.
+//! `openapi.json` describes the same table to clients, and a test compares the two.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,33 +24,33 @@ use super::{
 };
 use crate::config::MAX_CONFIG_SIZE;
 
-/// Largest body of messages in JSON, in bytes: three forms of base64 of a message that is shown.
+/// Largest body of messages in JSON, in bytes: three times the base64 of a message that is returned with its body.
 const MAX_MESSAGES: usize = 8 * 1024 * 1024;
 
 /// One method at one path.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// As axum writes it: `{*name}` takes slashes.
+    /// In axum's syntax: `{*name}` matches slashes.
     pub(crate) path: &'static str,
     answers: Answers,
     /// Largest body in bytes, if that is not [`super::MAX_BODY`].
     most: Option<usize>,
 }
 
-/// Any handler, as one type, and what is done around it.
+/// Any handler as one type, with the steps around it.
 ///
-/// Axum wraps a handler several times over, and all of that is compiled for each type of handler.
+/// Axum wraps a handler several times, and compiles all of that for each type of handler.
 #[derive(Clone)]
 struct Answers {
     handler: Arc<dyn Fn(Request, Control) -> Answering + Send + Sync>,
-    /// Whether entities are made, changed or deleted by it.
+    /// Whether it creates, changes or deletes entities.
     changes_entities: bool,
 }
 
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl Route {
-    /// What axum is to have at the path.
+    /// Returns axum's router of the path.
     pub(crate) fn method_router(self) -> MethodRouter<Control> {
         let filter = MethodFilter::try_from(self.method);
         let router = on(filter.unwrap_or(MethodFilter::GET), self.answers);
@@ -71,7 +71,7 @@ impl Answers {
         }
     }
 
-    /// Answers a change of an entity when its links have heard of it.
+    /// Answers a change of an entity after its links were notified.
     async fn answer(self, request: Request, control: Control) -> Response {
         if !self.changes_entities {
             return (self.handler)(request, control).await;
@@ -98,7 +98,7 @@ impl Handler<(), Control> for Answers {
     }
 }
 
-/// Everything that there is.
+/// Returns the whole table.
 pub(crate) fn table() -> Vec<Route> {
     let mut routes = of_process();
     routes.extend(of_namespace());
@@ -217,7 +217,7 @@ fn of_kind<K: Kind + 'static>(all: &'static str, one: &'static str) -> [Route; 4
     ]
 }
 
-/// The methods that there are at a path.
+/// Returns the methods of a path.
 pub(crate) fn methods(path: &str) -> Vec<Method> {
     let routes = table().into_iter();
     let here = routes.filter(|route| route.path == path);
@@ -254,7 +254,7 @@ fn changing(mut route: Route) -> Route {
     route
 }
 
-/// The same with a body of up to `most` bytes.
+/// Sets the maximum size of the body to `most` bytes.
 fn in_body(route: Route, most: usize) -> Route {
     Route {
         most: Some(most),
@@ -270,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// Method and path of every operation that is described.
+    /// Returns method and path of every described operation.
     fn described() -> BTreeSet<(String, String)> {
         let description = include_str!("../../openapi.json");
         let description: Value = serde_json::from_str(description).expect("it is JSON");

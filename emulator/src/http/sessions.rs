@@ -1,4 +1,4 @@
-//! The sessions of an entity: who holds which, with what state; and how a test takes one away.
+//! The sessions of an entity with their holders and states; ends a session's lock for a test.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use super::error::{Asked, Body, Chosen};
 use crate::clock;
 use crate::namespace::{Namespace, SharedEntity, while_others_run};
 
-/// All sessions that hold something, in the order of their ids; `state` is base64, or null when there is none.
+/// Answers with all known sessions in the order of their ids; `state` is base64, or null if there is none.
 pub(crate) async fn list(
     Chosen(namespace): Chosen,
     Asked(OfEntity { entity }): Asked<OfEntity>,
@@ -25,7 +25,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// Those of an entity that has them.
+/// Returns the sessions of an entity that has them.
 pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity) -> Vec<Session> {
     namespace.read(entity, |entity| {
         let sessions = entity.snapshot_sessions();
@@ -33,7 +33,7 @@ pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity) -> Vec<Ses
     })
 }
 
-/// Ends the lock of a session as if its time had run out; 404 when no receiver holds it.
+/// Ends the lock of a session as if its time were over; 404 if no receiver holds it.
 pub(crate) async fn lose(
     Chosen(namespace): Chosen,
     Body(LoseSessionLock { entity, session }): Body<LoseSessionLock>,
@@ -63,7 +63,7 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Session {
     shown
 }
 
-/// Refuses what has no sessions.
+/// Refuses an entity without sessions.
 pub(crate) fn check(
     namespace: &Namespace,
     entity: &SharedEntity,

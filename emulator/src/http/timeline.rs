@@ -1,7 +1,7 @@
-//! What happened to the messages of an entity, oldest first.
+//! The events of an entity's messages, oldest first.
 //!
-//! What is asked for is copied out of the record under its lock, and rendered in pieces while nothing is locked: a client
-//! that reads a long answer slowly keeps no other from sending. A few are rendered at a time, because each is a copy.
+//! The requested events are copied out of the record under its lock, and rendered in pieces afterwards: a client that reads
+//! a long response slowly does not block senders. Only a few are rendered at a time, because each is a copy.
 
 mod page;
 mod render;
@@ -32,13 +32,13 @@ use page::{Needed, Page};
 pub(crate) use render::Recorded;
 use render::{Rendering, place};
 
-/// Events that are copied while the record is locked: a tenth of a millisecond. Other tasks have their turn behind them.
+/// Events that are copied while the record is locked: a tenth of a millisecond. Then other tasks get their turn.
 const COPIED: usize = 1024;
-/// Events in one answer where a part of them is asked for.
+/// Maximum number of events in one page.
 const MAX_PAGE: usize = 1000;
-/// How many are rendered at the same time; others wait.
+/// How many timelines are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
-/// Bytes of the timeline of a message that an exploration reports.
+/// Maximum bytes of a message's timeline in the report of an exploration.
 const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
@@ -47,24 +47,24 @@ pub(crate) struct Which {
     entity: Option<String>,
     message_id: Option<String>,
     sequence_number: Option<u64>,
-    /// Whether the messages themselves are wanted.
+    /// Whether the response includes the messages.
     #[serde(default)]
     messages: bool,
     /// Whether events are rendered as lines, too.
     #[serde(default)]
     lines: bool,
-    /// Events have positions in the order in which they happened, the first 1: those behind this one.
+    /// The position after which events are wanted; positions count events from 1.
     after: Option<u64>,
-    /// Those before this one.
+    /// The position before which events are wanted.
     before: Option<u64>,
-    /// How many at most.
+    /// Maximum number of events.
     limit: Option<usize>,
-    /// `oldest` of them, or `newest`.
+    /// `oldest` or `newest` of them.
     order: Option<String>,
 }
 
 impl Which {
-    /// The part of the record that is asked for, if it is a part.
+    /// Returns the requested part of the record, if it is a part.
     fn page(&self) -> Result<Option<Page>, ApiError> {
         let Self {
             after,
@@ -95,7 +95,7 @@ pub(crate) async fn show(
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
     let (page, lines) = (which.page()?, which.lines);
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
-        // They are not taken away while a client can ask for them.
+        // The semaphore is never closed while a client can ask.
         return Ok(Response::default());
     };
     let rendering = copied(&namespace, which, entity, page.as_ref()).await;
@@ -104,7 +104,7 @@ pub(crate) async fn show(
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Which events are asked for; a field that is not set matches any.
+/// The requested events; a field that is not set matches any.
 struct Wanted {
     entity: Option<EntityId>,
     message_id: Option<String>,
@@ -112,13 +112,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether an event is of the entity. What happens to the namespace itself happens to every entity.
+    /// Returns whether an event belongs to the entity. Events of the namespace itself belong to every entity.
     fn is_here(&self, event: &Event) -> bool {
         let here = |entity| entity == event.entity || event.entity == EntityId::NAMESPACE;
         self.entity.is_none_or(here)
     }
 
-    /// Whether an event may be among them, as far as is known without the id of its message.
+    /// Returns whether an event may be requested, as far as that is known without the id of its message.
     fn takes(&self, event: &Event) -> bool {
         self.is_here(event)
             && self
@@ -127,7 +127,7 @@ impl Wanted {
     }
 }
 
-/// What is to be rendered, as it is in the record now; of a page its events, and those before them that have the ids of their
+/// Returns a copy of the current record to render; for a page only its events, and earlier ones with the ids of their
 /// messages.
 async fn copied(
     namespace: &Arc<Namespace>,
@@ -163,7 +163,7 @@ async fn copied(
             .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
         head.dropped = timeline.dropped();
-        // One more shows which message the last of a page is about.
+        // One more event shows which message the last one of a page is about.
         let before = page.map_or(u64::MAX, |page| page.before);
         timeline.last_position().min(before)
     };
@@ -176,7 +176,7 @@ async fn copied(
     Rendering::new(Arc::clone(namespace), head, copy, wanted, shows_messages)
 }
 
-/// Events and their positions up to the `last`, copied in pieces: all, or those that a page needs.
+/// Copies events and their positions up to `last` in pieces: all, or those that a page needs.
 async fn copy_of(
     namespace: &Namespace,
     wanted: &Wanted,
@@ -186,7 +186,7 @@ async fn copy_of(
     let last = needed.map_or(last, |needed| needed.end);
     let mut from = needed.map_or(1, |needed| needed.start);
     let (mut events, mut positions) = (Events::new(), Vec::new());
-    // What all are gathered in grows while nothing is locked.
+    // The collected copy grows while nothing is locked.
     let mut copy = Events::new();
     while from <= last {
         positions.reserve(COPIED);
@@ -206,7 +206,7 @@ async fn copy_of(
     (events, positions)
 }
 
-/// What happened at an address, with the messages behind the events if they are asked for and kept.
+/// Answers with the events at an address, with their messages if requested and recorded.
 pub(crate) async fn of_entity(
     namespace: &Arc<Namespace>,
     found: (Arc<SharedEntity>, SubQueue),
@@ -222,7 +222,7 @@ pub(crate) async fn of_entity(
         .await
 }
 
-/// What happened to one message; none where there is no such entity, or the timeline is too long.
+/// Returns the events of one message; `None` if the entity does not exist, or the timeline is too long.
 pub(crate) async fn of_message(
     namespace: &Arc<Namespace>,
     entity: &str,
@@ -245,12 +245,12 @@ pub(crate) async fn of_message(
     serde_json::from_slice(&whole).ok()
 }
 
-/// A body that is rendered as it is read. One that is not read on within `patience` breaks off, so that others are
-/// rendered.
+/// Returns a body that is rendered while it is read. If the reader pauses longer than `patience`, the body is aborted, so
+/// that others are rendered.
 fn streamed(mut rendering: Rendering, permit: OwnedSemaphorePermit, patience: Duration) -> Body {
     let first = rendering.piece();
     if rendering.is_done() {
-        // With its length, as simple clients like it.
+        // With its length, which simple clients prefer.
         return first.map_or_else(Body::empty, Body::from);
     }
     let (sender, receiver) = mpsc::channel::<Option<Bytes>>(1);

@@ -1,6 +1,6 @@
-//! A topology in short, as the packages for other languages declare it: `{"queues":["orders"],"topics":[…],"settings":{…}}`.
+//! The short form of a topology that packages for other languages use: `{"queues":["orders"],"topics":[…],"settings":{…}}`.
 //!
-//! It is made a configuration, which is judged as any other. Properties may be spelt in snake case and in camel case, and
+//! It is converted into a configuration, which is validated as any other. Properties may be in snake case or camel case, and
 //! durations may be seconds.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::error::ApiError;
 
 const PARTS: [&str; 3] = ["queues", "topics", "settings"];
 const RULE: [&str; 4] = ["name", "sql", "correlation", "action"];
-/// Where a number is seconds.
+/// Properties whose numbers are seconds.
 const DURATIONS: [&str; 4] = [
     "LockDuration",
     "DefaultMessageTimeToLive",
@@ -23,9 +23,9 @@ const DURATIONS: [&str; 4] = [
 
 type Members = Map<String, Value>;
 
-/// The configuration that a topology in short stands for; any other text as it is.
+/// Converts a short topology into a configuration; returns any other text unchanged.
 pub(super) fn in_full(text: String) -> Result<String, ApiError> {
-    // Without its values at first: those of a configuration may be large.
+    // At first without the values, which may be large in a configuration.
     let Ok(parts) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text) else {
         return Ok(text);
     };
@@ -61,7 +61,7 @@ fn listed(
     }
 }
 
-/// The members of a declaration in short; one that is written as in a configuration is left as it is.
+/// Returns the members of a short declaration; returns one in the form of a configuration unchanged.
 fn short(declared: Value) -> Result<Members, Value> {
     if let Some(name) = declared.as_str() {
         return Err(json!({ "Name": name }));
@@ -72,7 +72,7 @@ fn short(declared: Value) -> Result<Members, Value> {
     }
 }
 
-/// A queue, a topic or a subscription.
+/// Converts a queue, a topic or a subscription.
 fn entity(declared: Value) -> Result<Value, ApiError> {
     let members = match short(declared) {
         Ok(members) => members,
@@ -89,7 +89,7 @@ fn entity(declared: Value) -> Result<Value, ApiError> {
                 let name = in_pascal_case(&name);
                 let seconds = value.as_f64();
                 let seconds = seconds.filter(|_| DURATIONS.contains(&name.as_str()));
-                // As a number of this type is shown: 30, not 30.0, and without an exponent.
+                // Formatted as a number of this type: 30, not 30.0, and without an exponent.
                 let value = seconds.map_or(value, |seconds| format!("PT{seconds}S").into());
                 properties.insert(name, value)
             }

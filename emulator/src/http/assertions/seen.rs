@@ -1,4 +1,4 @@
-//! A message of the broker as an assertion sees it: as a client would read it that peeks.
+//! Converts a message of the broker into the form of assertions: as a client that peeks reads it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader};
 use crate::clock;
 use crate::http::timeline::Recorded;
 
-/// `ahead` is how far the namespace's clock runs ahead of the client's, in milliseconds.
+/// Converts a message; `ahead` is how many milliseconds the namespace's clock is ahead of the client's.
 pub(crate) fn message((properties, message): &Recorded, ahead: i64) -> Message {
     let client_time = |instant: Timestamp| {
         let millis = instant.as_millis().saturating_sub(ahead);
@@ -39,7 +39,7 @@ pub(crate) fn message((properties, message): &Recorded, ahead: i64) -> Message {
     }
 }
 
-/// The reason and the description of a dead letter.
+/// Returns the reason and the description of a dead letter.
 fn dead_letter(message: &broker::Message) -> Result<(Option<String>, Option<String>), DecodeError> {
     let (mut reason, mut description) = (None, None);
     let section = message.application_properties();
@@ -60,7 +60,7 @@ fn dead_letter(message: &broker::Message) -> Result<(Option<String>, Option<Stri
     Ok((reason, description))
 }
 
-/// The body: data as it is, other bodies as text.
+/// Returns the body: data as it is, other bodies as text.
 fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
     let mut data: Vec<Bytes> = Vec::new();
     let mut sequence: Option<Vec<Value>> = None;

@@ -1,4 +1,4 @@
-//! What a client asks an exploration for: what is left out has a default, and every value has a range.
+//! Parses the request for an exploration: omitted values have defaults, and every value has a range.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -18,10 +18,10 @@ const MAX_PARTIES: usize = 32;
 const MAX_NAME: usize = 64;
 const MAX_RUNS: u64 = 10_000;
 const MAX_SECONDS: f64 = 3600.0;
-/// Most operations at which something goes wrong.
+/// Maximum number of operations with faults.
 const MAX_OPERATIONS: usize = 1000;
 
-/// What an exploration is made of.
+/// The parameters of an exploration.
 pub(crate) struct Asked {
     pub(crate) settings: Settings,
     pub(crate) topology: String,
@@ -43,7 +43,7 @@ pub(crate) async fn request(
     run::check_topology(control, topology.clone()).await?;
     let effects = match &request.effects {
         Some(names) => effects(names)?,
-        // The code of a party goes on: the emulator cannot end the process in which a client runs it.
+        // The party's code continues: the emulator cannot end the process in which a client runs it.
         None => Effect::ALL
             .iter()
             .copied()
@@ -87,7 +87,7 @@ fn check_parties(parties: &[String]) -> Result<(), ApiError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let is_name = (1..=MAX_NAME).contains(&party.len())
             && party.chars().all(is_plain)
-            // Its key would be the one of the test itself, to which no faults are applied.
+            // Its key would be that of the test itself, to which no faults apply.
             && party != WELL_KNOWN_KEY_NAME;
         if !is_name || parties[..index].contains(party) {
             let path = format!("parties[{index}]");

@@ -1,4 +1,4 @@
-//! One run of an exploration: its namespace with its faults, and what came of it.
+//! One run of an exploration: its namespace with its faults, and its result.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,9 +18,9 @@ use crate::http::timeline;
 use crate::namespace::Namespace;
 use crate::shared::Shared;
 
-/// Bytes of what a run says about its failure that are kept.
+/// Bytes of a failure message that are kept.
 const MAX_MESSAGE: usize = 4096;
-/// Operations that are looked at: as many as the log keeps.
+/// Operations that are evaluated: as many as the log keeps.
 const MAX_OPERATIONS: usize = 16 * 1024;
 
 /// Refuses a topology that cannot be served.
@@ -39,7 +39,7 @@ pub(crate) async fn check_topology(control: &Control, topology: String) -> Resul
     }
 }
 
-/// Begins the run that is coming. One that cannot be begun comes again.
+/// Begins the next run. One that cannot be begun is repeated.
 pub(crate) async fn begin(
     control: &Control,
     exploration: &Exploration,
@@ -53,7 +53,7 @@ pub(crate) async fn begin(
         keys.insert(party, key_of(party, &namespace));
     }
     let plan = coming.plan.clone();
-    // A client that goes away meanwhile leaves a run that is open, with which its namespace is removed.
+    // If the client disconnects meanwhile, the run stays open, and its namespace is removed with it.
     runs.begun = number;
     runs.open = Some(OpenRun {
         number,
@@ -103,7 +103,7 @@ pub(crate) async fn begin(
     })
 }
 
-/// What came of a run, of which the namespace is still there.
+/// Returns the outcome of a run, whose namespace still exists.
 pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult) -> Outcome {
     let failure = (!result.passed).then(|| Failure {
         message: shortened(
@@ -130,7 +130,7 @@ pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult
     outcome
 }
 
-/// Removes the namespace of a run, if it is there.
+/// Removes the namespace of a run, if it exists.
 pub(crate) async fn remove_namespace(shared: &Shared, name: &str) {
     if let Ok(Some(listening)) = shared.namespaces.remove(name) {
         listening.close().await;
@@ -145,7 +145,7 @@ fn key_of(party: &str, namespace: &str) -> Key {
     }
 }
 
-/// Makes the namespace; its connection strings are those of the test itself.
+/// Creates the namespace; its connection strings are those of the test itself.
 async fn make(
     control: &Control,
     exploration: &Exploration,
@@ -169,12 +169,12 @@ async fn make(
     Ok(made)
 }
 
-/// Sets the faults of a plan for the keys that the parties have in this run.
+/// Adds the faults of a plan for the parties' keys in this run.
 fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
     for (site, effect) in &plan.faults {
         let mut filter = site.filter.clone();
         filter.party = keys.get(&site.party).map(|key| key.name.clone());
-        // There is room: a plan has two faults at most.
+        // The limit is not reached: a plan has two faults at most.
         let _ = namespace.faults.add(Fault {
             operation: site.operation.operation,
             filter,
@@ -183,7 +183,7 @@ fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
     }
 }
 
-/// What happened to the messages whose operations had faults.
+/// Returns the timelines of the messages whose operations had faults.
 async fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
     let mut timelines = Vec::new();
     for (site, _) in &plan.faults {

@@ -1,4 +1,4 @@
-//! Reads a fault as a test asks for it, and refuses what makes no sense with what does.
+//! Parses a fault, and refuses meaningless combinations with the allowed ones.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use servicebus_control_api::{
 
 use crate::http::error::ApiError;
 
-/// Longest wait by the namespace's clock, in seconds: a hundred years, as far as time can be advanced.
+/// Longest wait by the namespace's clock, in seconds: a hundred years, the maximum advance.
 const LONGEST_VIRTUAL: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
 /// Longest wait by the real clock.
 const LONGEST_REAL: f64 = 3600.0;
@@ -20,9 +20,9 @@ const LONGEST_TRIP: f64 = 60.0;
 /// Longest condition and description, in bytes.
 const CONDITION: usize = 128;
 const DESCRIPTION: usize = 1024;
-/// Longest text of how and where a fault is written, in bytes.
+/// Longest text of a fault's source and location, in bytes.
 const WRITTEN: usize = 4096;
-/// Most outcomes that one may be held back behind.
+/// Maximum number of outcomes behind which one may be held back.
 const BEHIND: u32 = 1000;
 
 pub(crate) fn fault(request: FaultRequest) -> Result<Fault, ApiError> {
@@ -43,7 +43,7 @@ pub(crate) fn fault(request: FaultRequest) -> Result<Fault, ApiError> {
     })
 }
 
-/// How a test writes a fault, or where.
+/// Returns the source text of a fault, or its location.
 pub(crate) fn written(path: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
     match text {
         Some(text) if text.len() > WRITTEN => {
@@ -54,7 +54,7 @@ pub(crate) fn written(path: &str, text: Option<String>) -> Result<Option<String>
     }
 }
 
-/// What an operation must have beside its kind; refused where operations of this kind do not have it.
+/// Parses the filter on operations; refuses properties that operations of this kind do not have.
 fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiError> {
     let filter = Filter {
         entity: request.entity.clone(),
@@ -70,7 +70,7 @@ fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiErr
     let of_messages = Operation::is_about_messages;
     let has_entity: fn(Operation) -> bool = |operation| operation != Operation::Connect;
     let has_client: fn(Operation) -> bool = |operation| operation != Operation::Http;
-    // What is sent has no number and was not delivered yet.
+    // A message that is sent has no sequence number and no deliveries yet.
     let of_numbered: fn(Operation) -> bool =
         |operation| operation.is_about_messages() && operation != Operation::Send;
     let text = |text: &Option<String>| text.clone().map(Value::from);
@@ -109,7 +109,7 @@ fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiErr
     Ok(filter)
 }
 
-/// A whole number from 1 that fits its type.
+/// Parses a whole number from 1 that fits its type.
 fn number<T: TryFrom<u64>>(path: &str, value: Option<&Value>) -> Result<Option<T>, ApiError> {
     let Some(number) = whole(path, value)? else {
         return Ok(None);
@@ -134,7 +134,7 @@ fn property(value: &Value) -> Result<Property, ApiError> {
     })
 }
 
-/// By the number of the operation, with one effect.
+/// Parses a selection by the number of the operation, with one effect.
 fn by_number(operation: Operation, request: &FaultRequest) -> Result<Pick, ApiError> {
     let every = whole("every", request.every.as_ref())?;
     let nth = whole("nth", request.nth.as_ref())?;
@@ -151,7 +151,7 @@ fn by_number(operation: Operation, request: &FaultRequest) -> Result<Pick, ApiEr
     Ok(Pick::counted(nth, every, times, effect))
 }
 
-/// By chance, with one effect or several.
+/// Parses a random selection, with one effect or several.
 fn by_chance(
     operation: Operation,
     request: &FaultRequest,
@@ -204,8 +204,8 @@ fn whole(path: &str, value: Option<&Value>) -> Result<Option<u64>, ApiError> {
     Ok(Some(number))
 }
 
-/// Reads an effect that makes sense for this operation: a name, or an object with the name as its only key and details
-/// under it. `path` is where it stands in the body.
+/// Parses an effect of this operation: a name, or an object with the name as its only key and details under it. `path` is
+/// its location in the body.
 fn effect(operation: Operation, path: &str, value: &Value) -> Result<Effect, ApiError> {
     let no_details = Map::new();
     let single = value.as_object().filter(|object| object.len() == 1);
@@ -223,7 +223,7 @@ fn effect(operation: Operation, path: &str, value: &Value) -> Result<Effect, Api
     Details { path, given, kind }.read(operation)
 }
 
-/// What stands under the name of an effect.
+/// The details of an effect.
 struct Details<'a> {
     path: String,
     given: &'a Map<String, Value>,
@@ -300,8 +300,7 @@ impl Details<'_> {
         ))
     }
 
-    /// Reads the value of a key: the default where it is not given, and refused with what is allowed where it cannot be
-    /// read.
+    /// Parses the value of a key: the default if it is missing, and an error with the allowed values if it is invalid.
     fn get<T>(
         &self,
         key: &str,

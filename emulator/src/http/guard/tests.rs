@@ -1,4 +1,4 @@
-//! Requests by every way that a page, a neighbour and a script have.
+//! Requests as a page, another machine and a script send them.
 
 use axum::body::{Body, to_bytes};
 use hyper::service::Service as _;
@@ -15,7 +15,7 @@ const LIST: &str = "/$emulator/v1/namespaces";
 const FREEZE: &str = "/$emulator/v1/clock/freeze";
 const NEIGHBOUR: &str = "203.0.113.9";
 
-/// An emulator, asked without a socket.
+/// An emulator that answers without a socket.
 struct Asked {
     emulator: Emulator,
     router: TowerToHyperService<axum::Router>,
@@ -126,7 +126,7 @@ async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
     assert_eq!(refusal.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
     let text = text_of(refusal).await;
     assert!(text.contains("--allow-host evil.example if"), "{text}");
-    // The target names the host where it is absolute, not the header.
+    // The absolute target has the host, not the header.
     let line = "GET http://evil.example/$emulator/v1/namespaces";
     let status = asked
         .status(line, "127.0.0.1", &[("Host", "localhost")])
@@ -197,7 +197,7 @@ async fn pages_of_others_change_nothing() {
         let headers = [&[("Host", "localhost:5300")], headers].concat();
         let status = asked.status(&line, "127.0.0.1", &headers).await;
         assert_eq!(status, 403, "{headers:?}");
-        // What changes nothing and is not shown to the page.
+        // Requests that change nothing and whose responses the page cannot read.
         let line = format!("GET {LIST}");
         assert_eq!(asked.status(&line, "127.0.0.1", &headers).await, 200);
     }

@@ -1,7 +1,7 @@
-//! Messages as JSON that says the type of every AMQP value, and back (see `AmqpMessage` of the control API).
+//! Messages as JSON with the type of every AMQP value, and back (see `AmqpMessage` of the control API).
 //!
-//! AMQP has several encodings for one value. A message that is read together with its encoding keeps that of every section
-//! that was not changed, so that it is the same bit for bit.
+//! AMQP has several encodings of one value. A message that is read together with its encoding keeps that of every unchanged
+//! section, so that it is the same bit for bit.
 
 mod value;
 
@@ -30,7 +30,7 @@ const SEQUENCE: u8 = 0x76;
 const VALUE: u8 = 0x77;
 const FOOTER: u8 = 0x78;
 
-/// The fields of the header, with the types that they have in AMQP.
+/// The fields of the header, with their AMQP types.
 const HEADER_FIELDS: &[(&str, Plain)] = &[
     ("durable", "boolean"),
     ("priority", "ubyte"),
@@ -38,7 +38,7 @@ const HEADER_FIELDS: &[(&str, Plain)] = &[
     ("first_acquirer", "boolean"),
     ("delivery_count", "uint"),
 ];
-/// The same of the properties.
+/// The fields of the properties, with their AMQP types.
 const PROPERTY_FIELDS: &[(&str, Plain)] = &[
     ("message_id", "string"),
     ("user_id", "binary"),
@@ -58,23 +58,23 @@ const PROPERTY_FIELDS: &[(&str, Plain)] = &[
 /// The types of ids.
 const IDS: [Plain; 4] = ["string", "ulong", "uuid", "binary"];
 
-/// How a section is written.
+/// The form of a section.
 enum Form {
-    /// As the fields of a list.
+    /// A list of fields.
     List(&'static [(&'static str, Plain)]),
-    /// As a map with keys of this type.
+    /// A map with keys of this type.
     Map(Plain),
 }
 
-/// A message that cannot be made.
+/// Why a message cannot be encoded.
 pub(crate) type NotAMessage = String;
 
-/// A message as JSON, without its encoding.
+/// Converts a message into JSON, without its encoding.
 pub(crate) fn to_json(encoded: &[u8]) -> Result<AmqpMessage, DecodeError> {
     Ok(Parts::read(encoded)?.json())
 }
 
-/// The encoded message that JSON stands for.
+/// Encodes the message in JSON.
 pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, NotAMessage> {
     let original = message.amqp.as_deref().map(Parts::read).transpose();
     let original = original.map_err(|error| format!("amqp: {error}"))?;
@@ -102,7 +102,7 @@ pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, NotAMessage> {
     Ok(out)
 }
 
-/// What stands in a body: the bytes of its data, else the text or the JSON of its value.
+/// Returns the contents of a body: the bytes of its data, else the text or the JSON of its value.
 pub(crate) fn body(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let parts = Parts::read(content)?;
     if !parts.data.is_empty() {
@@ -120,7 +120,7 @@ pub(crate) fn body(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
     })
 }
 
-/// Sections and members of sections replace those of the message, null removes them; a body is replaced as a whole.
+/// Applies changes: sections and members of sections are replaced, null removes them; a body is replaced as a whole.
 pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), NotAMessage> {
     let changes = changes.as_object();
     for (name, change) in changes.ok_or("edit: it must be an object")? {
@@ -170,7 +170,7 @@ fn merged(mut members: Value, changes: &Map<String, Value>) -> Value {
     members
 }
 
-/// A message taken apart: the encoded sections, and what they are as JSON.
+/// A parsed message: the encoded sections, and their JSON.
 #[derive(Default)]
 struct Parts<'a> {
     encoded: [Vec<u8>; SECTIONS.len()],
@@ -188,7 +188,7 @@ impl<'a> Parts<'a> {
             let start = reader.rest();
             let code = section_code(reader.descriptor()?)?;
             let mut content = reader;
-            // How deep it nests is bounded from here on.
+            // Its nesting is limited from here on.
             reader.validate_within(&mut budget)?;
             let length = start.len() - reader.rest().len();
             let index = usize::from(code - 0x70).min(BODY) + usize::from(code == FOOTER);
@@ -352,7 +352,7 @@ fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// Whether a field may have a value of a type; ids may have those that stand in AMQP 1.0 §3.2.11 to §3.2.14.
+/// Returns whether a field may have a value of a type; ids may have those of AMQP 1.0 §3.2.11 to §3.2.14.
 fn is_allowed(field: &str, plain: Plain, written: &str) -> bool {
     written == plain || is_id(field) && IDS.contains(&written)
 }
@@ -424,7 +424,7 @@ fn data(bytes: &[u8], out: &mut Vec<u8>) {
     writer.binary(bytes);
 }
 
-/// The message with its encoding, for [`edit`] and [`encode`].
+/// Returns the message with its encoding, for [`edit`] and [`encode`].
 pub(crate) fn editable(encoded: Vec<u8>) -> Result<AmqpMessage, DecodeError> {
     let json = to_json(&encoded)?;
     Ok(AmqpMessage {

@@ -1,4 +1,4 @@
-//! Messages are sent, sent again from where they are held, and acted on by their numbers.
+//! Sends messages, resubmits them from a store, and performs actions on them by sequence number.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::http::counts::{OfEntity, find};
 use crate::http::error::{ApiError, Asked, Body, Chosen};
 use crate::namespace::{Ids, Namespace, SharedEntity};
 
-/// Messages that one request changes.
+/// Maximum number of messages that one request changes.
 const LIMIT: usize = 1000;
-/// Messages that are changed before other tasks have their turn.
+/// Messages that are changed before other tasks get their turn.
 const AT_ONCE: usize = 32;
 
-/// Sends one message, or several of which all or none are accepted.
+/// Sends one message, or several, of which all or none are accepted.
 pub(crate) async fn send(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
@@ -76,7 +76,7 @@ pub(crate) async fn send(
     Ok((StatusCode::CREATED, Json(SentMessages { sequence_numbers })))
 }
 
-/// Sends messages again, each as a whole or not at all.
+/// Resubmits messages, each completely or not at all.
 pub(crate) async fn resubmit(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
@@ -113,7 +113,7 @@ pub(crate) async fn resubmit(
     Ok(Json(acted))
 }
 
-/// Deletes messages, dead-letters them, ends their locks or lets them be received.
+/// Deletes or dead-letters messages, ends their locks or activates them.
 pub(crate) async fn act(
     Chosen(namespace): Chosen,
     Body(wanted): Body<ActOnMessages>,
@@ -149,7 +149,7 @@ pub(crate) async fn act(
     Ok(Json(acted))
 }
 
-/// How messages are sent again.
+/// How messages are resubmitted.
 struct Change {
     edit: Option<Value>,
     keeps_original: bool,
@@ -224,7 +224,7 @@ fn message(json: &AmqpMessage, ids: &mut Ids) -> Result<Message, NotAMessage> {
     Message::parse(encoded.into(), ids).map_err(|error| error.to_string())
 }
 
-/// The numbers that a request is about, and whether there may be more of them.
+/// Returns the sequence numbers of a request, and whether there may be more.
 async fn chosen(
     namespace: &Namespace,
     (entity, kind): (&SharedEntity, SubQueue),
@@ -256,7 +256,7 @@ async fn chosen(
     Ok((numbers, next.is_some()))
 }
 
-/// Where messages can be put: no dead-letter queue.
+/// Returns an entity to which messages can be sent: no dead-letter queue.
 fn target(
     namespace: &Namespace,
     field: &str,

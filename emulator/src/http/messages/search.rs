@@ -1,4 +1,4 @@
-//! A walk over the messages of a store that looks for some of them.
+//! Searches the messages of a store.
 
 use servicebus_broker::filter::{Parameters, SqlFilter, Truth};
 use servicebus_broker::{InspectedMessage, MessageState, SequenceNumber, SessionName, SubQueue};
@@ -9,18 +9,18 @@ use crate::namespace::{Ids, Namespace, SharedEntity};
 
 /// Messages that are copied under one lock: well below a millisecond.
 const CHUNK: usize = 256;
-/// Messages that are passed over under one lock.
+/// Messages that are skipped under one lock.
 const SKIPPED: usize = 20_000;
-/// Messages that one request looks at.
+/// Messages that one request visits.
 const SCANNED: usize = 10_000;
 /// Bytes of bodies that one request searches.
 const SEARCHED: usize = 64 * 1024 * 1024;
-/// Longest text that bodies are searched for, in bytes: what a comparison takes is bounded.
+/// Longest text to search bodies for, in bytes, which limits the time of a comparison.
 const MAX_TEXT: usize = 256;
-/// Bytes of bodies that are searched before other tasks have their turn.
+/// Bytes of bodies that are searched before other tasks get their turn.
 const AT_ONCE: usize = 1024 * 1024;
 
-/// Which messages are looked for; a field that is not set matches any.
+/// The searched messages; a field that is not set matches any.
 pub(crate) struct Criteria {
     state: Option<MessageState>,
     session: Option<SessionName>,
@@ -28,7 +28,7 @@ pub(crate) struct Criteria {
     body_contains: Option<String>,
 }
 
-/// From where a walk goes on, and in which direction.
+/// The position and direction of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) from: SequenceNumber,
@@ -62,7 +62,7 @@ impl Criteria {
         })
     }
 
-    /// Whether every message is looked for.
+    /// Returns whether every message matches.
     fn takes_all(&self) -> bool {
         let Self {
             state,
@@ -80,7 +80,7 @@ impl Criteria {
                 .is_none_or(|session| own.as_deref() == Some(session.as_str()))
             && (self.filter.as_ref()).is_none_or(|filter| {
                 let view = message.filter_view();
-                // Only what is true selects, as in a rule.
+                // Only true selects, as in a rule.
                 view.is_ok_and(|view| filter.evaluate(&view, ids) == Ok(Truth::True))
             })
             && (self.body_contains.as_ref())
@@ -89,7 +89,7 @@ impl Criteria {
 }
 
 impl Place {
-    /// Passes over messages; false where none are left.
+    /// Skips messages; returns false if none are left.
     pub(crate) fn skip(
         &mut self,
         namespace: &Namespace,
@@ -113,7 +113,7 @@ impl Place {
         true
     }
 
-    /// Goes on behind this message.
+    /// Continues behind this message.
     fn pass(&mut self, number: SequenceNumber) {
         self.from = match self.newest_first {
             true => SequenceNumber(number.0 - 1),
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-/// What is `wanted` of up to `limit` messages, and where to go on if there may be more.
+/// Returns what `wanted` returns for up to `limit` messages, and where to continue if there may be more.
 pub(crate) async fn scan<T>(
     namespace: &Namespace,
     entity: &SharedEntity,
@@ -140,7 +140,7 @@ pub(crate) async fn scan<T>(
     };
     let (mut scanned, mut searched, mut at_once) = (0, 0, 0);
     loop {
-        // It grows while nothing is locked.
+        // Allocated while nothing is locked.
         let mut room = Vec::with_capacity(chunk);
         let (messages, missing) = namespace.read_messages(
             entity,
@@ -159,7 +159,7 @@ pub(crate) async fn scan<T>(
             }
             place.pass(number);
             scanned += 1;
-            // One at a time: all of them would be as large as they like.
+            // One at a time, because the total size of bodies is not limited.
             if criteria.body_contains.is_some() {
                 missing.fill([&mut message.message]);
                 searched += message.message.content().len();

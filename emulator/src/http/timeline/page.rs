@@ -1,4 +1,4 @@
-//! A part of a record, by positions.
+//! A page of a record, by positions.
 
 use std::collections::HashSet;
 
@@ -9,20 +9,20 @@ use super::render::{arrival_of, moved, own_id, place};
 use super::{COPIED, Wanted};
 use crate::namespace::{Namespace, Place};
 
-/// Which part of the record is asked for, by positions.
+/// The requested page, by positions.
 pub(crate) struct Page {
     pub(crate) after: u64,
     pub(crate) before: u64,
-    /// How many events the page may still have.
+    /// How many more events the page may have.
     pub(crate) left: usize,
-    /// Whether these are the newest of them.
+    /// Whether the newest events are wanted.
     pub(crate) is_newest: bool,
-    /// Where there are more: the last one of the page, or the first one of the newest.
+    /// The position from which the next page continues, if there is one: of the last event, or of the first of the newest.
     pub(crate) next: Option<u64>,
 }
 
 impl Page {
-    /// Whether the event at this position is in the page; none where no later one is.
+    /// Returns whether the event at this position is in the page; `None` if no later one is.
     pub(crate) fn take(&mut self, position: u64) -> Option<bool> {
         if position <= self.after {
             return Some(false);
@@ -39,24 +39,24 @@ impl Page {
     }
 }
 
-/// What a page needs of a record: the events that may be in it, and those before them that have the ids of their messages.
+/// The events that a page needs: those that may be in it, and earlier ones with the ids of their messages.
 pub(super) struct Needed {
     /// The first event that is needed.
     pub(super) start: u64,
-    /// Where the page begins, or the event before it, by which it is known that there are more.
+    /// The position where the page begins, or the one before it, which shows that there are more.
     pub(super) begin: u64,
     /// The last event that is needed.
     pub(super) end: u64,
-    /// Where its messages are, and were: earlier events there have their ids.
+    /// The locations of its messages: earlier events there have their ids.
     pub(super) places: HashSet<Place>,
-    /// Those of them where the message has no id yet, going back.
+    /// Those of them whose message id was not found yet, going back.
     open: HashSet<Place>,
     /// How many more events are looked for.
     left: usize,
 }
 
 impl Needed {
-    /// Looks through the record up to its `last` event; none where the id of a message is asked for, which takes all of it.
+    /// Searches the record up to `last`; `None` if the id of a message is requested, for which all events are needed.
     pub(super) async fn find(
         namespace: &Namespace,
         wanted: &Wanted,
@@ -86,7 +86,7 @@ impl Needed {
         Some(needed)
     }
 
-    /// Looks at some events from this position on, backwards; returns that of the next, 0 when no more are needed.
+    /// Visits some events backwards from this position; returns the next position, 0 when no more are needed.
     fn look_back(
         &mut self,
         timeline: &Timeline,
@@ -112,7 +112,7 @@ impl Needed {
         end
     }
 
-    /// Notes of which place the id is wanted before this event.
+    /// Records whose message id is needed before this event.
     fn trace(&mut self, event: &Event, next: Option<&Event>, is_selected: bool) {
         let here = place(event);
         if let Some((store, to)) = moved(&event.kind)

@@ -1,4 +1,4 @@
-//! A timeline as JSON, piece by piece.
+//! Renders a timeline as JSON in pieces.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -25,12 +25,12 @@ use super::page::Page;
 use crate::clock;
 use crate::namespace::{Namespace, Place, RecordedMessages};
 
-/// Bytes of a piece, beyond which no event or message is added to it.
+/// Bytes of a piece, after which no event or message is added to it.
 const PIECE: usize = 64 * 1024;
-/// Events that are passed over before other tasks have their turn.
+/// Events that are skipped before other tasks get their turn.
 const PASSED: usize = 4096;
 
-/// An answer of which a part has been rendered.
+/// A partly rendered response.
 pub(crate) struct Rendering {
     namespace: Arc<Namespace>,
     events: Events,
@@ -39,43 +39,43 @@ pub(crate) struct Rendering {
     /// Whether events are rendered as lines, too.
     lines: bool,
     wanted: Wanted,
-    /// How many events were looked at.
+    /// How many events were visited.
     read: usize,
     known: HashMap<Place, Known>,
     shown: Option<Shown>,
     head: Timeline,
-    /// What stands before the next event or message.
+    /// The text before the next event or message.
     lead: Vec<u8>,
     stage: Stage,
 }
 
-/// What comes next.
+/// The next part of the response.
 enum Stage {
     Events,
-    /// The message at this place of the list.
+    /// The message at this index of the list.
     Messages(usize),
     Done,
 }
 
-/// What is known of the message at a place: its id, and where it came in.
+/// The known data of the message at a location: its id, and where it arrived.
 type Known = (Text, Place);
 
-/// An event that is wanted, the id of its message, and what is known of that.
+/// A requested event, the id of its message, and the known data of it.
 type Match = (Event, Option<String>, Option<Known>);
 
-/// A message as it came in.
+/// A message as it arrived.
 pub(crate) type Recorded = (BrokerProperties, Message);
 
 /// The messages of some events, each once.
 #[derive(Default)]
 struct Shown {
     messages: Vec<Recorded>,
-    /// Where they stand in that list; none for one that is kept no longer.
+    /// Their indexes in the list; `None` for one that is no longer kept.
     by_place: HashMap<Place, Option<usize>>,
 }
 
 impl Shown {
-    /// The place in the list of the message that came in at `place`.
+    /// Returns the index of the message that arrived at `place`.
     fn show(&mut self, recorded_messages: &RecordedMessages, place: Place) -> Option<usize> {
         let messages = &mut self.messages;
         *self.by_place.entry(place).or_insert_with(|| {
@@ -86,7 +86,7 @@ impl Shown {
 }
 
 impl Rendering {
-    /// Of these events, behind the rest of the answer.
+    /// Creates a rendering of these events after the head of the response.
     pub(crate) fn new(
         namespace: Arc<Namespace>,
         head: Timeline,
@@ -94,7 +94,7 @@ impl Rendering {
         wanted: Wanted,
         shows_messages: bool,
     ) -> Self {
-        // Up to the end of its list of events, which is empty.
+        // Up to the empty list of events.
         let mut lead = serde_json::to_vec(&head).unwrap_or_default();
         lead.truncate(lead.len().saturating_sub(b"]}".len()));
         Self {
@@ -113,7 +113,7 @@ impl Rendering {
         }
     }
 
-    /// All of it at once, and the messages as they are kept. Others have their turn in between.
+    /// Renders everything at once; returns the messages as they are kept. Yields to other tasks in between.
     pub(crate) async fn whole(mut self) -> (Timeline, Option<Vec<Recorded>>) {
         let mut events = Vec::new();
         while let Some(event) = self.next_event() {
@@ -132,7 +132,7 @@ impl Rendering {
         )
     }
 
-    /// The same of a part of the events.
+    /// Limits the events to a page.
     pub(crate) async fn in_page(mut self, page: Option<Page>) -> Self {
         self.page = match page {
             Some(page) if page.is_newest => Some(self.newest(page).await),
@@ -141,12 +141,12 @@ impl Rendering {
         self
     }
 
-    /// The same with a line for each event, if lines are wanted.
+    /// Adds a line for each event if `lines`.
     pub(crate) fn with_lines(self, lines: bool) -> Self {
         Self { lines, ..self }
     }
 
-    /// The page of the newest events: a walk to the end finds where it begins.
+    /// Returns the page of the newest events, whose beginning a pass to the end finds.
     async fn newest(&mut self, mut page: Page) -> Page {
         let mut selected = VecDeque::new();
         while let Some(is_selected) = self.pass() {
@@ -171,8 +171,8 @@ impl Rendering {
         page
     }
 
-    /// Passes over the next event, and says whether it is wanted; none after the last. Only where a message is asked for the
-    /// ids of messages matter to that.
+    /// Skips the next event; returns whether it is requested, `None` after the last. Message ids only matter if a message is
+    /// requested.
     fn pass(&mut self) -> Option<bool> {
         if self.wanted.message_id.is_some() {
             return self.next_match().map(|found| found.is_some());
@@ -182,10 +182,10 @@ impl Rendering {
         Some(self.wanted.takes(event))
     }
 
-    /// The next piece of the answer; none when it is whole.
+    /// Returns the next piece of the response; `None` at its end.
     pub(crate) fn piece(&mut self) -> Option<Bytes> {
         let mut piece = Vec::with_capacity(2 * PIECE);
-        // Events that are not asked for cost time, too.
+        // Events that are not requested take time, too.
         let last = self.read + PIECE / size_of::<Event>();
         while piece.len() < PIECE && self.read <= last {
             match self.stage {
@@ -211,7 +211,7 @@ impl Rendering {
         Some(piece.into())
     }
 
-    /// Whether the answer is whole.
+    /// Returns whether the response is complete.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done)
     }
@@ -220,7 +220,7 @@ impl Rendering {
     fn append(&mut self, piece: &mut Vec<u8>, element: &impl Serialize) {
         piece.append(&mut self.lead);
         self.lead.push(b',');
-        // Writing to memory cannot fail, and texts and numbers have a form in JSON.
+        // Writing to memory cannot fail, and these types always serialize.
         let _ = serde_json::to_writer(piece, element);
     }
 
@@ -241,7 +241,7 @@ impl Rendering {
         self.stage = Stage::Done;
     }
 
-    /// Has `text` stand in place of the comma after the last element.
+    /// Sets the text that replaces the comma after the last element.
     fn begin_after(&mut self, text: &[u8]) {
         if self.lead == b"," {
             self.lead.clear();
@@ -249,7 +249,7 @@ impl Rendering {
         self.lead.extend_from_slice(text);
     }
 
-    /// A message in base64, as a receiver would get it now.
+    /// Returns a message in base64, as a receiver would get it now.
     fn encoded(&self, index: usize) -> Option<String> {
         let (broker_properties, message) = self.shown.as_ref()?.messages.get(index)?;
         let ahead = self.namespace.clock.ahead();
@@ -260,10 +260,10 @@ impl Rendering {
         Some(BASE64_STANDARD.encode(encoded))
     }
 
-    /// The next event as it is rendered, if it is wanted; none after the last.
+    /// Returns the next rendered event if it is requested; `None` after the last.
     fn next_event(&mut self) -> Option<Option<api::Event>> {
         let Some(found) = self.next_match() else {
-            // There are no more behind.
+            // No more events follow.
             if let Some(page) = &mut self.page {
                 page.next = page.next.filter(|_| page.is_newest);
             }
@@ -291,14 +291,14 @@ impl Rendering {
         Some(Some(rendered))
     }
 
-    /// The next event with the id of its message and what is known of that, if it is wanted; none after the last.
+    /// Returns the next event with its message id and known data, if it is requested; `None` after the last.
     fn next_match(&mut self) -> Option<Option<Match>> {
         let event = *self.events.get(self.read)?;
         self.read += 1;
         let here = place(&event);
         let arrival = arrival_of(&event, self.events.get(self.read));
         let own = own_id(arrival.map_or(&event.kind, |arrival| &arrival.kind));
-        // What was never held has no number of its own, and shares none with others that have none.
+        // A message that was never stored has no sequence number, and shares none with others.
         if let Some(message_id) = own.filter(|_| event.number().is_some()) {
             self.known.insert(here, (message_id, here));
         }
@@ -333,7 +333,7 @@ impl Rendering {
         rendered
     }
 
-    /// What there is to say of an event besides.
+    /// Adds the details of an event.
     fn describe(&self, event: &Event, rendered: &mut api::Event) {
         let read = |text: Text| self.events.read(text);
         match event.kind {
@@ -405,7 +405,7 @@ impl Rendering {
         }
     }
 
-    /// The same of what happened to a session.
+    /// Adds the details of a session's event.
     fn describe_session(&self, event: &Event, rendered: &mut api::Event) {
         let session = match event.kind {
             EventKind::SessionAccepted {
@@ -453,18 +453,18 @@ impl Rendering {
     }
 }
 
-/// Where the message of an event is.
+/// Returns the location of an event's message.
 pub(super) fn place(event: &Event) -> Place {
     (event.entity, event.store, event.number())
 }
 
-/// The arrival that a match is about, which it stands before.
+/// Returns the arrival that follows a match.
 pub(super) fn arrival_of<'e>(event: &Event, next: Option<&'e Event>) -> Option<&'e Event> {
     let is_match = matches!(event.kind, EventKind::Matched { .. });
     next.filter(|next| is_match && place(next) == place(event))
 }
 
-/// The id of its message that an event has.
+/// Returns the message id in an event.
 pub(super) fn own_id(kind: &EventKind) -> Option<Text> {
     match kind {
         EventKind::Enqueued { message_id, .. }
@@ -476,7 +476,7 @@ pub(super) fn own_id(kind: &EventKind) -> Option<Text> {
     }
 }
 
-/// Where a message is found from now on, if it moved within its entity.
+/// Returns the later location of a message that moved within its entity.
 pub(super) fn moved(kind: &EventKind) -> Option<(SubQueue, SequenceNumber)> {
     match kind {
         EventKind::DeadLettered { moved_to, .. } => Some((SubQueue::DeadLetter, *moved_to)),

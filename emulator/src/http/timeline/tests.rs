@@ -1,4 +1,4 @@
-//! Answers that are read slowly, and pages beside the whole record.
+//! Slow readers, and pages compared with the whole record.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ async fn what_happens_while_an_answer_is_rendered_waits_for_nothing() {
     refuse(&namespace, 5_000);
     let mut answer = body(&namespace, &permits).await;
     let first = answer.frame().await.unwrap().unwrap().into_data().unwrap();
-    // The next piece waits for a reader, and the record is free: this would wait for ever.
+    // The next piece waits for a reader, and the record is not locked: otherwise this would block for ever.
     refuse(&namespace, 10_000);
     assert_eq!(namespace.timeline().last_position(), 15_000);
     let rest = answer.collect().await.unwrap().to_bytes();
@@ -92,7 +92,7 @@ async fn one_that_is_not_read_in_time_breaks_off() {
     assert!(unread.collect().await.is_err());
 }
 
-/// Messages that come in, move and go in two entities, as chance has it.
+/// Random arrivals, moves and removals of messages in two entities.
 fn happen(namespace: &Namespace, seed: u32) {
     let mut random = seed;
     let mut draw = |below: usize| {

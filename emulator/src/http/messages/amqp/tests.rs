@@ -1,4 +1,4 @@
-//! What is told is made again.
+//! Round trips of messages through JSON.
 
 use super::*;
 

@@ -6,13 +6,13 @@ use serde_json::{Map, Number, Value, json};
 use servicebus_codec::{DecodeError, Reader, Value as Amqp, Writer};
 use uuid::Uuid;
 
-/// The type of the values that stand for themselves at a place, by its name in AMQP.
+/// The AMQP name of the type that plain JSON values have at a position.
 pub(crate) type Plain = &'static str;
 
-/// Largest whole number that JavaScript reads as it is; larger ones are texts.
+/// Largest whole number that JavaScript reads exactly; larger ones are texts.
 const EXACT: i128 = 1 << 53;
 
-/// A value that was validated.
+/// Converts a validated value into JSON.
 pub(crate) fn to_json(encoded: &[u8], plain: &str) -> Result<Value, DecodeError> {
     let code = encoded.first().copied().unwrap_or_default();
     let mut reader = Reader::new(encoded);
@@ -49,7 +49,7 @@ fn whole(number: i128) -> Value {
     }
 }
 
-/// The type of a primitive by its constructor; of what is none, that of a text.
+/// Returns the type of a primitive by its constructor; for other constructors that of a text.
 pub(crate) fn name(code: u8) -> &'static str {
     match code {
         0x41 | 0x42 | 0x56 => "boolean",
@@ -73,7 +73,7 @@ pub(crate) fn name(code: u8) -> &'static str {
     }
 }
 
-/// What is no primitive, and primitives that are rare.
+/// Converts values that are not primitives, and rare primitives.
 fn other(code: u8, encoded: &[u8]) -> Result<Value, DecodeError> {
     let mut reader = Reader::new(encoded);
     Ok(match code {
@@ -114,7 +114,7 @@ fn raw(encoded: &[u8]) -> Value {
     object("encoded", BASE64_STANDARD.encode(encoded).into())
 }
 
-/// Appends the value that JSON stands for.
+/// Appends the value of a JSON value.
 pub(crate) fn write(value: &Value, plain: &str, out: &mut Vec<u8>) -> Result<(), String> {
     match value {
         Value::Null => Writer::new(out).null(),
