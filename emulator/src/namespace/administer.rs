@@ -1,7 +1,7 @@
-//! What clients may do, and what they do to entities and rules: decided and done once, for the administration API, REST,
-//! the control API and AMQP.
+//! Authorization and the changes of entities and rules, in one place for the administration API, REST, the control API and
+//! AMQP.
 //!
-//! What is refused comes back as an error for which each API has its own words.
+//! Each API translates the errors into its own words.
 
 use std::sync::Arc;
 
@@ -18,38 +18,38 @@ use crate::nodes::{ServiceError, send_refusal};
 /// Why an entity is not created, changed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AdministerError {
-    /// The name belongs to another entity already.
+    /// Another entity has the name.
     Exists,
-    /// It was idle, and has just gone; of a new subscription, its topic has.
+    /// The entity was idle and has just been deleted, or the topic of a new subscription was.
     NotFound,
-    /// The namespace has as many queues and topics as it may have.
+    /// The namespace has the maximum number of queues and topics.
     TooManyEntities(usize),
-    /// The topic has as many subscriptions as it may have.
+    /// The topic has the maximum number of subscriptions.
     TooManySubscriptions {
         /// The topic.
         topic: EntityPath,
-        /// How many that are.
+        /// The limit.
         limit: usize,
     },
-    /// Properties that are not legal; never empty.
+    /// Invalid properties; never empty.
     Properties(Vec<Problem>),
-    /// Properties that name an entity that is not there (semantics §11); never empty.
+    /// Properties that name a missing entity (semantics §11); never empty.
     Targets(Vec<(&'static str, EntityPath)>),
     /// Properties that are fixed at creation and would change; never empty.
     Fixed(Vec<Problem>),
 }
 
-/// Why a request's token gives nothing.
+/// Why a request's token gives no rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoRights {
-    /// There is none.
+    /// The request has no token.
     NoToken,
-    /// It is not accepted.
+    /// The token is not accepted.
     Refused(TokenError),
 }
 
 impl Namespace {
-    /// The rights at an address of a client whose connection has been granted this.
+    /// Returns the rights of a connection with these grants at an address.
     pub(crate) fn granted(&self, grants: &Grants, path: &str, now: i64) -> Claims {
         match self.config.token_check {
             TokenCheck::None => Claims::ALL,
@@ -57,8 +57,8 @@ impl Namespace {
         }
     }
 
-    /// The rights that a request's token gives: at the first of the `resources` that it covers (decision D14), by keys of
-    /// the namespace and of the entity at the address `entity`.
+    /// Returns the rights of a request's token at the first of the `resources` that it covers (decision D14), by keys of the
+    /// namespace and of the entity at the address `entity`.
     pub(crate) fn rights(
         &self,
         token: Option<&str>,
@@ -89,7 +89,7 @@ impl Namespace {
         Err(NoRights::Refused(first.unwrap_or(TokenError::JwtRefused)))
     }
 
-    /// The entity at an address, for a client that may learn whether there is one.
+    /// Returns the entity at an address, for a client that may learn whether it exists.
     pub(crate) fn reach(
         &self,
         address: &str,
@@ -99,7 +99,7 @@ impl Namespace {
         found.ok_or_else(|| ServiceError::not_found(host, address))
     }
 
-    /// Deletes an entity; of a topic, its subscriptions with it.
+    /// Deletes an entity; of a topic, its subscriptions too.
     pub(crate) fn delete_entity(&self, path: &EntityPath) -> Result<(), AdministerError> {
         let deleted = self.delete(path);
         deleted.map(drop).ok_or(AdministerError::NotFound)
@@ -158,7 +158,7 @@ impl Namespace {
         changed.then_some(()).ok_or(AdministerError::NotFound)
     }
 
-    /// Whether there may be one more; of a subscription, where its topic is there.
+    /// Checks the limits of entities, and that the topic of a subscription exists.
     fn check_room(&self, kind: EntityKind, path: &EntityPath) -> Result<(), AdministerError> {
         if kind != EntityKind::Subscription {
             let limit = self.limit_reached();
@@ -197,7 +197,7 @@ impl Namespace {
     }
 }
 
-/// Refused to a client whose rights at an address are `held` where the `needed` one is not among them.
+/// Fails if the rights that a client has at an address (`held`) do not include `needed`.
 pub(crate) fn check_claim(
     held: Claims,
     needed: Claim,
@@ -211,7 +211,7 @@ pub(crate) fn check_claim(
 }
 
 impl Namespace {
-    /// Whether messages may be sent to an entity now (semantics §14).
+    /// Checks whether messages may be sent to an entity now (semantics §14).
     pub(crate) fn check_sending(
         &self,
         entity: &SharedEntity,
@@ -225,7 +225,7 @@ impl Namespace {
         }
     }
 
-    /// Whether messages can be received from a store of an entity now (semantics §11, §14).
+    /// Checks whether messages can be received from a store of an entity now (semantics §11, §14).
     pub(crate) fn check_receiving(
         &self,
         entity: &SharedEntity,
@@ -246,7 +246,7 @@ impl Namespace {
         })
     }
 
-    /// Whether a store is received from by session; dead letters are not (semantics §3.3).
+    /// Returns whether a store requires sessions; dead-letter stores do not (semantics §3.3).
     pub(crate) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
         kind == SubQueue::Active
             && self.read(entity, |entity| entity.description().requires_session)
@@ -254,17 +254,17 @@ impl Namespace {
 }
 
 impl SharedEntity {
-    /// The address of one of its stores.
+    /// Returns the address of one of its stores.
     pub(crate) fn store_path(&self, kind: SubQueue) -> String {
         format!("{}{}", self.path, kind.suffix())
     }
 
-    /// The address of `$management` of one of its stores.
+    /// Returns the address of `$management` of one of its stores.
     pub(crate) fn management_path(&self, kind: SubQueue) -> String {
         format!("{}/$management", self.store_path(kind))
     }
 
-    /// Whether it is still in the namespace.
+    /// Checks that it is still in the namespace.
     pub(crate) fn check_there(&self, host: &str) -> Result<(), ServiceError> {
         match self.is_deleted() {
             true => Err(ServiceError::not_found(host, self.path.as_str())),
@@ -272,8 +272,8 @@ impl SharedEntity {
         }
     }
 
-    /// Whether a store can ever be sent to: topics are, their subscriptions and dead-letter queues are not (semantics §1,
-    /// §3.3).
+    /// Checks whether a store can ever be sent to: topics can, their subscriptions and dead-letter queues cannot (semantics
+    /// §1, §3.3).
     pub(crate) fn check_is_sent_to(&self, kind: SubQueue) -> Result<(), ServiceError> {
         if kind != SubQueue::Active {
             let address = self.store_path(kind);
@@ -285,7 +285,7 @@ impl SharedEntity {
         }
     }
 
-    /// Whether a store can ever be received from: subscriptions are, and of a topic what it could not forward
+    /// Checks whether a store can ever be received from: subscriptions can, and the messages that a topic could not forward
     /// (semantics §1).
     pub(crate) fn check_is_received_from(&self, kind: SubQueue) -> Result<(), ServiceError> {
         match self.kind {
@@ -296,7 +296,7 @@ impl SharedEntity {
         }
     }
 
-    /// Refused where the entity is broken.
+    /// Fails if the entity is broken.
     pub(crate) fn check_whole(&self, host: &str) -> Result<(), ServiceError> {
         let broken = self.broken();
         broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, host)))

@@ -1,7 +1,7 @@
-//! A clock that steps by itself: it stands still, and goes on to the next deadline when nothing else can happen.
+//! The automatic clock: it stands still, and steps to the next deadline when nothing else can happen.
 //!
-//! That nothing can happen is seen by a while in which no connection has a turn; a client that works for longer holds the
-//! clock. Only what a client may wait for is a reason for a step: a scheduled message, a delayed operation, the end of a lock.
+//! Nothing else can happen if no connection had a turn for some time; a client that works for longer holds the clock. Only
+//! deadlines that a client may wait for cause a step: a scheduled message, a delayed operation, the end of a lock.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Namespace;
 
-/// How long nothing must move before a step.
+/// How long the namespace must be quiet before a step.
 const QUIET: Duration = Duration::from_millis(25);
-/// The same before a lock ends whose holder is attached: it may be working.
+/// The same before the end of a lock whose holder is attached and may be working.
 const WORKING: Duration = Duration::from_secs(1);
-/// Most holds at a time.
+/// Maximum number of holds.
 pub(crate) const MAX_HOLDS: usize = 1000;
 
-/// Whether the clock steps by itself, and what keeps it from that.
+/// Whether the clock steps automatically, and what prevents that.
 #[derive(Debug, Default)]
 pub(crate) struct AutoClock {
     is_on: AtomicBool,
@@ -32,7 +32,7 @@ pub(crate) struct AutoClock {
 #[derive(Debug, Default)]
 struct Holds {
     ever: u64,
-    /// When each ends by itself.
+    /// When each hold ends by itself.
     until: BTreeMap<u64, Instant>,
 }
 
@@ -46,8 +46,8 @@ impl AutoClock {
         self.changed.notify_one();
     }
 
-    /// Keeps the clock from stepping for so long at most; returns by which number it is released, none where there are too
-    /// many.
+    /// Keeps the clock from stepping for at most `length`; returns the number by which to release it, `None` if there are
+    /// too many holds.
     pub(crate) fn hold(&self, length: Duration) -> Option<u64> {
         let mut holds = self.holds.lock();
         let now = Instant::now();
@@ -61,7 +61,7 @@ impl AutoClock {
         Some(number)
     }
 
-    /// Ends a hold; says whether there was one.
+    /// Ends a hold; returns whether it existed.
     pub(crate) fn release(&self, number: u64) -> bool {
         self.holds.lock().until.remove(&number).is_some()
     }
@@ -74,13 +74,13 @@ impl AutoClock {
 }
 
 impl Namespace {
-    /// Stops time, and lets it step by itself from now on.
+    /// Stops time, and lets it step automatically from now on.
     pub(crate) async fn automate_clock(&self) {
         self.stop_clock().await;
         self.auto.switch(true);
     }
 
-    /// The clock steps no more by itself.
+    /// Ends automatic steps.
     pub(crate) fn end_automatic_clock(&self) {
         self.auto.switch(false);
     }
@@ -96,13 +96,13 @@ impl Namespace {
         }
     }
 
-    /// Does the one thing that is next: releases what was postponed, or moves time.
+    /// Takes the next step: releases a postponed operation, or moves time.
     async fn step(&self) {
         if self.release_postponed() {
             return;
         }
         let Some((at, is_held)) = self.next_awaited() else {
-            // What is asked for over HTTP brings no turn about.
+            // Requests over HTTP cause no turn.
             sleep(QUIET).await;
             return;
         };
@@ -110,7 +110,7 @@ impl Namespace {
             return;
         }
         let by = at.since(self.clock.now());
-        // It goes no further than it must, however many deadlines are on the way.
+        // Goes no further than needed, however many deadlines are on the way.
         let _ = self.advance(by, u32::MAX).await;
     }
 
@@ -118,12 +118,12 @@ impl Namespace {
         self.auto.is_on() && !self.auto.is_held() && self.is_idle()
     }
 
-    /// Whether no connection has a turn for so long.
+    /// Returns whether no connection had a turn for `length`.
     async fn is_quiet_for(&self, length: Duration) -> bool {
         timeout(length, self.turns.notified()).await.is_err()
     }
 
-    /// The next instant that a client may wait for, and whether a lock ends then whose holder is attached.
+    /// Returns the next deadline that a client may wait for, and whether it is the end of a lock whose holder is attached.
     fn next_awaited(&self) -> Option<(Timestamp, bool)> {
         let waits = self.faults.waits.next().map(|at| (at, false));
         let entities = self.carry(|carrier| carrier.with_deadlines());

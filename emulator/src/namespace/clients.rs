@@ -1,7 +1,7 @@
-//! What clients and places are called in the record and in refusals.
+//! The names of clients and locations in the record and in errors.
 //!
-//! A connection has one name, and a link that was given an identifier of its own another one. Both are remembered when
-//! they are gone, as long as there is room, because the record speaks of them.
+//! A connection has one name, and a link with an identifier of its own has another. Both are remembered after they are gone,
+//! up to a limit, because the record refers to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ const CLIENTS: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     names: BTreeMap<ClientId, Arc<str>>,
-    /// The receivers that have other names than their connections.
+    /// Receivers with other names than their connections.
     receivers: BTreeMap<ReceiverId, ClientId>,
 }
 
 impl Namespace {
-    /// Remembers what a client calls itself.
+    /// Records the name of a client.
     pub(crate) fn name_client(&self, client: ClientId, name: &str) {
         let names = &mut self.clients.lock().names;
         if names.len() >= CLIENTS {
@@ -32,7 +32,7 @@ impl Namespace {
         names.insert(client, name.into());
     }
 
-    /// Remembers that a receiver belongs to a client that is named apart from its connection.
+    /// Records that a receiver belongs to a client with a name of its own.
     pub(crate) fn name_receiver(&self, receiver: ReceiverId, client: ClientId) {
         self.clients.lock().receivers.insert(receiver, client);
     }
@@ -42,7 +42,7 @@ impl Namespace {
         self.clients.lock().receivers.remove(&receiver);
     }
 
-    /// What a client calls itself, if it is still remembered.
+    /// Returns the name of a client, if it is still remembered.
     pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
         match client {
             INSPECTOR => Some("inspector".into()),
@@ -50,7 +50,7 @@ impl Namespace {
         }
     }
 
-    /// What the client of a receiver calls itself, else the number of its connection.
+    /// Returns the name of a receiver's client, else the number of its connection.
     pub(crate) fn receiver_name(&self, receiver: ReceiverId) -> String {
         let connection = ConnectionId::of(receiver).0;
         let client = self.clients.lock().receivers.get(&receiver).copied();
@@ -61,7 +61,7 @@ impl Namespace {
         )
     }
 
-    /// The receivers of a store that have asked for messages or wait for a session, by name, each with its credit.
+    /// Returns the receivers of a store that have asked for messages or wait for a session, by name, each with its credit.
     pub(crate) fn receivers(&self, entity: &SharedEntity, kind: SubQueue) -> Vec<(String, u32)> {
         let asking: Vec<_> = self.read(entity, |entity| entity.receivers(kind).collect());
         let named = asking
@@ -71,8 +71,9 @@ impl Namespace {
     }
 }
 
-/// What the tail of a refusal calls the place that it is about (semantics §20.2): `namespace:Queue:path`, `namespace:Topic:path` or `namespace:Topic:path|subscription`, the address of a dead-letter
-/// queue behind it; the namespace alone where no entity is meant.
+/// Returns the location in the tail of an error (semantics §20.2): `namespace:Queue:path`, `namespace:Topic:path` or
+/// `namespace:Topic:path|subscription`, followed by the address of a dead-letter queue; only the namespace without an
+/// entity.
 pub(crate) fn system_tracker(
     namespace: Option<&Namespace>,
     place: Option<(&SharedEntity, SubQueue)>,

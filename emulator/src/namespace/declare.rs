@@ -1,5 +1,5 @@
-//! What the configuration declares: made when the namespace begins, and again when it is reset; and what the namespace holds
-//! now, as it would be declared.
+//! Creates the entities that the configuration declares, at the start and after a reset, and exports the current ones in the
+//! same form.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::{AdminMetadata, Namespace, SharedEntity};
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 
 impl Namespace {
-    /// Makes what is declared and not there; what is there becomes as it was declared. Names that are declared
-    /// twice are refused with the configuration.
+    /// Creates declared entities that are missing, and resets existing ones to their declarations. The configuration check
+    /// refuses duplicate names.
     pub(crate) fn declare(&self) {
         for (path, description) in &self.config.queues {
             self.declare_entity(EntityKind::Queue, path, description, vec![]);
@@ -31,11 +31,11 @@ impl Namespace {
         }
     }
 
-    /// Removes all messages and the record; entities are again as they were declared, receivers stay.
+    /// Removes all messages and the record, and restores the declared entities; receivers stay.
     pub(crate) fn reset(&self) {
         let declared = self.declared();
         for entity in self.entities() {
-            // One of another kind may have taken a declared name meanwhile.
+            // An entity of another kind may have taken a declared name meanwhile.
             if declared.get(&entity.path) != Some(&entity.kind) || entity.broken().is_some() {
                 self.delete(&entity.path);
             }
@@ -86,8 +86,8 @@ impl Namespace {
         queues.chain(topics).collect()
     }
 
-    /// A configuration that declares what is there now: the settings of the namespace, and its entities with theirs and
-    /// with their rules. What the format has no place for (keys of entities, remarks of users) is left out.
+    /// Returns a configuration that declares the current state: the settings of the namespace, and its entities with their
+    /// properties and rules. Leaves out what the format cannot express (keys of entities, user metadata).
     pub(crate) fn topology(&self) -> Value {
         let mut queues = Vec::new();
         let mut topics = Vec::new();
@@ -98,7 +98,7 @@ impl Namespace {
                     queues.push((entity.path.clone(), description));
                 }
                 EntityKind::Topic => topics.push(self.declared_topic(&entity)),
-                // Its topic tells of it.
+                // The entry of its topic has it.
                 EntityKind::Subscription => {}
             }
         }

@@ -1,9 +1,8 @@
-//! The entities of a namespace, each behind its lock: made, changed and removed while they are served.
+//! The entities of a namespace, each behind its lock: created, changed and removed at run time.
 //!
-//! How many sends to an entity wait for their outcome, and how many ever did at once.
-//!
-//! A send counts from the turn in which it arrived until its outcome is in the socket, as its sender sees it. What was
-//! sent settled, over HTTP or by a schedule waits for nothing and is not counted.
+//! It also counts how many sends to an entity wait for their outcome, and the maximum. A send counts from the turn in which
+//! it arrived until its outcome is in the socket, as its sender sees it. Settled sends, sends over HTTP and scheduled ones
+//! do not count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,7 +19,7 @@ use super::metadata::EntityMetadata;
 use super::operate::while_others_run;
 use crate::lock_order::{Ordered, Rank, take};
 
-/// Most queues and topics of a namespace (semantics §1).
+/// Maximum number of queues and topics of a namespace (semantics §1).
 const MAX_ENTITIES: usize = 10_000;
 
 /// An entity behind its lock.
@@ -55,18 +54,17 @@ impl SharedEntity {
         take(Rank::Entity(self.id), || self.entity.lock())
     }
 
-    /// Does something with what is kept about it beside its messages. The lock of the metadata comes after that of any
-    /// entity: `with` must lock none.
+    /// Accesses its metadata. The lock of the metadata comes after that of any entity: `with` must lock none.
     pub(crate) fn metadata<T>(&self, with: impl FnOnce(&mut EntityMetadata) -> T) -> T {
         with(&mut take(Rank::Inner, || self.metadata.lock()))
     }
 
-    /// Whether it is no longer in the namespace; what still refers to it must drop that.
+    /// Returns whether it is no longer in the namespace; other references to it must be dropped.
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Acquire)
     }
 
-    /// Why nothing can be done with it any more, if that is so.
+    /// Returns the error of a broken entity.
     pub(crate) fn broken(&self) -> Option<SendError> {
         self.lock().check_whole().err()
     }
@@ -87,13 +85,13 @@ impl EntityCell for SharedEntity {
 }
 
 impl Namespace {
-    /// Held by an operation that reads settings to change them.
+    /// Locks out concurrent changes, for an operation that reads properties to change them.
     pub(crate) fn administer(&self) -> Ordered<MutexGuard<'_, ()>> {
         take(Rank::Administering, || self.administering.lock())
     }
 
-    /// Adds an entity; a subscription with these rules, whose topic publishes to it from now on. The entity that is there
-    /// already if there is one.
+    /// Adds an entity; a subscription with these rules, to which its topic publishes from now on. Returns the existing one
+    /// if the path is taken.
     pub(crate) fn create(
         &self,
         kind: EntityKind,
@@ -112,15 +110,15 @@ impl Namespace {
         self.carry(|carrier| create(carrier, path, rules, make))
     }
 
-    /// How many queues and topics there may be, if there are as many.
+    /// Returns the limit of queues and topics if it is reached.
     pub(crate) fn limit_reached(&self) -> Option<usize> {
         (self.index_of_entities().queues_and_topics() >= MAX_ENTITIES).then_some(MAX_ENTITIES)
     }
 
-    /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
+    /// Changes the settings of an entity; its links follow in their next turn. Returns false if it is deleted.
     pub(crate) fn update(&self, entity: &SharedEntity, description: EntityDescription) -> bool {
         let change = |locked: &mut Entity, cx: &mut Context<'_>| {
-            // Under its lock: one that is deleted must not come to life again.
+            // Under its lock: a deleted one must not be changed.
             (!locked.is_deleted()).then(|| {
                 let used = locked.last_used(cx.now);
                 let ends_locks = locked.update(cx, description);
@@ -134,7 +132,7 @@ impl Namespace {
             self.lose_locks(entity);
         }
         self.entities_changed();
-        // It may have been idle, and gone by this very change.
+        // It may have been idle, and deleted by this very change.
         changed.is_some() && !entity.is_deleted()
     }
 
@@ -143,7 +141,7 @@ impl Namespace {
         self.carry(|carrier| lose_locks(carrier, &entity.path));
     }
 
-    /// Removes an entity with everything in it, and the subscriptions of a topic; its links are detached in their next turn.
+    /// Removes an entity with its contents, and the subscriptions of a topic; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         let entity = self.entity(path)?;
         let is_gone = while_others_run(|| self.carry(|carrier| delete(carrier, path, entity.id)));
@@ -153,7 +151,7 @@ impl Namespace {
         })
     }
 
-    /// Ends the namespace for good: nothing is in it any more, and its connections end.
+    /// Ends the namespace for good: removes its contents and dismisses its connections.
     pub(crate) fn end(&self) {
         if let Some(store) = &self.store {
             for entity in self.entities() {
@@ -166,12 +164,12 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    /// The subscriptions of a topic; none of anything else.
+    /// Returns the subscriptions of a topic; empty for other entities.
     pub(crate) fn subscriptions(&self, topic: &SharedEntity) -> Vec<EntityPath> {
         self.read(topic, Entity::subscriptions)
     }
 
-    /// Tells links, and those who wait until the namespace is idle: locks may have ended whose holders are long gone.
+    /// Notifies links, and waits for the idle namespace: locks may have ended whose holders are gone.
     pub(super) fn entities_changed(&self) {
         self.router.entities_changed();
         self.turns.notify_waiters();
@@ -186,7 +184,7 @@ pub(crate) struct Sends {
 }
 
 impl Sends {
-    /// One more waits.
+    /// Counts a send.
     pub(crate) fn begin(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if now > self.most.load(Ordering::Relaxed) {
@@ -194,22 +192,22 @@ impl Sends {
         }
     }
 
-    /// So many wait no longer, because they were answered or their link is gone.
+    /// Ends `number` sends, which were answered or whose link is gone.
     pub(crate) fn end(&self, number: u32) {
         self.now.fetch_sub(number, Ordering::Relaxed);
     }
 
-    /// Forgets how many there were before now.
+    /// Resets the maximum.
     pub(super) fn forget(&self) {
         self.most.store(self.now(), Ordering::Relaxed);
     }
 
-    /// How many wait now.
+    /// Returns how many wait now.
     pub(crate) fn now(&self) -> u32 {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// How many ever waited at once.
+    /// Returns the maximum that ever waited at once.
     pub(crate) fn most(&self) -> u32 {
         self.most.load(Ordering::Relaxed)
     }
@@ -249,7 +247,7 @@ pub(super) mod tests {
         Namespace::new(config, real, Some(1), false, Failures::default())
     }
 
-    /// Sends a message that lives for so many seconds.
+    /// Sends a message with a time to live of so many seconds.
     fn send(namespace: &Namespace, queue: &str, seconds: u32) {
         let mut bytes = vec![0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x40, 0x40, 0x70];
         bytes.extend((seconds * 1000).to_be_bytes());
@@ -341,7 +339,7 @@ pub(super) mod tests {
         assert_eq!(seen, 1);
     }
 
-    /// Allocators give memory out in steps, here of 256 bytes; with the next one a queue takes more than 2 KB (series F).
+    /// Allocators use size classes, here of 256 bytes; in the next one a queue takes more than 2 KB (series F).
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn an_entity_stays_in_its_size() {

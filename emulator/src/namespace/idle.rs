@@ -1,9 +1,9 @@
-//! Moving time forward, and knowing when everything that follows from it has happened.
+//! Advances time, and detects when all consequences have happened.
 //!
-//! At rest means: nothing is due, nothing ready waits for a receiver with credit to take it, and all output is
-//! in the sockets. What clients do next is not part of it (harness.md §7), but for one thing: a client that is connecting
-//! is about to ask for the messages that wait. Who waits for rest also waits for the operations that faults hold; an
-//! advance does not, because time ends some of them.
+//! A namespace is idle if nothing is due, no ready message waits for a receiver with credit to take it, and all output is in
+//! the sockets. What clients do next does not count (harness.md §7), with one exception: a client that is connecting is
+//! about to ask for waiting messages. A wait for idleness also waits for the operations that faults hold; an advance does
+//! not, because time ends some of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::Namespace;
 use crate::clock::Alarm;
 
-/// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
+/// How long an advance, or the response to a change, waits for a client that does not read.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often is looked whether a client is still connecting: none says when it is not going to ask for messages.
+/// Interval of checks whether a client is still connecting: no event reports that it will not ask for messages.
 const CONNECTING_CHECK: Duration = Duration::from_millis(20);
 
-/// What keeps a namespace from rest.
+/// What keeps a namespace from being idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Busy {
     /// The address of a store, or a connection.
     pub(crate) place: String,
-    /// What it still has to do.
+    /// What is left to do there.
     pub(crate) reason: String,
 }
 
-/// Tells the timers of a clock that was changed, also where an advance is dropped on its way.
+/// Wakes the timers after a change of the clock, even if an advance is dropped half-way.
 struct ClockChange<'a>(&'a Alarm);
 
 impl Drop for ClockChange<'_> {
@@ -40,16 +40,16 @@ impl Drop for ClockChange<'_> {
 }
 
 impl Namespace {
-    /// Moves time forward by `by`, stopping at every deadline on the way, and returns when all of it has
-    /// come to rest. Where there are more deadlines than `steps`, it stops before the next one and returns how far it
-    /// came. Dropped on its way, it leaves the clock at the deadline that it has reached.
+    /// Advances time by `by`, stopping at every deadline, and returns when the namespace is idle. With more deadlines than
+    /// `steps`, it stops before the next one and returns how far it came. If dropped, it leaves the clock at the last
+    /// reached deadline.
     pub(crate) async fn advance(&self, by: Duration, steps: u32) -> Result<(), Duration> {
         let _alone = self.advancing.lock().await;
         self.connected().await;
         let changed = ClockChange(&self.alarm);
         let walk = self.clock.begin_walk(by);
         self.note_advance(by.as_millis() as u64);
-        // What a client wrote before it asked for this happens before time goes on (spec/observed.md 18).
+        // Everything that a client wrote before its request happens before time advances (spec/observed.md 18).
         self.router.read_all();
         let mut late = Vec::new();
         let mut left = steps;
@@ -62,7 +62,7 @@ impl Namespace {
                     while self.fire_due() {
                         yield_now().await;
                     }
-                    // Where nothing has to come to rest this is the only place at which it can be dropped.
+                    // If the namespace is always idle, this is the only point at which the future can be dropped.
                     yield_now().await;
                 }
                 _ => break,
@@ -76,7 +76,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Stops time, after an advance that is on its way; it steps no more by itself.
+    /// Stops time after a running advance, and ends automatic steps.
     pub(crate) async fn freeze(&self) {
         self.end_automatic_clock();
         self.stop_clock().await;
@@ -89,7 +89,7 @@ impl Namespace {
         self.alarm.notify();
     }
 
-    /// Lets time flow again, after an advance that is on its way.
+    /// Lets time flow again after a running advance.
     pub(crate) async fn resume(&self) {
         self.end_automatic_clock();
         let _alone = self.advancing.lock().await;
@@ -98,7 +98,7 @@ impl Namespace {
         self.alarm.notify();
     }
 
-    /// Waits until the namespace is at rest and, if asked, no message is locked; says what is not after `within`.
+    /// Waits until the namespace is idle and, if asked, no message is locked; returns what is still busy after `within`.
     pub(crate) async fn settled(
         &self,
         within: Duration,
@@ -124,8 +124,8 @@ impl Namespace {
         }
     }
 
-    /// Waits until every connection has written what it has to say of changes of entities: a client that is answered
-    /// only then finds its links detached, and settles nothing on them. One that does not read is not waited for.
+    /// Waits until every connection has written the consequences of changed entities: a client that gets its response then
+    /// finds its links detached, and settles nothing on them. Does not wait for clients that do not read.
     pub(crate) async fn changes_told(&self) {
         let told = async {
             loop {
@@ -138,11 +138,12 @@ impl Namespace {
                 turn.await;
             }
         };
-        // Late or not, the change is made.
+        // The change is made even if the wait times out.
         let _ = timeout(TIMEOUT, told).await;
     }
 
-    /// Waits until the namespace is idle. What was busy for too long is put into `late`, and not waited for again.
+    /// Waits until the namespace is idle. Adds connections that were busy for too long to `late`, and does not wait for them
+    /// again.
     async fn wait_idle(&self, late: &mut Vec<Busy>) {
         let busy = || {
             let mut busy = self.busy();
@@ -171,16 +172,16 @@ impl Namespace {
         }
     }
 
-    /// Waits until the clients that are connecting have asked for the messages that wait.
+    /// Waits until the connecting clients have asked for the waiting messages.
     async fn connected(&self) {
         while !self.connecting().is_empty() {
             let turn = self.turns.notified();
-            // A client that asks for nothing is not connecting for long.
+            // A client that asks for nothing stops counting as connecting soon.
             let _ = timeout(CONNECTING_CHECK, turn).await;
         }
     }
 
-    /// The clients that are connecting, if a message waits that no receiver has asked for: one of them may be about to.
+    /// Returns the connecting clients, if a message waits for which no receiver has asked: one of them may be about to.
     fn connecting(&self) -> Vec<Busy> {
         let connecting = self.router.connecting();
         if connecting.is_empty() {
@@ -203,7 +204,7 @@ impl Namespace {
         busy.collect()
     }
 
-    /// Whether nothing is under way, and no client is connecting.
+    /// Returns whether nothing is in progress, and no client is connecting.
     pub(crate) fn is_idle(&self) -> bool {
         self.busy().is_empty() && self.connecting().is_empty()
     }
@@ -242,7 +243,7 @@ impl Namespace {
         busy
     }
 
-    /// The operations that faults hold. They are no part of [`Self::busy`]: time must go on for them to end.
+    /// Returns the operations that faults hold. [`Self::busy`] leaves them out: time must advance for them to end.
     fn held_by_faults(&self) -> Vec<Busy> {
         let held = self.faults.held.counts().into_iter();
         let held = held.map(|(connection, count)| Busy {
@@ -252,10 +253,10 @@ impl Namespace {
         held.collect()
     }
 
-    /// The locks of a store and of the dead letters behind it, or all.
+    /// Returns the locks of a store and of its dead letters, or all.
     fn locks(&self, wanted: Option<(EntityId, SubQueue)>) -> Vec<Busy> {
         let mut held = Vec::new();
-        // Each lock has an end, so that an entity without a deadline has none.
+        // Each lock has a deadline, so that entities without deadlines have none.
         for entity in self.carry(|carrier| carrier.with_deadlines()) {
             for kind in SubQueue::ALL {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
@@ -271,7 +272,7 @@ impl Namespace {
         held
     }
 
-    /// The clients that hold locks of a store, each with how many.
+    /// Returns the clients that hold locks of a store, each with their number.
     fn holders(&self, receivers: &BTreeMap<ReceiverId, usize>) -> BTreeMap<String, usize> {
         let mut holders = BTreeMap::new();
         for (&receiver, locks) in receivers {
@@ -281,7 +282,7 @@ impl Namespace {
     }
 }
 
-/// The receivers that hold locks of a store, each with how many.
+/// Returns the receivers that hold locks of a store, each with their number.
 fn locks_held(entity: &Entity, kind: SubQueue) -> BTreeMap<ReceiverId, usize> {
     let mut held = BTreeMap::new();
     for receiver in entity.lock_holders(kind) {
@@ -306,7 +307,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// A namespace with a queue, in which messages expire after 10, 20 and 30 s.
+    /// A namespace with a queue, whose messages expire after 10, 20 and 30 s.
     fn namespace() -> Namespace {
         let path = EntityPath::of_address("q").expect("it is legal");
         let config = NamespaceConfig {

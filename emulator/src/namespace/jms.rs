@@ -1,8 +1,8 @@
-//! What clients of JMS 2.0 make for themselves: subscriptions by the name that a client gives them, and queues and topics
-//! that last as long as the link that they were made for.
+//! Entities that JMS 2.0 clients create: subscriptions by the client's name for them, and queues and topics that live as
+//! long as their link.
 //!
-//! All of it is ordinary: made and deleted by the service that administers entities, under its lock, so that two clients
-//! that come at once do not make the same twice, and none attaches to what is about to go.
+//! They are ordinary entities, created and deleted under the lock of administrative changes, so that concurrent clients do
+//! not create the same one twice, and no client attaches to one that is about to be deleted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ use super::{AdministerError, Namespace, SharedEntity};
 use crate::lock_order::{Rank, take};
 use crate::nodes::{Condition, ServiceError};
 
-/// What the names of queues and topics begin with that are made for a link.
+/// The prefix of temporary queues and topics.
 const TEMPORARY: &str = "temporary";
 
-/// How many consumers of JMS each subscription has; none of those that have none.
+/// The number of JMS consumers of each subscription that has any.
 #[derive(Debug, Default)]
 pub(crate) struct JmsConsumers(Mutex<BTreeMap<EntityId, u32>>);
 
-/// What a consumer of a topic asks for.
+/// The subscription that a consumer of a topic asks for.
 #[derive(Debug)]
 pub(crate) struct SubscriptionRequest<'a> {
     pub(crate) topic: &'a EntityPath,
-    /// The name that the client gives it; none of one that no other consumer can have.
+    /// The client's name for it; `None` for one that no other consumer can share.
     pub(crate) name: Option<&'a str>,
     pub(crate) affinity: ClientAffinity,
     pub(crate) filter: Filter,
-    /// After how long without use it goes.
+    /// Idle time after which it is deleted.
     pub(crate) idle: Option<Duration>,
-    /// Whether the client may make entities; if not, how it is told.
+    /// Whether the client may create entities; otherwise the error for it.
     pub(crate) may_manage: Result<(), ServiceError>,
     /// The host name that the client asked for.
     pub(crate) host: String,
 }
 
-/// Keeps what a link was given for as long as there is the link: a temporary entity goes with it, a volatile subscription
+/// Keeps the entity of a link for as long as the link exists: a temporary entity is deleted with it, a volatile subscription
 /// with the last of its consumers.
 #[derive(Debug)]
 pub(crate) struct LinkScope {
@@ -51,7 +51,7 @@ pub(crate) struct LinkScope {
 }
 
 impl LinkScope {
-    /// The entity, where it was made for the link alone.
+    /// Returns the entity, if it was created for the link alone.
     pub(crate) fn temporary(&self) -> Option<&Arc<SharedEntity>> {
         self.is_temporary.then_some(&self.entity)
     }
@@ -67,7 +67,7 @@ impl Drop for LinkScope {
 }
 
 impl Namespace {
-    /// Makes a queue or topic that a client has attached to, or finds the one that another has just made.
+    /// Creates a queue or topic to which a client attaches, or returns the one that another client has just created.
     pub(crate) fn create_on_attach(
         &self,
         kind: EntityKind,
@@ -81,7 +81,7 @@ impl Namespace {
         }
     }
 
-    /// Makes a queue or topic with a name of its own that goes with its link.
+    /// Creates a queue or topic with a unique name that is deleted with its link.
     pub(crate) fn create_temporary(
         self: &Arc<Self>,
         kind: EntityKind,
@@ -105,8 +105,8 @@ impl Namespace {
         })
     }
 
-    /// Gives a consumer of a topic the subscription that it asks for, made anew where there is none, or where an unused one
-    /// has another topic or selector (JMS 2.0, 8.3.3). What is refused changes nothing.
+    /// Returns the subscription that a consumer of a topic asks for; creates it if it is missing, or if an unused one has
+    /// another topic or selector (JMS 2.0, 8.3.3). An error changes nothing.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         request: SubscriptionRequest<'_>,
@@ -137,7 +137,7 @@ impl Namespace {
         })
     }
 
-    /// The durable subscription of this name of a client, whatever its topic, to be ended by [`Self::unsubscribe`].
+    /// Returns the client's durable subscription of this name, whatever its topic, for [`Self::unsubscribe`].
     pub(crate) fn durable_subscription(
         &self,
         name: &str,
@@ -160,7 +160,7 @@ impl Namespace {
         }
     }
 
-    /// Deletes a durable subscription that nothing consumes.
+    /// Deletes a durable subscription without consumers.
     pub(crate) fn unsubscribe(&self, subscription: &SharedEntity) {
         let _alone = self.administer();
         if !self.has_consumers(subscription) {
@@ -168,8 +168,8 @@ impl Namespace {
         }
     }
 
-    /// Whether an existing subscription is what is asked for; if not, another one may take its place. Refused where it cannot
-    /// be had.
+    /// Returns whether an existing subscription is the requested one; if not, it may be replaced. Fails if the request
+    /// cannot be met.
     fn is_wanted(
         &self,
         existing: &SharedEntity,
@@ -215,7 +215,7 @@ impl Namespace {
         }
     }
 
-    /// Refuses what a subscription that is made could not be.
+    /// Refuses properties that a new subscription cannot have.
     pub(crate) fn check_new_subscription(
         &self,
         request: &SubscriptionRequest<'_>,
@@ -237,7 +237,7 @@ impl Namespace {
         ))
     }
 
-    /// Makes a subscription, in the place of `replaced` if there is one.
+    /// Creates a subscription, replacing `replaced` if given.
     fn create_subscription(
         &self,
         path: &EntityPath,
@@ -286,7 +286,7 @@ impl Namespace {
         }
     }
 
-    /// The subscription of this name: at its path, or at another topic.
+    /// Finds the subscription of this name: at its path, or at another topic.
     fn find_subscription(&self, path: &EntityPath, name: &str) -> Option<Arc<SharedEntity>> {
         self.entity(path).or_else(|| self.subscription_named(name))
     }
@@ -306,7 +306,7 @@ impl Namespace {
         take(Rank::Inner, || self.jms_consumers.0.lock()).contains_key(&subscription.id)
     }
 
-    /// A consumer has gone.
+    /// Removes a consumer.
     fn leave_subscription(&self, subscription: &SharedEntity) {
         let _alone = self.administer();
         let mut consumers = take(Rank::Inner, || self.jms_consumers.0.lock());
@@ -326,7 +326,7 @@ impl Namespace {
         }
     }
 
-    /// Deletes what the links of an earlier process were given, which have ended with it.
+    /// Deletes the entities of links of an earlier process, which have ended with it.
     pub(super) fn delete_left_by_links(&self, paths: &[EntityPath]) {
         let _alone = self.administer();
         for entity in paths.iter().filter_map(|path| self.entity(path)) {
@@ -344,7 +344,7 @@ impl Namespace {
         self.delete_if_there(entity);
     }
 
-    /// Another one may have its name by now.
+    /// Deletes an entity, unless another one has its name by now.
     fn delete_if_there(&self, entity: &SharedEntity) {
         if !entity.is_deleted() {
             self.delete(&entity.path);
@@ -352,7 +352,7 @@ impl Namespace {
     }
 }
 
-/// Whether it is a name that [`Namespace::create_temporary`] gives.
+/// Returns whether [`Namespace::create_temporary`] generates such names.
 fn is_temporary(path: &EntityPath) -> bool {
     let mut parts = path.as_str().splitn(3, '-');
     let is_number =
@@ -363,7 +363,7 @@ fn is_temporary(path: &EntityPath) -> bool {
 }
 
 impl SubscriptionRequest<'_> {
-    /// What the subscription is called by which the client gives a name.
+    /// Returns the name of the subscription entity for the client's name.
     fn entity_name(&self) -> Option<String> {
         let ClientAffinity {
             client_id,
@@ -380,7 +380,7 @@ impl SubscriptionRequest<'_> {
     }
 }
 
-/// The name of the subscription that a client knows by another (spec/jms.md).
+/// Returns the name of the subscription entity for a client's name (spec/jms.md).
 fn entity_name(name: &str, client_id: &str, is_durable: bool) -> String {
     let ending = if is_durable { "D" } else { "ND" };
     format!("{name}${client_id}${ending}")
@@ -396,7 +396,7 @@ fn unlike_a_name(name: &str, why: impl std::fmt::Display) -> ServiceError {
     ServiceError::new(Condition::ArgumentError, text)
 }
 
-/// Why nothing was made, in the words of AMQP.
+/// Returns the AMQP error for an entity that was not created.
 fn not_created(kind: EntityKind, path: &EntityPath, error: AdministerError) -> ServiceError {
     let (condition, text) = match error {
         AdministerError::Exists => (
@@ -486,7 +486,7 @@ mod tests {
         namespace.subscribe(request, ids).expect("it is made")
     }
 
-    /// What is kept of entities that are gone, apart from the names that timelines show.
+    /// Returns the sizes of the state that is kept for deleted entities, apart from the names that timelines show.
     fn kept(namespace: &Namespace, gone: &[Weak<SharedEntity>]) -> (usize, usize, usize) {
         let alive = gone.iter().filter(|entity| entity.upgrade().is_some());
         let consumed = namespace.jms_consumers.0.lock().len();

@@ -1,5 +1,5 @@
-//! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
-//! API shows as it was given, with the keys that hold at the entity alone.
+//! The metadata of an entity, which does not affect its messages: its times, the values that the administration API returns
+//! as given, and the keys that are valid only at the entity.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,10 @@ use super::Namespace;
 use crate::auth::{Claims, Key, Policy};
 use crate::nodes::Address;
 
-/// The service writes an entity a moment after it was made, and its users' tests know the order.
+/// The service writes an entity a moment after its creation, and its users' tests know the order.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// What is kept about one entity. Small, because there may be thousands of which nothing was said.
+/// The metadata of one entity. Small, because there may be thousands without any.
 #[derive(Debug)]
 pub(crate) struct EntityMetadata {
     created_at: Timestamp,
@@ -25,22 +25,22 @@ pub(crate) struct EntityMetadata {
     admin_metadata: Option<Box<AdminMetadata>>,
 }
 
-/// What is shown as it was given.
+/// Values that are returned as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AdminMetadata {
-    /// Targets in the words of their client, a URI or a path, by their properties.
+    /// Forwarding targets as the client wrote them, a URI or a path, by property.
     pub(crate) targets: BTreeMap<&'static str, String>,
     pub(crate) authorization_rules: Vec<AuthorizationRule>,
 }
 
-/// A named pair of keys and what they give at an entity.
+/// A named pair of keys and their rights at an entity.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AuthorizationRule {
     pub(crate) key_name: String,
     pub(crate) claims: Claims,
     pub(crate) primary_key: String,
     pub(crate) secondary_key: String,
-    /// When it was made and changed, in the words of its client, if it said so.
+    /// When it was created and changed, as the client wrote it, if it did.
     pub(crate) created_time: Option<Box<str>>,
     pub(crate) modified_time: Option<Box<str>>,
 }
@@ -55,7 +55,7 @@ impl EntityMetadata {
         }
     }
 
-    /// As they were taken down.
+    /// Restores the stored times.
     pub(crate) fn of_times(
         created_at: Timestamp,
         changed_at: Timestamp,
@@ -68,7 +68,7 @@ impl EntityMetadata {
         }
     }
 
-    /// When it was created and changed, and when it was last used before it was changed.
+    /// Returns when it was created and changed, and when it was last used before it was changed.
     pub(crate) fn times(&self) -> (Timestamp, Timestamp, Option<Timestamp>) {
         (self.created_at, self.changed_at, self.used_before)
     }
@@ -81,13 +81,13 @@ impl EntityMetadata {
         self.changed_at.max(self.created_at + MOMENT)
     }
 
-    /// When a client last used the entity, which says itself that it was at `used`; none when none did.
+    /// Returns when a client last used the entity, which reports `used` itself; `None` if none did.
     pub(crate) fn accessed_at(&self, used: Timestamp) -> Option<Timestamp> {
         let since = (used > self.changed_at).then(|| used.max(self.updated_at()));
         since.or(self.used_before)
     }
 
-    /// Notes that the entity was changed, which does not count as its use.
+    /// Records a change of the entity, which does not count as a use.
     pub(crate) fn changed(&mut self, used: Timestamp, now: Timestamp) {
         self.used_before = self.accessed_at(used);
         self.changed_at = now;
@@ -112,7 +112,7 @@ impl AuthorizationRule {
     /// Length of a key: that of 32 bytes in base64 (observed 31).
     pub(crate) const KEY_CHARACTERS: usize = 44;
 
-    /// Both of its keys.
+    /// Returns both keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         [&self.primary_key, &self.secondary_key]
             .map(|key| Key {
@@ -125,7 +125,7 @@ impl AuthorizationRule {
 }
 
 impl fmt::Debug for AuthorizationRule {
-    /// Everything but the secrets, which must not reach a log.
+    /// Leaves out the secrets, which must not reach a log.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("AuthorizationRule")
@@ -136,7 +136,7 @@ impl fmt::Debug for AuthorizationRule {
 }
 
 impl Namespace {
-    /// Asks the rules for who may enter, by the keys of the namespace and of the entity at an address.
+    /// Calls `with` with the access policy of the keys of the namespace and of the entity at an address.
     pub(crate) fn with_policy<T>(
         &self,
         address: Option<&str>,
@@ -157,13 +157,13 @@ impl Namespace {
         })
     }
 
-    /// Whether a key of this name was added to those of the configuration.
+    /// Returns whether a key of this name was added to those of the configuration.
     pub(crate) fn has_added_key(&self, name: &str) -> bool {
         let added = self.added_rules.lock();
         added.iter().any(|rule| rule.key_name == name)
     }
 
-    /// The names of all keys by which clients may come: of the namespace and of its entities.
+    /// Returns the names of all keys of the namespace and its entities.
     pub(crate) fn key_names(&self) -> BTreeSet<String> {
         let own = self.config.keys.iter().map(|key| key.name.clone());
         let mut names = BTreeSet::from_iter(own);
@@ -179,7 +179,7 @@ impl Namespace {
         names
     }
 
-    /// The keys of the queue or topic that an address belongs to: they hold there and below, nowhere else.
+    /// Returns the keys of the queue or topic of an address: they are valid there and below, nowhere else.
     fn entity_keys(&self, address: &str) -> Vec<Key> {
         let path = EntityPath::of_address(&Address::parse(address).entity);
         let topic = path.as_ref().and_then(|path| Some(path.topic()?.0));

@@ -1,4 +1,4 @@
-//! Operations on entities: under one lock each, with what follows from them.
+//! Operations on entities: each under the entity's lock, followed by its consequences elsewhere.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,18 +17,18 @@ use super::{Caller, INSPECTOR, Namespace, SharedEntity};
 use crate::failures::{Broken, Failure, panic_text};
 use crate::router::ConnectionId;
 
-/// About how many messages go on elsewhere in the task of the caller who sent or settled the last of them.
+/// About how many messages are forwarded in the task of the caller who sent or settled the last of them.
 const FORWARDED_AT_ONCE: usize = 2048;
 
-/// Does what concerns several entities of a namespace, one after another.
+/// Operates on several entities of a namespace, one after another.
 pub(super) struct Carrier<'a> {
     namespace: &'a Namespace,
     caller: &'a mut Caller,
 }
 
 impl Namespace {
-    /// Does something to an entity under its lock, records the events and carries out the effects. A panic breaks the
-    /// entity and is carried on as [`Broken`].
+    /// Runs an operation on an entity under its lock, records the events and carries out the effects. A panic breaks the
+    /// entity and continues as [`Broken`].
     pub(crate) fn operate<T>(
         &self,
         entity: &SharedEntity,
@@ -39,7 +39,7 @@ impl Namespace {
         result.unwrap_or_else(|broken| resume_unwind(Box::new(broken)))
     }
 
-    /// The same for who must go on where the entity breaks.
+    /// Does the same for callers that must continue if the entity breaks.
     pub(crate) fn try_operate<T>(
         &self,
         entity: &SharedEntity,
@@ -52,7 +52,7 @@ impl Namespace {
         result
     }
 
-    /// The same on behalf of time, the control API and other callers without a connection.
+    /// Does the same for deadlines, the control API and other callers without a connection.
     pub(crate) fn operate_as_broker<T>(
         &self,
         entity: &SharedEntity,
@@ -62,7 +62,7 @@ impl Namespace {
         self.operate(entity, &mut broker, work)
     }
 
-    /// The same on behalf of an operator.
+    /// Does the same for an operator.
     pub(crate) fn operate_as_inspector<T>(
         &self,
         entity: &SharedEntity,
@@ -74,7 +74,7 @@ impl Namespace {
         })
     }
 
-    /// The same to several entities, which are in the order of their ids and locked together.
+    /// Does the same with several entities, which are in the order of their ids and locked together.
     pub(crate) fn operate_together_as_inspector<T>(
         &self,
         entities: &[Arc<SharedEntity>],
@@ -87,15 +87,15 @@ impl Namespace {
         })
     }
 
-    /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
-    /// keeps no other from what is due there.
+    /// Runs what is due; returns how many messages that affected. An entity that breaks is reported, and does not keep
+    /// others from running theirs.
     pub(super) fn expire(&self, entity: &SharedEntity) -> usize {
         let mut broker = self.caller_of_time();
         let done = self.try_operate(entity, &mut broker, Entity::handle_timeout);
         done.unwrap_or_default()
     }
 
-    /// Looks at an entity without doing anything.
+    /// Reads an entity without changing it.
     pub(crate) fn read<T>(&self, entity: &SharedEntity, read: impl FnOnce(&Entity) -> T) -> T {
         let mut queue = entity.lock();
         match catch_unwind(AssertUnwindSafe(|| read(&queue))) {
@@ -109,7 +109,7 @@ impl Namespace {
         }
     }
 
-    /// One operation, without what follows from it elsewhere. Where it panics the entity is broken from then on.
+    /// Runs one operation without its consequences elsewhere. If it panics, the entity is broken from then on.
     fn attempt<T>(
         &self,
         entity: &SharedEntity,
@@ -149,8 +149,8 @@ impl Namespace {
         }
     }
 
-    /// Records what an operation did, under the entity's lock, so that its events stand in the order in which they
-    /// happened; returns when time will next bring something about, if that is earlier than it was.
+    /// Records the events of an operation under the entity's lock, so that they are in order; returns the entity's next
+    /// deadline, if it is earlier than before.
     fn record(
         &self,
         shared: &SharedEntity,
@@ -167,7 +167,7 @@ impl Namespace {
         self.index(entity)
     }
 
-    /// Brings the indexes up to date where that matters; the entity's deadline then.
+    /// Updates the indexes if needed; returns the entity's deadline then.
     fn index(&self, entity: &mut Entity) -> Option<Timestamp> {
         let changes = entity.changes_index();
         changes
@@ -175,7 +175,7 @@ impl Namespace {
             .flatten()
     }
 
-    /// What a panic left of an entity is not used any more.
+    /// Breaks an entity after a panic: its state is not used any more.
     fn break_down(&self, entity: &mut Entity, payload: &(dyn Any + Send)) -> Broken {
         let reason = Arc::from(panic_text(payload));
         let now = self.clock.now();
@@ -186,7 +186,7 @@ impl Namespace {
         }
     }
 
-    /// Tells the log, those who ask for health, and the links of the entity.
+    /// Reports a broken entity to the log, the health endpoint, and its links.
     fn tell_broken(&self, broken: &Broken) {
         self.failures.add(Failure {
             namespace: Some(self.name().to_owned()),
@@ -196,8 +196,8 @@ impl Namespace {
         self.entities_changed();
     }
 
-    /// Commits a transaction while all entities that take part are locked, in the order of their ids, and carries out
-    /// the effects.
+    /// Commits a transaction while all participating entities are locked in the order of their ids, and carries out the
+    /// effects.
     pub(crate) fn commit(
         &self,
         entities: &[Arc<SharedEntity>],
@@ -209,7 +209,7 @@ impl Namespace {
         })
     }
 
-    /// Does something while these entities are locked, which are in the order of their ids, and carries out the effects.
+    /// Runs an operation while these entities, which are in the order of their ids, are locked, and carries out the effects.
     fn operate_together<T>(
         &self,
         entities: &[Arc<SharedEntity>],
@@ -241,7 +241,7 @@ impl Namespace {
         }));
         let result = done.unwrap_or_else(|payload| {
             caller.forget_operation();
-            // Which of them were changed by half cannot be told.
+            // Which of them were changed half-way is not known.
             let broken = locked
                 .iter_mut()
                 .map(|entity| self.break_down(entity, &*payload));
@@ -264,7 +264,7 @@ impl Namespace {
         result
     }
 
-    /// Tells receivers what operations said to them, and leaves the rest until no entity is locked.
+    /// Notifies receivers, and leaves the other effects until no entity is locked.
     fn carry_out(&self, caller: &mut Caller) {
         let Caller {
             connection,
@@ -287,8 +287,8 @@ impl Namespace {
         });
     }
 
-    /// Does what follows elsewhere, now that no entity is locked. Of messages that go on elsewhere only so many in the
-    /// caller's task: the timers' task carries the others.
+    /// Carries out the consequences elsewhere, now that no entity is locked. The caller's task forwards a limited number of
+    /// messages, the timers task the others.
     fn follow(&self, caller: &mut Caller) {
         if caller.follow_ups.is_empty() {
             return;
@@ -317,7 +317,7 @@ impl Namespace {
         self.alarm.notify();
     }
 
-    /// Carries on what callers have left; returns false where they have left nothing.
+    /// Continues what callers have left; returns false if they have left nothing.
     pub(crate) fn forward_on(&self) -> bool {
         let left = std::mem::take(&mut *self.forwarding.lock());
         if left.is_empty() {
@@ -331,7 +331,7 @@ impl Namespace {
         true
     }
 
-    /// A panic while no entity was locked, in what an entity sends on: what it was carrying is in no known state.
+    /// Breaks the source of a panic while no entity was locked, in what it forwards: the state of its transfer is not known.
     fn break_source(&self, caller: &mut Caller, payload: &(dyn Any + Send)) {
         caller.effects.drain(..);
         let current = caller.follow_ups.take_current();
@@ -341,7 +341,7 @@ impl Namespace {
         }
     }
 
-    /// Does something to several entities, one after another, and what follows from that.
+    /// Operates on several entities, one after another, and carries out the consequences.
     pub(super) fn carry<T>(&self, work: impl FnOnce(&mut Carrier<'_>) -> T) -> T {
         let caller = &mut *self.caller_of_time();
         let _unit = self.begin_unit();
@@ -352,8 +352,8 @@ impl Namespace {
     }
 }
 
-/// Does in one piece what may take long where an entity or a namespace holds much; the other tasks of this thread run on
-/// another one meanwhile, unless the runtime has this one alone.
+/// Runs work that may take long on an entity or a namespace; the thread's other tasks move to another thread meanwhile,
+/// unless the runtime has only this one.
 pub(crate) fn while_others_run<T>(work: impl FnOnce() -> T) -> T {
     let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
     match Handle::try_current().is_ok_and(has_others) {

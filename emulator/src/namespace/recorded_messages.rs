@@ -1,8 +1,8 @@
-//! The messages behind the record, where the command line asks for them to be kept.
+//! The messages behind the record, if the command line asks for them.
 //!
-//! A timeline names messages by their ids, which is enough for people. Tests also ask for bodies of messages that are
-//! gone by now, so that with `--record-messages` each message is kept as it came in, up to a number of bytes; the oldest
-//! go first. Without it nothing is kept and nothing is looked up.
+//! A timeline names messages by their ids, which suffices for people. Tests also ask for bodies of messages that are gone,
+//! so that with `--record-messages` each message is kept as it arrived, up to a number of bytes; the oldest are removed
+//! first. Without it nothing is kept and nothing is looked up.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,12 +14,12 @@ use servicebus_broker::{
 use super::Namespace;
 use crate::lock_order::{Ordered, Rank, take};
 
-/// Bytes of messages that a namespace keeps.
+/// Maximum bytes of the kept messages of a namespace.
 const CAPACITY: u64 = 64 * 1024 * 1024;
-/// What a message costs beside its own bytes.
+/// The cost of a message beside its own bytes.
 const OVERHEAD: u64 = 256;
 
-/// Where a message came in.
+/// Where a message arrived.
 pub(crate) type Place = (EntityId, SubQueue, Option<SequenceNumber>);
 
 /// The kept messages of one namespace.
@@ -36,17 +36,17 @@ struct Kept {
 }
 
 impl RecordedMessages {
-    /// Keeps messages if that `is_asked`.
+    /// Creates the store; keeps messages if `is_asked`.
     pub(crate) fn new(is_asked: bool) -> Self {
         Self(is_asked.then(Mutex::default))
     }
 
-    /// Whether messages are kept.
+    /// Returns whether messages are kept.
     pub(crate) fn are_kept(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Keeps the messages that came in by these events; to be called while no receiver can have taken them.
+    /// Keeps the messages that arrived by these events; must be called before a receiver can have taken them.
     pub(super) fn keep(&self, entity: &Entity, events: &Events, namespace: &Namespace) {
         let Some(mut kept) = self.kept() else {
             return;
@@ -68,7 +68,7 @@ impl RecordedMessages {
         }
     }
 
-    /// The message that came in at a place; none if it is kept no longer.
+    /// Returns the message that arrived at a location, if it is still kept.
     pub(crate) fn kept_at(&self, place: &Place) -> Option<(BrokerProperties, Message)> {
         self.kept()?.by_place.get(place).cloned()
     }

@@ -1,10 +1,10 @@
-//! How often requests were refused for what was no fault of the client. All refusals are counted by the record.
+//! Counts requests that were refused through no fault of the client. The record counts all refusals.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::nodes::Condition;
 
-/// Counters since the namespace was made or reset.
+/// Counters since the namespace was created or reset.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     throttled: AtomicU64,
@@ -12,7 +12,7 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a refusal by its condition, as clients are told it.
+    /// Counts a refusal by its condition, as in the client's error.
     pub(crate) fn count(&self, condition: &str) {
         let counter = match Condition::of_symbol(condition) {
             Some(Condition::ServerBusy) => &self.throttled,
@@ -22,12 +22,12 @@ impl Refusals {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The server was busy.
+    /// Returns how often the server was busy.
     pub(crate) fn throttled(&self) -> u64 {
         self.throttled.load(Ordering::Relaxed)
     }
 
-    /// The server failed.
+    /// Returns how often the server failed.
     pub(crate) fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }

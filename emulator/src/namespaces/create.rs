@@ -1,4 +1,4 @@
-//! A namespace is made: what chooses it must be free.
+//! Creates a namespace, whose name, keys and address must be free.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,45 +16,45 @@ use crate::options::{DataError, StartError};
 use crate::timers;
 use crate::watchdog::watched;
 
-/// Why a namespace is not made.
+/// Why a namespace is not created.
 #[derive(Debug, Error)]
 pub(crate) enum CreateError {
-    /// There is one of this name.
+    /// The name is taken.
     #[error("there is a namespace {0:?} already; remove it first")]
     Name(String),
-    /// Its key could not choose it.
+    /// The key name selects another namespace.
     #[error(
         "the key name {name:?} belongs to the namespace {owner:?}: a key name chooses the namespace"
     )]
     Key {
         /// The name.
         name: String,
-        /// Which of the keys it is.
+        /// The index of the key.
         index: usize,
-        /// Who has it.
+        /// The namespace that has it.
         owner: String,
     },
-    /// Its address could not choose it.
+    /// The address selects another namespace.
     #[error("the address {address} belongs to the namespace {owner:?}")]
     Address {
         /// The address.
         address: Address,
-        /// Who has it.
+        /// The namespace that has it.
         owner: String,
     },
-    /// There is no room.
+    /// The maximum number of namespaces is reached.
     #[error("there are {MAX_NAMESPACES} namespaces already, which is the most that there may be")]
     TooMany,
-    /// What is kept of it cannot be served.
+    /// Its stored contents cannot be served.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// Its address cannot be listened at.
+    /// The emulator cannot listen at its address.
     #[error(transparent)]
     Listen(StartError),
 }
 
 impl CreateError {
-    /// The same of a namespace that is declared.
+    /// Converts the error for a declared namespace.
     pub(crate) fn at_start(self, namespace: String) -> StartError {
         match self {
             Self::Listen(error) => error,
@@ -69,28 +69,28 @@ impl CreateError {
     }
 }
 
-/// The right to make one namespace: no other takes a name meanwhile.
+/// The exclusive right to create one namespace: its selectors stay free meanwhile.
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
     _permit: Permit,
 }
 
-/// What one of those who make namespaces has at a time.
+/// A permit that only one creator has at a time.
 pub(crate) type Permit = OwnedMutexGuard<()>;
 
 impl Namespaces {
-    /// The permit to make one; those who ask wait for each other, and no thread with them.
+    /// Waits for the permit without blocking a thread.
     pub(crate) async fn permit(&self) -> Permit {
         Arc::clone(&self.creating).lock_owned().await
     }
 
-    /// The permit, if it is free.
+    /// Returns the permit, if it is free.
     pub(crate) fn free_permit(&self) -> Option<Permit> {
         Arc::clone(&self.creating).try_lock_owned().ok()
     }
 
-    /// Begins to make one.
+    /// Begins a creation.
     pub(crate) fn begin(&self, permit: Permit) -> Creation<'_> {
         Creation {
             namespaces: self,
@@ -100,12 +100,12 @@ impl Namespaces {
 }
 
 impl Creation<'_> {
-    /// Whether a key of this name chooses another namespace.
+    /// Returns whether a key of this name selects another namespace.
     pub(crate) fn has_key(&self, name: &str) -> bool {
         self.namespaces.served().keys.contains_key(name)
     }
 
-    /// Whether there can be one of this name.
+    /// Checks whether a namespace of this name can be created.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), CreateError> {
         let served = self.namespaces.served();
         if let Some(there) = served.named(name) {
@@ -117,7 +117,7 @@ impl Creation<'_> {
         }
     }
 
-    /// Makes it and serves it; `listen` is asked for listeners at an address of its own.
+    /// Creates and serves the namespace; `listen` opens listeners at its own address.
     pub(crate) fn finish(
         self,
         config: NamespaceConfig,

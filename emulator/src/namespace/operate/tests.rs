@@ -1,4 +1,4 @@
-//! Operations that panic, that touch several entities, and what their clients are told.
+//! Operations that panic or affect several entities, and the errors for their clients.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +43,7 @@ fn active(namespace: &Namespace, name: &str) -> usize {
     namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)
 }
 
-/// Panics in the middle of a verb, as a mistake in it would.
+/// Panics in the middle of an operation, as a bug in it would.
 fn panic_in(namespace: &Namespace, name: &str) -> Box<dyn Any + Send> {
     let entity = namespace.entity(&path(name)).expect("it is there");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
