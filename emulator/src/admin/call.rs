@@ -1,6 +1,6 @@
-//! One authorized request, and what its answers have in common.
+//! One authorized request, and the parts that its responses share.
 //!
-//! Entries and feeds around descriptions (admin-http.md §4.2, §4.3).
+//! Also the entries and feeds around descriptions (admin-http.md §4.2, §4.3).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::time::{Frame, tag};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{ATOM, Writer};
 
-/// A request that may be carried out.
+/// An authorized request.
 pub(crate) struct Call<'a> {
     pub(crate) admin: &'a Admin,
     pub(crate) namespace: &'a Namespace,
@@ -27,7 +27,7 @@ pub(crate) struct Call<'a> {
     pub(crate) frame: Frame,
 }
 
-/// What goes back.
+/// The response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     pub(crate) tag: Option<String>,
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
     Entry(String),
@@ -67,12 +67,12 @@ impl Answer {
 }
 
 impl Call<'_> {
-    /// Unpredictable bits, for keys.
+    /// Returns unpredictable bits, for keys.
     pub(crate) fn bits(&self) -> u64 {
         self.admin.ids().next()
     }
 
-    /// A URL below the namespace with the query of the request.
+    /// Returns a URL below the namespace with the query of the request.
     pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
         let (host, kept) = (self.host, &self.query.kept);
         match kept.is_empty() {
@@ -81,20 +81,20 @@ impl Call<'_> {
         }
     }
 
-    /// The name of a queue or topic in a path.
+    /// Parses the name of a queue or topic in a path.
     pub(crate) fn path(&self, text: &str) -> Result<EntityPath, ServiceError> {
         text.parse().map_err(|error| {
             ServiceError::bad_request(format!("The name '{text}' of a queue or topic {error}."))
         })
     }
 
-    /// The topic of this name.
+    /// Returns the topic of this name.
     pub(crate) fn topic(&self, text: &str) -> Result<Option<Arc<SharedEntity>>, ServiceError> {
         let entity = self.namespace.entity(&self.path(text)?);
         Ok(entity.filter(|entity| entity.kind == EntityKind::Topic))
     }
 
-    /// The path of a subscription of a topic, spelled as the topic was.
+    /// Returns the path of a subscription, with the topic's own spelling.
     pub(crate) fn subscription(
         &self,
         topic: &SharedEntity,
@@ -105,7 +105,7 @@ impl Call<'_> {
         })
     }
 
-    /// What the service calls a subscription or rule in texts: `ns:Topic:topic|sub|rule`.
+    /// Returns the service's name of a subscription or rule in texts: `ns:Topic:topic|sub|rule`.
     pub(crate) fn tracker(&self, subscription: &EntityPath, rule: Option<&str>) -> String {
         let name = self.namespace.name();
         let of_topic = match subscription.topic() {
@@ -118,12 +118,12 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the request changes what is there: `If-Match` must be `*`, or the tag that it has.
+    /// Returns whether the request is an update: `If-Match` must be `*`, or the entity's tag.
     pub(crate) fn is_update(&self, tag: Option<&str>) -> Result<bool, ServiceError> {
         let Some(wanted) = self.if_match.map(|wanted| wanted.trim().trim_matches('"')) else {
             return Ok(false);
         };
-        // A missing entity matches no tag, but has a refusal of its own.
+        // A missing entity matches no tag, but has an error of its own.
         if wanted == "*" || tag.is_none() || tag == Some(wanted) {
             return Ok(true);
         }
@@ -134,7 +134,7 @@ impl Call<'_> {
         Err(ServiceError::new(StatusCode::PRECONDITION_FAILED, text))
     }
 
-    /// The answer that shows one entity. Subscriptions are shown with another scheme, and the tag of their topic.
+    /// Returns the response with one entity. A subscription has another scheme, and the tag of its topic.
     pub(crate) fn show(&self, entity: &SharedEntity) -> Answer {
         let view = View::of(self.namespace, entity);
         let path = view.path.as_str();
@@ -161,7 +161,7 @@ impl Call<'_> {
         }
     }
 
-    /// What `ETag` says of an entity: of a subscription, what it says of its topic.
+    /// Returns the `ETag` of an entity; of a subscription, that of its topic.
     pub(crate) fn tag_of(&self, entity: &SharedEntity) -> String {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| self.namespace.entity(&topic));
@@ -170,31 +170,31 @@ impl Call<'_> {
     }
 }
 
-/// What stands around a description.
+/// The envelope of a description.
 #[derive(Debug, Clone)]
 pub(crate) struct Item<'a> {
     pub(crate) title: &'a str,
     /// Its address.
     pub(crate) id: String,
-    /// The same as links write it.
+    /// Its address in links.
     pub(crate) link: String,
     pub(crate) published: Timestamp,
     pub(crate) updated: Timestamp,
-    /// The namespace, where the service names it.
+    /// The namespace, if the service names it.
     pub(crate) author: Option<&'a str>,
 }
 
-/// What stands around the entries of a list.
+/// The envelope of the entries of a list.
 #[derive(Debug, Clone)]
 pub(crate) struct Feed<'a> {
     pub(crate) title: &'a str,
     pub(crate) url: String,
     pub(crate) updated: Timestamp,
-    /// Where it goes on, if it does: some clients take a second link for that and no other.
+    /// The link to the next page, if any: some clients take a second link for it and no other.
     pub(crate) next: Option<String>,
 }
 
-/// One entry as a document of its own.
+/// Renders one entry as a document of its own.
 pub(crate) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new();
     out.open("entry", &[("xmlns", ATOM)]);
@@ -203,7 +203,7 @@ pub(crate) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Wri
     out.finish()
 }
 
-/// A list; `entries` writes its entries with [`write_entry`].
+/// Renders a list; `entries` writes its entries with [`write_entry`].
 pub(crate) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new();
     out.open("feed", &[("xmlns", ATOM)]);
@@ -219,7 +219,7 @@ pub(crate) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writ
     out.finish()
 }
 
-/// An entry of a list at `base`.
+/// Writes an entry of a list at `base`.
 pub(crate) fn write_entry(
     base: &str,
     item: &Item<'_>,
@@ -232,7 +232,7 @@ pub(crate) fn write_entry(
     out.close("entry");
 }
 
-/// What is answered where a queue or topic is missing: the service looks the name up among its listed endpoints.
+/// Renders the response for a missing queue or topic: the service looks the name up among its listed endpoints.
 pub(crate) fn listed_services(tracking: Uuid, now: Timestamp, frame: Frame) -> String {
     let mut out = Writer::new();
     out.open("feed", &[("xmlns", ATOM)]);

@@ -1,6 +1,6 @@
-//! Entities as XML: what a client says of one, and what it is shown (admin-http.md §5, §6).
+//! Entities as XML: the descriptions that clients send and get (admin-http.md §5, §6).
 //!
-//! What is not legal in the words of the service, where those are known (admin-http.md §8.2, §11).
+//! Errors are in the words of the service, where they are known (admin-http.md §8.2, §11).
 
 mod authorization;
 mod read;
@@ -26,13 +26,13 @@ pub(crate) use read::{Wanted, read_entity};
 pub(crate) use rule::{DEFAULT_RULE, name_of_rule, read_rule};
 pub(crate) use view::View;
 
-/// Shortest history of duplicate detection that this API takes (decision D15).
+/// Shortest history of duplicate detection in this API (decision D15).
 const MIN_DUPLICATE_WINDOW: Duration = Duration::from_secs(20);
 /// Longest lock.
 const MAX_LOCK: Duration = Duration::from_secs(300);
 
-/// Refuses what this API does not take, although a configuration may say it; what the entity has is taken, because clients send back
-/// what they read.
+/// Refuses a window that this API does not accept, although a configuration may have it. The entity's own value is accepted,
+/// because clients send back what they read.
 pub(crate) fn check_duplicate_window(
     kind: EntityKind,
     wanted: &EntityDescription,
@@ -48,7 +48,7 @@ pub(crate) fn check_duplicate_window(
 }
 
 impl Call<'_> {
-    /// Why an entity is not created or changed to be as it is `wanted`.
+    /// Returns the error for an entity that is not created or changed as `wanted`.
     pub(crate) fn refused(
         &self,
         kind: EntityKind,
@@ -59,7 +59,7 @@ impl Call<'_> {
     ) -> ServiceError {
         match error {
             AdministerError::Exists => self.exists(kind, path),
-            // It was idle, and has just gone.
+            // It was idle, and has just been deleted.
             AdministerError::NotFound => ServiceError::no_operation(),
             AdministerError::TooManyEntities(limit) => {
                 let text = format!(
@@ -94,7 +94,7 @@ impl Call<'_> {
     }
 }
 
-/// The problem with a number as the client wrote it: one that does not fit its field is kept as another one.
+/// Returns the problem with a number as the client wrote it: one that does not fit its field is stored as another one.
 fn as_written(kind: EntityKind, problem: &Problem, element: &Element) -> Problem {
     let mut problem = problem.clone();
     let property = Property::named(kind, problem.property);
@@ -105,7 +105,7 @@ fn as_written(kind: EntityKind, problem: &Problem, element: &Element) -> Problem
     problem
 }
 
-/// What is fixed at creation would change.
+/// Returns the error for a change of a property that is fixed at creation.
 fn fixed(kind: EntityKind, property: &str) -> ServiceError {
     ServiceError::bad_request(match property {
         // Observed 33.
@@ -148,7 +148,7 @@ fn not_legal(
             "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' is \
              using 'Basic' tier."
         )),
-        // A property that the basic tier does not have at all, or the kind of entity.
+        // The basic tier, or the kind of entity, does not have the property at all.
         _ if known.is_none_or(|known| known.is_absent_in(tier)) => {
             ServiceError::bad_request(format!(
                 "The property '{property}' can't be set when creating a {kind} because the namespace '{name}' is \

@@ -1,4 +1,4 @@
-//! Descriptions in XML, for `tests/fuzz`: what is read is written so that it is read again as the same.
+//! Round trips of XML descriptions, for `tests/fuzz`: what is written must parse to the same.
 
 use servicebus_broker::{EntityKind, Tier, Timestamp};
 use servicebus_config::descriptions::{description_root, write_rule};
@@ -11,7 +11,11 @@ use crate::xml::{Element, Writer, read};
 /// The frame of a namespace whose clock is the client's.
 const FRAME: Frame = Frame { ahead: 0 };
 
-/// Reads a rule, writes it and reads it again; says whether it was a rule at all. Panics when the two differ.
+/// Parses a rule, writes it and parses it again; returns whether it was a rule at all.
+///
+/// # Panics
+///
+/// If the two differ.
 pub fn read_rule_again(body: &[u8]) -> bool {
     let rule_of = |body: &[u8]| {
         let tree = read(body).ok()?;
@@ -29,8 +33,11 @@ pub fn read_rule_again(body: &[u8]) -> bool {
     true
 }
 
-/// Reads the description of an entity, writes it and reads it again; says whether it was one at all. Panics when the two
-/// differ.
+/// Parses an entity's description, writes it and parses it again; returns whether it was one at all.
+///
+/// # Panics
+///
+/// If the two differ.
 pub fn read_entity_again(body: &[u8], kind: EntityKind, tier: Tier) -> bool {
     let Some(wanted) = wanted(body, kind, tier) else {
         return false;

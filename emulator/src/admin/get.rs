@@ -1,5 +1,5 @@
-//! Reading one thing. A queue or topic that is missing is answered like at the service: 200, with the feed of what it
-//! lists publicly (admin-http.md §7).
+//! Reads entities. For a missing queue or topic it responds as the service does: 200, with the feed of its listed endpoints
+//! (admin-http.md §7).
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Call<'_> {
         }
     }
 
-    /// The subscription, or the text that it is missing.
+    /// Returns the subscription, or the error that it is missing.
     pub(crate) fn existing_subscription(
         &self,
         path: &EntityPath,
@@ -61,7 +61,7 @@ impl Call<'_> {
         self.namespace.entity(path).ok_or_else(missing)
     }
 
-    /// A rule of a subscription.
+    /// Returns a rule of a subscription.
     pub(crate) fn rule(
         &self,
         topic: &SharedEntity,
@@ -113,7 +113,7 @@ impl Call<'_> {
     }
 }
 
-/// Writes what a namespace is.
+/// Writes the properties of a namespace.
 fn write_namespace(namespace: &Namespace, frame: Frame, out: &mut Writer) {
     let tier = namespace.config.settings.tier;
     let started_at = frame.ticks(namespace.started_at);
@@ -137,7 +137,7 @@ fn write_namespace(namespace: &Namespace, frame: Frame, out: &mut Writer) {
     out.close("NamespaceInfo");
 }
 
-/// Entries of a page, unless fewer are asked for.
+/// The default number of entries in a page.
 const PAGE: usize = 100;
 
 impl Call<'_> {
@@ -211,7 +211,7 @@ impl Call<'_> {
         }))
     }
 
-    /// The topic whose subscriptions or rules are listed.
+    /// Returns the topic whose subscriptions or rules are listed.
     fn parent(&self, topic: &str) -> Result<Arc<SharedEntity>, ServiceError> {
         let missing =
             || ServiceError::no_entity(&format!("{}:Topic:{topic}", self.namespace.name()));

@@ -1,5 +1,5 @@
-//! Making and changing queues, topics, subscriptions and rules. `If-Match` says that something is to be changed: without it
-//! the name must be free (admin-http.md §2).
+//! Creates and changes queues, topics, subscriptions and rules. `If-Match` marks an update: without it the name must be free
+//! (admin-http.md §2).
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Call<'_> {
             | Route::Queues
             | Route::Topics
             | Route::Subscriptions { .. }
-            // A rule whose name is empty (observed 21).
+            // A rule with an empty name (observed 21).
             | Route::Rules { .. }
             | Route::SubQueue { .. }
             | Route::UnknownResource(_) => Err(ServiceError::verb("PUT")),
@@ -98,7 +98,7 @@ impl Call<'_> {
         }
     }
 
-    /// The text that the name of a new entity is taken.
+    /// Returns the error that the name of a new entity is taken.
     pub(crate) fn exists(&self, kind: EntityKind, path: &EntityPath) -> ServiceError {
         match kind {
             EntityKind::Queue | EntityKind::Topic => ServiceError::conflict(),
@@ -106,7 +106,7 @@ impl Call<'_> {
         }
     }
 
-    /// The rule that a new subscription begins with.
+    /// Returns the first rule of a new subscription.
     fn default_rule(&self, element: &Element) -> Result<Rule, ServiceError> {
         let now = self.namespace.clock.now();
         match element.part(DEFAULT_RULE_DESCRIPTION) {
@@ -153,7 +153,7 @@ impl Call<'_> {
         let is_described_anew = before.admin_metadata != wanted.admin_metadata;
         entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
         self.namespace.append_metadata(entity);
-        // These are properties as well, whose change ends locks (observed 38).
+        // These are properties too, whose change ends locks (observed 38).
         let only_status = EntityDescription {
             status: wanted.entity.status,
             ..before.entity
@@ -164,7 +164,7 @@ impl Call<'_> {
         Ok(self.show(entity))
     }
 
-    /// Reads a description.
+    /// Parses a description.
     fn wanted(
         &self,
         kind: EntityKind,
@@ -180,7 +180,7 @@ impl Call<'_> {
         Ok(wanted)
     }
 
-    /// The name is that of the path, not that of the description.
+    /// The rule's name is that of the path, not that of the description.
     fn put_rule(
         &self,
         topic: &str,
@@ -204,7 +204,7 @@ impl Call<'_> {
             (true, None) => return Err(ServiceError::no_entity(&tracker)),
             (true, Some(_)) | (false, None) => {}
         }
-        // What is replaced keeps the spelling of its name.
+        // A replaced rule keeps the spelling of its name.
         let name = existing.as_ref().map_or(name, |rule| &rule.name);
         let rule = read_rule(
             element,
@@ -212,7 +212,7 @@ impl Call<'_> {
             existing.as_deref(),
             self.namespace.clock.now(),
         )?;
-        // A rule that is put keeps its subscription (semantics §5).
+        // Putting a rule counts as a use of the subscription (semantics §5).
         self.namespace.operate_as_broker(&entity, Entity::touch);
         let change = match is_update {
             true => RuleChange::Replace(rule.clone()),
@@ -239,7 +239,7 @@ impl Call<'_> {
     }
 }
 
-/// What a body has to say: the content of its entry.
+/// Parses a body; returns the content of its entry.
 fn content(body: &[u8]) -> Result<Element, ServiceError> {
     let entry = read(body).map_err(|error| {
         ServiceError::bad_request(format!("The body cannot be read as XML: {error}."))

@@ -1,4 +1,4 @@
-//! How the admin API says no: `<Error><Code>409</Code><Detail>…</Detail></Error>` with the service's texts and sub-codes
+//! Errors of the admin API: `<Error><Code>409</Code><Detail>…</Detail></Error>` with the service's texts and sub-codes
 //! (admin-http.md §7, §8).
 
 use axum::http::StatusCode;
@@ -7,22 +7,22 @@ use uuid::Uuid;
 
 use crate::clock;
 
-/// Longest text that goes back to a client, in bytes.
+/// Longest text in a response, in bytes.
 const MAX_TEXT: usize = 2048;
-/// Longest name that is repeated to a client, in characters: none that exists is longer.
+/// Longest name that is repeated to a client, in characters: no existing name is longer.
 const MAX_NAME: usize = 320;
-/// What most texts of the service say before their tail.
+/// The end of most texts of the service before their tail.
 pub(crate) const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
 
-/// Which part of the service speaks: its tracking ids and system trackers differ.
+/// The part of the service that responds: their tracking ids and system trackers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speaker {
     Gateway,
-    /// It looks after subscriptions and rules.
+    /// The part for subscriptions and rules.
     BackEnd,
 }
 
-/// A refusal before it has its tracking id.
+/// An error before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceError {
     pub(crate) status: StatusCode,
@@ -30,7 +30,7 @@ pub(crate) struct ServiceError {
     speaker: Speaker,
 }
 
-/// What the tail of a text says.
+/// The values in the tail of a text.
 pub(crate) struct Tail<'a> {
     pub(crate) tracking: Uuid,
     pub(crate) host: &'a str,
@@ -49,7 +49,7 @@ impl ServiceError {
         }
     }
 
-    /// The same from the part of the service that looks after subscriptions and rules.
+    /// Returns the error as the part for subscriptions and rules writes it.
     pub(crate) fn by_back_end(self) -> Self {
         Self {
             speaker: Speaker::BackEnd,
@@ -57,13 +57,13 @@ impl ServiceError {
         }
     }
 
-    /// A request that is not understood or not legal.
+    /// Returns the error for an invalid request.
     pub(crate) fn bad_request(text: impl AsRef<str>) -> Self {
         let text = format!("SubCode=40000. {} {MORE} . ", text.as_ref());
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
-    /// A value that is not legal, with what would be.
+    /// Returns the error for an invalid value, with the allowed ones.
     pub(crate) fn parameter(text: impl AsRef<str>, name: &str, value: &str) -> Self {
         let (text, value) = (text.as_ref(), quote(value));
         let text =
@@ -71,7 +71,7 @@ impl ServiceError {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
-    /// The same text as the back end has it, which writes no sub-codes.
+    /// Returns the error without a sub-code, as the back end writes it.
     pub(crate) fn without_sub_code(self) -> Self {
         let text = self.text.strip_prefix("SubCode=40000. ");
         Self {
@@ -84,7 +84,7 @@ impl ServiceError {
         Self::new(StatusCode::UNAUTHORIZED, format!("{} ", text.as_ref()))
     }
 
-    /// The name of a new queue or topic is taken.
+    /// Returns the error that the name of a new queue or topic is taken.
     pub(crate) fn conflict() -> Self {
         let text = format!(
             "SubCode=40900. Conflict. You're requesting an operation that isn't allowed in the resource's current \
@@ -93,26 +93,26 @@ impl ServiceError {
         Self::new(StatusCode::CONFLICT, text)
     }
 
-    /// The name of a new subscription or rule is taken; `entity` as [`tracker`] writes it.
+    /// Returns the error that the name of a new subscription or rule is taken; `entity` as [`tracker`] writes it.
     pub(crate) fn exists(entity: &str) -> Self {
         let entity = quote(entity);
         let text = format!("The messaging entity '{entity}' already exists. {MORE}  ");
         Self::new(StatusCode::CONFLICT, text).by_back_end()
     }
 
-    /// A subscription or rule is missing; `entity` as [`tracker`] writes it.
+    /// Returns the error for a missing subscription or rule; `entity` as [`tracker`] writes it.
     pub(crate) fn no_entity(entity: &str) -> Self {
         let text = format!("Entity '{}' was not found. {MORE}  ", quote(entity));
         Self::new(StatusCode::NOT_FOUND, text).by_back_end()
     }
 
-    /// A queue or topic that should be changed is missing.
+    /// Returns the error for an update of a missing queue or topic.
     pub(crate) fn no_operation() -> Self {
         let text = format!("SubCode=40400. Not Found. The Operation doesn't exist. {MORE} . ");
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// A subscription should be made where no topic is.
+    /// Returns the error for a new subscription of a missing topic.
     pub(crate) fn no_policy() -> Self {
         let text = format!(
             "The incoming request is not recognized as a namespace policy put request. {MORE} . "
@@ -120,13 +120,13 @@ impl ServiceError {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// Something that should be deleted is missing.
+    /// Returns the error for the deletion of a missing entity.
     pub(crate) fn no_service() -> Self {
         let text = "No service is hosted at the specified address. ";
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// More of something than there may be; `sub_code` says of what.
+    /// Returns the error for an exceeded limit, which `sub_code` identifies.
     pub(crate) fn limit(sub_code: u32, text: impl AsRef<str>) -> Self {
         let text = format!("SubCode={sub_code}. {} {MORE} . ", text.as_ref());
         Self::new(StatusCode::FORBIDDEN, text)
@@ -140,7 +140,7 @@ impl ServiceError {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
-    /// The text with the tail of the service: what to look for in log and timeline (decision D29).
+    /// Returns the text with the service's tail, by which log and timeline can be searched (decision D29).
     pub(crate) fn tracked(&self, tail: &Tail<'_>) -> String {
         let Tail {
             tracking,
@@ -170,7 +170,7 @@ fn gap(text: &str) -> &'static str {
     if text.ends_with(' ') { "" } else { " " }
 }
 
-/// The beginning of a client's text, short enough to be repeated.
+/// Returns the beginning of a client's text, short enough to be repeated.
 pub(crate) fn quote(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
     &text[..end.unwrap_or(text.len())]

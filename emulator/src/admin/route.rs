@@ -1,6 +1,6 @@
-//! What a request is about: the path in every spelling of the SDKs, and the query.
+//! Parses the path of a request in every spelling of the SDKs, and the query.
 //!
-//! Entity names may have slashes, which some clients encode and others do not, so a path is decoded first and then
+//! Entity names may contain slashes, which some clients encode and others do not, so a path is decoded first and then
 //! searched from the right for its keywords (admin-http.md §2).
 
 use percent_encoding::percent_decode_str;
@@ -14,7 +14,7 @@ const RULES: &str = "rules";
 const RESOURCES: &str = "$resources";
 const NAMESPACE_INFO: &str = "$namespaceinfo";
 
-/// What a path means; names are as written, not yet looked up.
+/// A parsed path; names are as written, not looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`
@@ -39,16 +39,16 @@ pub(crate) enum Route {
         name: String,
         rule: String,
     },
-    /// A dead-letter queue, or what else an entity has below it.
+    /// A dead-letter queue, or another node below an entity.
     SubQueue { entity: String },
-    /// `/$Resources/…` that there is nothing of.
+    /// An unknown path below `/$Resources/`.
     UnknownResource(String),
 }
 
-/// The parameters of a query that mean something; all others are ignored.
+/// The known parameters of a query; all others are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// The query as it was written, without what pages; empty when there was none.
+    /// The query as written, without the parameters of pages; empty if there was none.
     pub(crate) kept: String,
     pub(crate) api_version: Option<String>,
     pub(crate) skip: Option<usize>,
@@ -56,7 +56,7 @@ pub(crate) struct Query {
     pub(crate) filter: Option<String>,
 }
 
-/// The path of a request without encoding, and without slashes at its ends.
+/// Decodes the path of a request, without slashes at its ends.
 pub(crate) fn decoded(path: &str) -> Result<String, ServiceError> {
     let decoded = percent_decode_str(path).decode_utf8();
     let decoded = decoded.map_err(|_| {
@@ -68,7 +68,7 @@ pub(crate) fn decoded(path: &str) -> Result<String, ServiceError> {
 }
 
 impl Route {
-    /// Understands the path of a request, as [`decoded`] gives it.
+    /// Parses the path of a request that [`decoded`] returned.
     pub(crate) fn of(path: &str) -> Self {
         let segments: Vec<&str> = path.split('/').collect();
         let is = |segment: &str, keyword: &str| segment.eq_ignore_ascii_case(keyword);
@@ -123,7 +123,7 @@ impl Route {
         }
     }
 
-    /// Whether it is about a subscription, a rule or a list of these, which the path says by its keywords.
+    /// Returns whether the path is that of a subscription, a rule or a list of these, according to its keywords.
     pub(crate) fn has_keyword(&self) -> bool {
         matches!(
             self,
@@ -134,7 +134,7 @@ impl Route {
         )
     }
 
-    /// The queue or topic that it is about, whose keys may do it; none where it is the namespace.
+    /// Returns the queue or topic of the request, whose own keys may authorize it; `None` for the namespace.
     pub(crate) fn owner(&self) -> Option<&str> {
         match self {
             Self::Root
@@ -152,7 +152,7 @@ impl Route {
 }
 
 impl Query {
-    /// Reads a query; Go sends a stray `&`, JavaScript an encoded `$`.
+    /// Parses a query; Go sends a stray `&`, JavaScript an encoded `$`.
     pub(crate) fn parse(query: &str) -> Result<Self, ServiceError> {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -171,7 +171,7 @@ impl Query {
         Ok(read)
     }
 
-    /// Whether the client speaks this version or a later one; one that names none speaks the first.
+    /// Returns whether the client uses this version or a later one; one without a version uses the first.
     pub(crate) fn speaks(&self, version: &str) -> bool {
         self.api_version
             .as_deref()

@@ -1,9 +1,7 @@
 //! The `$filter` of old clients: `startswith(path, 'a') eq true And messageCount Gt 10`.
 //!
-//! What Service Bus Explorer and the client library of its time write: comparisons of a property with a value, joined
-//! by `and` and `or`. Keywords and names of properties have any case.
-//!
-//! The words of a `$filter`.
+//! Service Bus Explorer and the client library of its time write comparisons of a property with a value, joined by `and` and
+//! `or`. Keywords and names of properties are case-insensitive.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,10 +15,10 @@ use super::time::Frame;
 
 /// Longest filter, in characters.
 const MAX_LENGTH: usize = 2048;
-/// How deep brackets may nest.
+/// Maximum nesting of brackets.
 const MAX_DEPTH: usize = 16;
 
-/// A filter that was understood.
+/// A parsed filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Selection {
     And(Box<Self>, Box<Self>),
@@ -31,7 +29,7 @@ pub(crate) enum Selection {
     Is(Property, Operator, Literal),
 }
 
-/// What a filter may ask for.
+/// A property that filters can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Property {
     Path,
@@ -81,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// Whether an entity is selected.
+    /// Returns whether the filter selects an entity.
     pub(crate) fn holds(&self, view: &View, frame: Frame) -> bool {
         match self {
             Self::And(left, right) => left.holds(view, frame) && right.holds(view, frame),
@@ -136,7 +134,7 @@ impl Property {
         }
     }
 
-    /// A value as this property has them.
+    /// Parses a value of this property's type.
     fn literal(self, token: Token) -> Result<Literal, ServiceError> {
         let (text, is_number) = match &token {
             Token::Text(text) => (text.as_str(), false),
@@ -232,7 +230,7 @@ impl Parser {
         }
     }
 
-    /// `startswith(path, 'a')`, and perhaps `eq true` behind it.
+    /// Parses `startswith(path, 'a')`, optionally followed by `eq true`.
     fn starts_with(&mut self) -> Result<Selection, ServiceError> {
         self.expect(&Token::Open)?;
         let property = match self.next() {
@@ -301,11 +299,11 @@ fn malformed(reason: &str) -> ServiceError {
     .without_sub_code()
 }
 
-/// One word.
+/// A token of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
     Name(String),
-    /// In quotes, of which two stand for one; `datetime` may stand before them.
+    /// In quotes, of which two stand for one; `datetime` may precede them.
     Text(String),
     Number(String),
     Open,
@@ -325,7 +323,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Splits a filter into words; reports what is none.
+/// Splits a filter into tokens; an error has the text that is none.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();

@@ -14,7 +14,7 @@ const TICKS_PER_MILLISECOND: i64 = 10_000;
 /// Never.
 pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
 
-/// How a namespace's times are shown to its clients: by their own clocks (decision D20).
+/// How a namespace's times are converted for its clients' clocks (decision D20).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     /// Milliseconds that the namespace's clock is ahead.
@@ -22,24 +22,24 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// That of a namespace.
+    /// Returns the frame of a namespace.
     pub(crate) fn of(namespace: &Namespace) -> Self {
         Self {
             ahead: namespace.clock.ahead(),
         }
     }
 
-    /// In whole seconds, as `published` and `updated` are.
+    /// Formats in whole seconds, as for `published` and `updated`.
     pub(crate) fn seconds(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%SZ")
     }
 
-    /// With three digits, as queues and topics have them.
+    /// Formats with three digits, as for queues and topics.
     pub(crate) fn milliseconds(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%S.%3fZ")
     }
 
-    /// With seven digits, as subscriptions and rules have them.
+    /// Formats with seven digits, as for subscriptions and rules.
     pub(crate) fn ticks(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%S.%3f0000Z")
     }
@@ -54,14 +54,14 @@ impl Frame {
     }
 }
 
-/// What `ETag` says of something that was changed last at this instant. It is compared and not shown, so that it does
-/// not follow any clock.
+/// Returns the `ETag` of an entity that was last changed at this instant. Clients compare it and do not show it, so that it
+/// follows no clock.
 pub(crate) fn tag(at: Timestamp) -> String {
     let ticks = at.as_millis().saturating_mul(TICKS_PER_MILLISECOND);
     ticks.saturating_add(EPOCH).to_string()
 }
 
-/// A duration as .NET prints it in texts: `[d.]hh:mm:ss[.fffffff]`.
+/// Formats a duration as .NET prints it: `[d.]hh:mm:ss[.fffffff]`.
 pub(crate) fn time_span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);

@@ -1,6 +1,6 @@
-//! Authorization rules as resources: those of a namespace, of a queue and of a topic, and their keys.
+//! Authorization rules of a namespace, a queue or a topic as resources, and their keys.
 //!
-//! Keys that the configuration of a namespace declares are shown and stay as they are.
+//! Keys that the configuration of a namespace declares are returned but cannot be changed.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,13 +13,14 @@ use super::{Answer, Refusal, member, object};
 use crate::auth::{Claim, Claims, Key};
 use crate::namespace::{AdminMetadata, AuthorizationRule, Namespace, SharedEntity};
 
-/// Most rules of a namespace or an entity (service-bus-quotas).
+/// Maximum number of rules of a namespace or an entity (service-bus-quotas).
 const MAX_RULES: usize = 12;
 /// Longest name, in characters.
 const MAX_NAME: usize = 50;
 
 impl Call<'_> {
-    /// `rest` is what stands behind `authorizationRules`; without an entity they are those of the namespace.
+    /// Answers a request; `rest` is the path after `authorizationRules`. Without an entity the rules are those of the
+    /// namespace.
     pub(crate) fn authorization(
         &self,
         namespace: &Namespace,
@@ -184,7 +185,7 @@ impl Call<'_> {
     }
 }
 
-/// Those of an entity, or of the namespace: first the declared ones, whose two keys are the same.
+/// Returns the rules of an entity or of the namespace, declared ones first, whose two keys are the same.
 fn all(namespace: &Namespace, entity: Option<&SharedEntity>) -> Vec<AuthorizationRule> {
     match entity {
         Some(entity) => entity.metadata(|metadata| metadata.authorization_rules().to_vec()),
@@ -249,7 +250,7 @@ fn check_declared(
     )))
 }
 
-/// A key of a client's own. The value is a secret, and is not repeated.
+/// Checks a client's own key. The value is a secret, and is not repeated.
 fn checked_key(given: &Value) -> Result<String, Refusal> {
     let characters = AuthorizationRule::KEY_CHARACTERS;
     let key = given

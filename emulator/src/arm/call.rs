@@ -21,24 +21,24 @@ use crate::namespace::Namespace;
 use crate::service_http::authority;
 use crate::shared::Shared;
 
-/// Largest body, in bytes.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
-/// Resources of a page where a client does not say how many, and the most that it may say.
+/// The default and maximum number of resources in a page.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1_000;
 /// Longest name of a resource group, in characters.
 const MAX_GROUP_NAME: usize = 90;
-/// Which place in a path has the name of a namespace.
+/// The index of the namespace's name in a path.
 pub(crate) const NAMESPACE: usize = 7;
 
 /// One request.
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) head: &'a Parts,
-    /// The parts of the path, as they are written, and in lower case.
+    /// The parts of the path, as written and in lower case.
     pub(crate) path: Vec<String>,
     pub(crate) lower: Vec<String>,
-    /// Null where there is none.
+    /// Null without a body.
     pub(crate) body: Value,
 }
 
@@ -64,12 +64,12 @@ pub(crate) async fn serve(
     call.answer().await
 }
 
-/// The namespace that a path names.
+/// Returns the namespace in a path.
 pub(crate) fn named(shared: &Shared, path: &[String]) -> Option<Arc<Namespace>> {
     shared.namespaces.named(path.get(NAMESPACE)?)
 }
 
-/// Any full date is a version; those of the administration API have no day.
+/// Checks the version. Any full date is valid; versions of the administration API have no day.
 fn check_version(head: &Parts) -> Result<(), Refusal> {
     let query = head.uri.query().unwrap_or_default();
     match parameter(query.as_bytes(), "api-version") {
@@ -89,7 +89,7 @@ fn check_version(head: &Parts) -> Result<(), Refusal> {
 }
 
 impl Call<'_> {
-    /// The namespace of the path.
+    /// Returns the namespace of the path.
     pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Refusal> {
         let namespace = named(self.shared, &self.path).ok_or_else(|| {
             let text = format!(
@@ -155,7 +155,7 @@ impl Call<'_> {
         }
     }
 
-    /// Any subscription and any group will do whose names could be ones.
+    /// Accepts any subscription and any group whose names are valid.
     fn check_scope(&self) -> Result<(), Refusal> {
         let part = |index, above| match self.lower.get(index - 1) {
             Some(own) if own == above => self.path.get(index),
@@ -218,12 +218,12 @@ impl Call<'_> {
         }
     }
 
-    /// The id of the resource that the path names.
+    /// Returns the id of the resource in the path.
     pub(crate) fn id(&self) -> String {
         self.id_of(self.path.len())
     }
 
-    /// The id that the first parts of the path make.
+    /// Returns the id that the first parts of the path form.
     pub(crate) fn id_of(&self, parts: usize) -> String {
         let mut id = String::new();
         for (index, part) in self.path[..parts].iter().enumerate() {
@@ -233,13 +233,13 @@ impl Call<'_> {
                 _ => part,
             };
             id.push('/');
-            // As names of entities have their slashes, also where a client encoded them.
+            // Names of entities contain slashes, also where a client encoded them.
             id.push_str(&usual.replace('/', "~"));
         }
         id
     }
 
-    /// A page of a list, with the address of the next one.
+    /// Returns a page of a list, with the address of the next one.
     pub(crate) fn page<T>(&self, all: &[T], show: impl Fn(&T) -> Value) -> Answer {
         let query = self.head.uri.query().unwrap_or_default().as_bytes();
         let number = |name| parameter(query, name).and_then(|number| number.parse::<usize>().ok());
@@ -258,7 +258,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether any token will do: what credentials of tests give need not be a JSON web token.
+/// Returns whether any token is accepted: test credentials need not issue JSON web tokens.
 fn accepts_any(namespace: &Namespace) -> bool {
     let config = &namespace.config;
     config.token_check == TokenCheck::None || config.jwt == Jwt::Accept

@@ -1,4 +1,5 @@
-//! Queues, topics and subscriptions as resources: the administration API's service and table of properties, in JSON.
+//! Queues, topics and subscriptions as resources: the service and the table of properties of the administration API, in
+//! JSON.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use crate::import::properties::{self, name, show_client};
 use crate::namespace::{AdminMetadata, AdministerError, Namespace, SharedEntity};
 
 impl Call<'_> {
-    /// The name that the path has at a place: `~` stands for a slash.
+    /// Returns the name at a position of the path: `~` stands for a slash.
     pub(crate) fn name_at(&self, at: usize) -> String {
         self.path[at].replace('~', "/")
     }
 
-    /// The kind of the entity that the first parts of the path name, and its path.
+    /// Returns the kind and the path of the entity that the first parts of the path name.
     fn entity_at(&self, parts: usize) -> Result<(EntityKind, EntityPath), Refusal> {
         let above = self.name_at(NAMESPACE + 2);
         let path = above.parse::<EntityPath>();
@@ -38,7 +39,7 @@ impl Call<'_> {
         Ok((kind, subscription))
     }
 
-    /// The entity that the first parts of the path name.
+    /// Returns the entity that the first parts of the path name.
     pub(crate) fn existing(
         &self,
         namespace: &Namespace,
@@ -115,7 +116,7 @@ impl Call<'_> {
         }
     }
 
-    /// What is not written has its default, but for what is fixed at creation or kept by old clients.
+    /// Omitted properties get their defaults, except those that are fixed at creation or that old clients keep.
     fn put_entity(&self, namespace: &Namespace) -> Result<Answer, Refusal> {
         let (kind, path) = self.entity_at(self.path.len())?;
         let tier = namespace.config.settings.tier;
@@ -224,13 +225,13 @@ pub(crate) fn not_found(id: &str) -> Refusal {
     )
 }
 
-/// `allowed` are the methods that the resource has.
+/// Returns the error for a method; `allowed` are the methods of the resource.
 pub(crate) fn method_not_allowed(method: &str, allowed: &str) -> Refusal {
     let text = format!("{method} is not allowed here; allowed: {allowed}.");
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", text)
 }
 
-/// A resource around its properties.
+/// Returns a resource with its properties.
 pub(crate) fn envelope(id: &str, name: &str, kind: &str, properties: Value) -> Value {
     object([
         ("id", id.into()),
@@ -244,7 +245,7 @@ pub(crate) fn envelope(id: &str, name: &str, kind: &str, properties: Value) -> V
     ])
 }
 
-/// The name without that of the topic.
+/// Returns the name without the topic's.
 fn own_name(entity: &SharedEntity) -> String {
     match entity.path.topic() {
         Some((_, name)) => name.to_string(),
@@ -321,7 +322,7 @@ fn properties_of(namespace: &Namespace, entity: &SharedEntity) -> Value {
     })
 }
 
-/// What a description says; none of what is not set.
+/// Returns the properties of a description; leaves out those that are not set.
 fn described(kind: EntityKind, description: &EntityDescription, tier: Tier) -> Map<String, Value> {
     let mut shown = Map::new();
     for property in Property::all_of(kind) {

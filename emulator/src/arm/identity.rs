@@ -1,7 +1,7 @@
-//! Tokens for clients that ask a managed identity or a directory for theirs, and the metadata that names the directory.
+//! Tokens for clients that use a managed identity or a directory, and the metadata of the directory.
 //!
-//! A token gives what the control API gives, so that beyond this machine both ways ask for the control token: as the header
-//! `X-IDENTITY-HEADER`, which clients take from `IDENTITY_HEADER`, and as the secret of a service principal.
+//! A token gives access to what the control API manages, so that beyond this machine both ways require the control token: in
+//! the header `X-IDENTITY-HEADER`, which clients read from `IDENTITY_HEADER`, and as the secret of a service principal.
 
 use axum::body::{Body, to_bytes};
 use axum::http::request::Parts;
@@ -14,14 +14,14 @@ use crate::service_http::authority;
 use crate::shared::Shared;
 
 const IDENTITY_HEADER: HeaderName = HeaderName::from_static("x-identity-header");
-/// Of the audience of clients that name none: that of Azure Resource Manager.
+/// The default audience of a token: Azure Resource Manager.
 const MANAGEMENT: &str = "https://management.azure.com/";
-/// Largest form with which a token is asked for, in bytes.
+/// Maximum size of a token request's form, in bytes.
 const MAX_FORM: usize = 64 * 1024;
 /// Longest audience that is repeated in a token, in bytes.
 const MAX_AUDIENCE: usize = 1024;
 
-/// A token by managed identity, as clients in App Service ask for it.
+/// Returns a token by managed identity, in the protocol of App Service.
 pub(crate) fn managed(shared: &Shared, head: &Parts) -> Result<Answer, Refusal> {
     let header = head.headers.get(IDENTITY_HEADER);
     let Some(shown) = header.and_then(|shown| shown.to_str().ok()) else {
@@ -50,7 +50,7 @@ pub(crate) fn managed(shared: &Shared, head: &Parts) -> Result<Answer, Refusal> 
     ])))
 }
 
-/// A token of the directory, for a service principal of any name.
+/// Returns a token of the directory, for a service principal of any name.
 pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<Answer, Refusal> {
     let form = to_bytes(body, MAX_FORM).await.map_err(|_| {
         let text = format!("the form is larger than {MAX_FORM} bytes, or ended too early");
@@ -75,7 +75,7 @@ pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<A
     ])))
 }
 
-/// Beyond this machine clients show the control token.
+/// Requires the control token from clients beyond this machine.
 fn check(shared: &Shared, head: &Parts, shown: &str, what: &str) -> Result<(), Refusal> {
     if is_local(shared, head) {
         return Ok(());
@@ -99,7 +99,7 @@ fn check(shared: &Shared, head: &Parts, shown: &str, what: &str) -> Result<(), R
     }
 }
 
-/// Where a cloud has its endpoints, which are all here.
+/// Returns the endpoints of a cloud, which are all here.
 pub(crate) fn metadata(head: &Parts) -> Answer {
     let here = format!("https://{}", authority(head));
     let directory = format!("{here}/adfs");
@@ -124,13 +124,13 @@ pub(crate) fn metadata(head: &Parts) -> Answer {
         ("suffixes", object([])),
     ]);
     Answer::ok(match head.uri.query() {
-        // The newest shape is one cloud, the one before a list of them.
+        // The newest format is one cloud, the one before a list of clouds.
         Some(query) if query.contains("2022-09-01") => cloud,
         _ => Value::Array(vec![cloud]),
     })
 }
 
-/// Where a directory has its endpoints.
+/// Returns the endpoints of a directory.
 pub(crate) fn open_id(head: &Parts) -> Answer {
     let directory = format!("https://{}/adfs", authority(head));
     Answer::ok(object([
@@ -161,7 +161,7 @@ pub(crate) fn open_id(head: &Parts) -> Answer {
     ]))
 }
 
-/// The value of a parameter of a query or a form.
+/// Returns the value of a parameter of a query or a form.
 pub(crate) fn parameter(encoded: &[u8], name: &str) -> Option<String> {
     let text = str::from_utf8(encoded).ok()?;
     let mut pairs = text.split('&').filter_map(|pair| pair.split_once('='));

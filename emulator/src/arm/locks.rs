@@ -1,4 +1,4 @@
-//! Management locks: made, shown, deleted and heeded.
+//! Management locks: created, listed, deleted and enforced.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Refusal, member, object};
 use crate::shared::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
-/// Most locks.
+/// Maximum number of locks.
 const MAX_LOCKS: usize = 1_000;
 /// Longest notes of a lock, in characters.
 const MAX_NOTES: usize = 512;
@@ -34,7 +34,7 @@ impl ManagementLock {
 }
 
 impl ResourceState {
-    /// Makes a lock, or changes it.
+    /// Creates or changes a lock.
     pub(crate) fn put_lock(&self, scope: &str, name: &str, body: &Value) -> Result<Value, Refusal> {
         let properties = member(body, "properties").unwrap_or(&Value::Null);
         let level = member(properties, "level")
@@ -80,7 +80,7 @@ impl ResourceState {
         self.locks.lock().get(&id).map(ManagementLock::json)
     }
 
-    /// Whether there was one.
+    /// Deletes a lock; returns whether it existed.
     pub(crate) fn delete_lock(&self, scope: &str, name: &str) -> bool {
         let id = lock_id(scope, name).to_ascii_lowercase();
         let was_there = self.locks.lock().remove(&id).is_some();
@@ -88,7 +88,7 @@ impl ResourceState {
         was_there
     }
 
-    /// Those on a scope and below.
+    /// Returns the locks on a scope and below.
     pub(crate) fn locks(&self, scope: &str) -> Vec<Value> {
         let scope = scope.to_ascii_lowercase();
         let locks = self.locks.lock();
@@ -96,8 +96,8 @@ impl ResourceState {
         within.map(ManagementLock::json).collect()
     }
 
-    /// Refused where a lock on the resource, on what it belongs to or, where it would be deleted, on what belongs to it
-    /// says so. Only Azure Resource Manager heeds locks.
+    /// Fails if a lock on the resource, on its parents or, for a deletion, on its children forbids the operation. Only Azure
+    /// Resource Manager enforces locks.
     pub(crate) fn check(&self, id: &str, deletes: bool) -> Result<(), Refusal> {
         let target = id.to_ascii_lowercase();
         let locks = self.locks.lock();
@@ -122,7 +122,7 @@ fn lock_id(scope: &str, name: &str) -> String {
     format!("{scope}/providers/Microsoft.Authorization/locks/{name}")
 }
 
-/// Whether an id is that of a scope, or of something below.
+/// Returns whether an id is that of a scope, or below it.
 fn is_within(id: &str, scope: &str) -> bool {
     let rest = id.strip_prefix(scope);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -107,7 +107,7 @@ impl Call<'_> {
             .map_err(|error| Refusal::new(StatusCode::CONFLICT, "Conflict", error.to_string()))
     }
 
-    /// The tier that the body asks for, if it does.
+    /// Returns the tier in the body, if any.
     fn tier(&self) -> Result<Option<Tier>, Refusal> {
         let sku = member(&self.body, "sku").filter(|sku| !sku.is_null());
         let Some(name) = sku.and_then(|sku| member(sku, "name").or_else(|| member(sku, "tier")))
@@ -126,7 +126,7 @@ impl Call<'_> {
         }
     }
 
-    /// Keeps location and tags.
+    /// Stores location and tags.
     fn describe(&self, name: &str) {
         let mut described = self.shared.resources.described.lock();
         let own = described

@@ -1,4 +1,4 @@
-//! The table of resources: which path and method is answered by what.
+//! The table of resources: dispatches paths and methods.
 
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::call::{Call, NAMESPACE};
 use super::{Answer, Refusal, object};
 
-/// The subscription that there is.
+/// The id of the only subscription.
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 const GROUP: &str = "emulator";
 const LOCATION: &str = "westeurope";
@@ -21,7 +21,7 @@ const KINDS: [&str; 8] = [
     "namespaces/topics/subscriptions",
     "namespaces/topics/subscriptions/rules",
 ];
-/// Versions that clients may choose from; any full date is served.
+/// The listed versions; any full date is accepted.
 const VERSIONS: [&str; 4] = [
     "2024-01-01",
     "2022-10-01-preview",
@@ -56,7 +56,7 @@ impl Call<'_> {
         }
     }
 
-    /// The provider of a subscription, with the lists and questions that name no group.
+    /// Answers requests to the provider of a subscription: lists and checks without a group.
     fn of_provider(&self, rest: &[&str]) -> Result<Answer, Refusal> {
         match (self.head.method.as_str(), rest) {
             ("GET", []) => Ok(list(vec![provider()])),
@@ -67,7 +67,7 @@ impl Call<'_> {
         }
     }
 
-    /// Tenants, subscriptions and groups: there is one of each, and any other will do.
+    /// Answers requests for tenants, subscriptions and groups: there is one of each, and any other is accepted.
     fn of_subscription(&self, parts: &[&str]) -> Result<Answer, Refusal> {
         let tenant = || {
             object([
@@ -90,7 +90,7 @@ impl Call<'_> {
         }
     }
 
-    /// What belongs to a namespace.
+    /// Answers requests below a namespace.
     async fn below(&self, below: &[&str]) -> Result<Answer, Refusal> {
         let (method, namespace) = (self.head.method.as_str(), self.namespace()?);
         let answer = match (method, below) {
@@ -131,7 +131,7 @@ impl Call<'_> {
         Ok(answer)
     }
 
-    /// Why nothing is served at a path.
+    /// Returns the error for a path that is not supported.
     fn unsupported(&self) -> Refusal {
         let (method, path) = (&self.head.method, self.head.uri.path());
         let has = |part: &str| self.lower.iter().any(|own| own == part);
@@ -158,7 +158,7 @@ impl Call<'_> {
         )
     }
 
-    /// Management locks of a scope, which the parts before `at` name.
+    /// Answers requests for management locks of a scope, which the parts before `at` name.
     async fn locks(&self, at: usize) -> Result<Answer, Refusal> {
         let (scope, state) = (self.id_of(at), &self.shared.resources);
         let method = self.head.method.as_str();
@@ -180,7 +180,7 @@ impl Call<'_> {
         }
     }
 
-    /// Refused where what the parts before `at` name cannot be read.
+    /// Fails if the scope before `at` does not exist.
     async fn check_scope_exists(&self, at: usize) -> Result<(), Refusal> {
         let mut head = self.head.clone();
         head.method = Method::GET;
@@ -195,7 +195,7 @@ impl Call<'_> {
     }
 }
 
-/// A whole list.
+/// Returns a complete list.
 pub(crate) fn list(value: Vec<Value>) -> Answer {
     Answer::ok(object([("value", value.into())]))
 }

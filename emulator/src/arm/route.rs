@@ -1,4 +1,4 @@
-//! What a request is about, by its path.
+//! Routes a request by its path.
 
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -6,14 +6,14 @@ use percent_encoding::percent_decode_str;
 
 use super::identity::parameter;
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// A token by managed identity.
     Identity,
-    /// Where a cloud has its endpoints.
+    /// The endpoints of a cloud.
     Metadata,
-    /// Where a directory has its endpoints.
+    /// The endpoints of a directory.
     OpenId,
     /// A token of a directory.
     Token,
@@ -21,7 +21,7 @@ pub(crate) enum Route {
     Resource,
 }
 
-/// Whether a request is for this API and not for the administration API, which has all other paths.
+/// Returns whether a request is for this API and not for the administration API, which has all other paths.
 pub(crate) fn is_for(uri: &Uri) -> bool {
     directory(uri.path()).is_some() || is_resource(uri)
 }
@@ -32,7 +32,7 @@ impl Route {
     }
 }
 
-/// Of the paths of a directory and of its clients' environment.
+/// Parses the paths of a directory and of its clients' environment.
 fn directory(path: &str) -> Option<Route> {
     let path = path.to_ascii_lowercase();
     match path.as_str() {
@@ -51,8 +51,8 @@ fn directory(path: &str) -> Option<Route> {
     (is("oauth2/v2.0/token") || is("oauth2/token")).then_some(Route::Token)
 }
 
-/// An entity may have a name that begins like a resource's path: the version of the API tells which is meant, or what
-/// stands behind the subscription.
+/// Returns whether the path is that of a resource. An entity's name may begin like one: the version of the API decides, or
+/// the part after the subscription.
 fn is_resource(uri: &Uri) -> bool {
     let is_root = |root: &&str| {
         let path = uri.path().trim_start_matches('/');
@@ -72,7 +72,7 @@ fn is_resource(uri: &Uri) -> bool {
     version().is_some_and(|version| is_version(&version)) || root == "subscriptions" && is_below()
 }
 
-/// Whether a version is a full date, with what may stand behind it: those of the administration API have no day.
+/// Returns whether a version is a full date, with an optional suffix: those of the administration API have no day.
 pub(crate) fn is_version(version: &str) -> bool {
     let (date, rest) = version.split_at_checked(10).unwrap_or_default();
     let is_digit = |(index, c): (usize, char)| match index {
@@ -84,7 +84,7 @@ pub(crate) fn is_version(version: &str) -> bool {
         && (rest.is_empty() || rest.starts_with('-'))
 }
 
-/// The parts of a path; clients write two slashes where a part has no name.
+/// Splits a path; clients write two slashes where a part has no name.
 pub(crate) fn segments(path: &str) -> Vec<String> {
     let parts = path.split('/').filter(|part| !part.is_empty());
     let decoded = parts.map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned());

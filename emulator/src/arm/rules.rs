@@ -1,4 +1,4 @@
-//! Rules of subscriptions as resources. The first one that is put here takes the place of `$Default`.
+//! Rules of subscriptions as resources. The first rule that is put here replaces `$Default`.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl Call<'_> {
             && only.name.as_ref() == DEFAULT
             && matches!(only.filter, Filter::True)
         {
-            // It may have gone meanwhile, which comes to the same.
+            // It may have been removed meanwhile, with the same result.
             let _ = namespace.change_rules(topic, path, RuleChange::Remove(DEFAULT.to_owned()));
         }
         Ok(Answer::ok(show(&self.id(), &rule)))

@@ -11,15 +11,15 @@ use super::outgoing::OutgoingMessage;
 use super::value::PropertyValue;
 use crate::nodes::quote;
 
-/// The type of such a request. With a parameter it is one message of that type, as the documentation warns.
+/// The content type of such a request. With a parameter it is one message of that type, as the documentation warns.
 const CONTENT_TYPE: &str = "application/vnd.microsoft.servicebus.json";
 
-/// Whether a request of this type is a batch.
+/// Returns whether a request of this type is a batch.
 pub(crate) fn is_batch(content_type: Option<&str>) -> bool {
     content_type.is_some_and(|found| found.trim().eq_ignore_ascii_case(CONTENT_TYPE))
 }
 
-/// The messages of a batch, of which there is at least one.
+/// Parses a batch, which has at least one message.
 pub(crate) fn parse(body: &[u8]) -> Result<Vec<OutgoingMessage>, Rejection> {
     let messages: Value = serde_json::from_slice(body)
         .map_err(|error| Rejection::bad_request(format!("The batch is not JSON: {error}.")))?;

@@ -1,10 +1,10 @@
-//! The body of a message as the body of a response.
+//! Converts the body of a message into that of a response.
 //!
-//! Data is given as it is. A value that is text or binary is given as its bytes; every other value and sequence has no
-//! form of its own over HTTP and is given as JSON.
+//! Data is returned as it is. A value that is text or binary is returned as its bytes; every other value and sequence has no
+//! form of its own over HTTP and is returned as JSON.
 //!
-//! An answer is at most some ten times as long as its message: a map whose keys are no scalars becomes an array of pairs,
-//! because JSON inside of names would be escaped once more at each level.
+//! A response is at most some ten times as long as its message: a map whose keys are not scalars becomes an array of pairs,
+//! because JSON in names would be escaped once more at each level.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +13,7 @@ use servicebus_codec::{Array, Compound, DecodeError, MAX_DEPTH, Reader, Value};
 
 use super::headers::http_date;
 
-/// What a described value begins with.
+/// The first byte of a described value.
 const DESCRIBED: u8 = 0x00;
 const CHAR: u8 = 0x73;
 
@@ -21,18 +21,18 @@ const CHAR: u8 = 0x73;
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     bytes: Vec<u8>,
-    /// Sequences: each section is a part of the same array, whose elements these are.
+    /// The elements of sequences: each section is a part of the same array.
     elements: Option<Vec<u8>>,
 }
 
 impl Body {
-    /// A data section.
+    /// Adds a data section.
     pub(crate) fn put_data(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         self.bytes.extend_from_slice(content.binary()?);
         Ok(())
     }
 
-    /// A value section.
+    /// Adds a value section.
     pub(crate) fn put_value(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         let encoded = content.skip()?;
         match Reader::new(encoded).value()? {
@@ -50,7 +50,7 @@ impl Body {
         Ok(())
     }
 
-    /// A sequence section.
+    /// Adds a sequence section.
     pub(crate) fn put_sequence(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         let elements = self.elements.get_or_insert_default();
         put_items(content.list()?, MAX_DEPTH, elements)
@@ -64,7 +64,7 @@ impl Body {
     }
 }
 
-/// Appends a value as JSON; at most `depth` more may stand in each other.
+/// Appends a value as JSON, with at most `depth` more levels of nesting.
 fn put_json(encoded: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let value = Reader::new(encoded).value()?;
     if !matches!(value, Value::Other(_)) {
@@ -102,7 +102,7 @@ fn put_enclosed(
     Ok(())
 }
 
-/// Appends what goes between the brackets: elements behind those that are there.
+/// Appends the elements after the existing ones, without brackets.
 fn put_items(list: Compound<'_>, depth: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let mut items = list.items;
     for _ in 0..list.count {
@@ -151,7 +151,7 @@ fn put_map(map: Compound<'_>, depth: usize, out: &mut Vec<u8>) -> Result<(), Dec
     })
 }
 
-/// A scalar as the name of a member: in quotes, of any type.
+/// Appends a scalar of any type as the name of a member, in quotes.
 fn put_name(key: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let mut name = Vec::new();
     put_json(key, depth, &mut name)?;
@@ -187,7 +187,7 @@ fn scalar(value: Value<'_>) -> Json {
     }
 }
 
-/// A character; decimals have no form.
+/// Returns a character; decimals have no form.
 fn character(encoded: &[u8]) -> Json {
     match *encoded {
         [CHAR, a, b, c, d] => {
@@ -252,7 +252,7 @@ mod tests {
             ),
             (&[0x45], "[]"),
             (&[0x73, 0, 1, 0xf6, 0], "\"\u{1f600}\""),
-            // No character, and a decimal.
+            // An invalid character, and a decimal.
             (&[0x73, 0, 0, 0xd8, 0], "null"),
             (&[0x74, 0, 0, 0, 1], "null"),
             (

@@ -1,6 +1,6 @@
 //! `BrokerProperties`: a JSON object with the properties that Service Bus defines.
 //!
-//! Senders may set some of them; others are ignored, as the documentation says. Receivers are shown all.
+//! Senders may set some of them; others are ignored, as documented. Receivers get all.
 
 use serde_json::{Map, Value};
 use servicebus_broker::BrokerProperties;
@@ -9,10 +9,10 @@ use super::context::Rejection;
 use super::headers::{http_date, parse_date, parse_time_span};
 use crate::nodes::quote;
 
-/// The longest time span of .NET, in seconds: what a message shows that never expires (recorded at the service).
+/// The longest time span of .NET, in seconds, for a message that never expires (recorded at the service).
 const FOREVER: f64 = 922_337_203_685.477_5;
 
-/// What a sender has set.
+/// The sender's properties.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct BrokerPropertiesHeader {
     pub(crate) content_type: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct BrokerPropertiesHeader {
 }
 
 impl BrokerPropertiesHeader {
-    /// Reads the header's value.
+    /// Parses the header's value.
     pub(crate) fn parse(written: &str) -> Result<Self, Rejection> {
         match serde_json::from_str(written) {
             Ok(Value::Object(properties)) => Self::read(&properties),
@@ -47,7 +47,7 @@ impl BrokerPropertiesHeader {
         }
     }
 
-    /// Reads the object.
+    /// Parses the object.
     pub(crate) fn read(properties: &Map<String, Value>) -> Result<Self, Rejection> {
         let mut read = Self::default();
         for (name, value) in properties {
@@ -105,7 +105,7 @@ impl BrokerPropertiesHeader {
     }
 }
 
-/// Seconds as milliseconds; none for a time that never ends.
+/// Converts seconds into milliseconds; `None` for a time that never ends.
 fn time_to_live(seconds: f64) -> Result<Option<u64>, ()> {
     if seconds.is_nan() || seconds < 0.001 {
         return Err(());
@@ -113,7 +113,7 @@ fn time_to_live(seconds: f64) -> Result<Option<u64>, ()> {
     Ok((seconds < FOREVER - 1.0).then_some((seconds * 1000.0) as u64))
 }
 
-/// The text of a string, number or flag, all of which clients write for any of them; none for null.
+/// Returns the text of a string, number or flag, since clients write any of them for the others; `None` for null.
 fn text(value: &Value) -> Result<Option<String>, ()> {
     match value {
         Value::Null => Ok(None),
@@ -133,9 +133,8 @@ fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
     Rejection::bad_request(text)
 }
 
-/// Adds what the broker says of a message that it has handed out. `ahead` is how far its clock is ahead of the client's,
-/// in milliseconds (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0
-/// (recorded).
+/// Adds the broker's properties of a delivered message. `ahead` is how many milliseconds its clock is ahead of the client's
+/// (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0 (recorded).
 pub(crate) fn put_stamp(
     properties: &mut Map<String, Value>,
     broker_properties: &BrokerProperties,

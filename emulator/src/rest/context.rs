@@ -1,6 +1,6 @@
-//! One request while it is answered: on whose behalf, at which entity.
+//! The context of one request: its client and its entity.
 //!
-//! How a request is refused: a status of the documentation, and `<Error><Code>…</Code><Detail>…</Detail></Error>`.
+//! Errors have a status of the documentation, and `<Error><Code>…</Code><Detail>…</Detail></Error>`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,36 +23,36 @@ use crate::service_http;
 use crate::service_http::{TokenRefusal, XML, error_body};
 use crate::shared::Shared;
 
-/// What requests are called in the record.
+/// The name of requests in the record.
 const CLIENT: &str = "HTTP";
 
-/// What a request has to know of the connection on which it came: an extension of every request.
+/// The properties of a request's connection: an extension of every request.
 #[derive(Debug, Clone)]
 pub(crate) struct Carrier {
-    /// The case in which names were sent.
+    /// The original case of header names.
     pub(crate) heads: Heads,
-    /// Whether it goes through TLS.
+    /// Whether it uses TLS.
     pub(crate) is_secured: bool,
     /// Changes when the emulator stops.
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-/// A request, which counts as a connection of its own for as long as it lasts.
+/// A request, which counts as a connection of its own while it lasts.
 pub(crate) struct RequestContext {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: ConnectionId,
     pub(crate) wake_handle: Arc<WakeHandle>,
     pub(crate) caller: Caller,
-    /// What the client calls the namespace.
+    /// The client's name of the namespace.
     pub(crate) host: String,
-    /// The names of its headers as they were sent, by their lower case.
+    /// The header names as sent, by their lower case.
     pub(crate) names: HashMap<String, String>,
     pub(crate) carrier: Carrier,
     namespace: Option<Arc<Namespace>>,
     place: Option<(Arc<SharedEntity>, SubQueue)>,
 }
 
-/// Where a request does what it asks for.
+/// The entity and store of a request.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) namespace: Arc<Namespace>,
@@ -61,7 +61,7 @@ pub(crate) struct Place {
 }
 
 impl RequestContext {
-    /// None where the request did not come on a connection that carries what it has to know.
+    /// Begins a request; `None` if its connection has no extension.
     pub(crate) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
         let carrier = parts.extensions.get::<Carrier>()?.clone();
         let id = shared.next_connection();
@@ -78,8 +78,8 @@ impl RequestContext {
         })
     }
 
-    /// Finds the place of the request, if its token gives a right there and `claim` is among its rights. A stranger does
-    /// not learn which names exist.
+    /// Finds the entity of the request, if its token has `claim` there. A client without rights does not learn which names
+    /// exist.
     pub(crate) fn enter(
         &mut self,
         route: &Route,
@@ -123,17 +123,17 @@ impl RequestContext {
         })
     }
 
-    /// Has these names in the head of the answer written as they are here.
+    /// Sets the case of these names in the head of the response.
     pub(crate) fn write_names(&self, names: Vec<String>) {
         self.carrier.heads.write(names);
     }
 
-    /// That the entity is not there, or not any more.
+    /// Returns the error that the entity does not exist, or no longer.
     pub(crate) fn not_found(&self, entity: &SharedEntity) -> Rejection {
         ServiceError::not_found(&self.host, entity.path.as_str()).into()
     }
 
-    /// Gives a refusal its tracking id, into the log and the timeline (decision D29).
+    /// Adds the tracking id to an error, and puts it into log and timeline (decision D29).
     pub(crate) fn refuse(&mut self, rejection: &Rejection) -> Tracked {
         let place = self.place.as_ref().map(|(entity, kind)| (&**entity, *kind));
         let system = system_tracker(self.namespace.as_deref(), place);
@@ -159,7 +159,7 @@ impl RequestContext {
 }
 
 impl Place {
-    /// How far the namespace's clock is ahead of the client's, in milliseconds.
+    /// Returns how many milliseconds the namespace's clock is ahead of the client's.
     pub(crate) fn ahead(&self) -> i64 {
         self.namespace.clock.ahead()
     }
@@ -175,7 +175,7 @@ impl Drop for RequestContext {
 }
 
 impl Carrier {
-    /// How the URLs of this connection begin.
+    /// Returns the scheme of this connection's URLs.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.is_secured { "https" } else { "http" }
     }
@@ -183,7 +183,7 @@ impl Carrier {
 
 const LOCK_LOST: [Condition; 2] = [Condition::MessageLockLost, Condition::SessionLockLost];
 
-/// A refusal with the status that it has over HTTP.
+/// An error with its HTTP status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) status: StatusCode,
@@ -191,7 +191,7 @@ pub(crate) struct Rejection {
     allow: Option<&'static str>,
 }
 
-/// A refusal whose text has its tracking id.
+/// An error whose text has its tracking id.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     pub(crate) rejection: Rejection,
@@ -207,12 +207,12 @@ impl Rejection {
         }
     }
 
-    /// A request that is not understood or not legal.
+    /// Returns the error for an invalid request.
     pub(crate) fn bad_request(text: impl Into<String>) -> Self {
         ServiceError::new(Condition::ArgumentError, text).into()
     }
 
-    /// A token that gives no access. `sub_code` and `name` are those that the service documents for the reason.
+    /// Returns the error for a token without access. The service documents `sub_code` and `name` for each reason.
     pub(crate) fn unauthorized(sub_code: u32, name: &str, text: &str) -> Self {
         let text = format!(
             "SubCode={sub_code}. {name}: {}.",
@@ -221,7 +221,7 @@ impl Rejection {
         ServiceError::new(Condition::Unauthorized, text).into()
     }
 
-    /// A token that gives nothing: the words of its reason are one name here.
+    /// Returns the error for a token without rights: the words of its reason are one name here.
     pub(crate) fn of_token(refusal: &TokenRefusal) -> Self {
         if let Some(text) = refusal.expiry() {
             return ServiceError::new(Condition::Unauthorized, text).into();
@@ -237,7 +237,7 @@ impl Rejection {
         Self::unauthorized(refusal.sub_code, &String::from_iter(name), &text)
     }
 
-    /// A request that would have waited on, but the emulator stops.
+    /// Returns the error for a request that still waits when the emulator stops.
     pub(crate) fn stopping() -> Self {
         let text = "The emulator is stopping.";
         Self::new(
@@ -247,7 +247,7 @@ impl Rejection {
         )
     }
 
-    /// The same naming the methods that are allowed.
+    /// Adds the allowed methods.
     pub(crate) fn with_allow(self, methods: &'static str) -> Self {
         Self {
             allow: Some(methods),
@@ -257,8 +257,8 @@ impl Rejection {
 }
 
 impl From<ServiceError> for Rejection {
-    /// The status of a `$management` reply with the same condition, but for what the documentation of the runtime
-    /// operations has otherwise: 410 for an entity that is not there, 404 for a lock that is not held.
+    /// Uses the status of a `$management` reply with the same condition, except where the documentation of the runtime
+    /// operations differs: 410 for a missing entity, 404 for a lost lock.
     fn from(refusal: ServiceError) -> Self {
         let status = if refusal.condition == Condition::NotFound {
             StatusCode::GONE

@@ -1,4 +1,4 @@
-//! A message on its way from the broker to HTTP: taken apart into headers and body.
+//! Converts a message of the broker into headers and body of an HTTP response.
 
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{HeaderValue, StatusCode};
@@ -14,8 +14,8 @@ use super::headers::{BROKER_PROPERTIES, put_property};
 use super::value::{text_entries, to_ascii};
 use crate::service_http::XML;
 
-/// The names of the properties' fields in `BrokerProperties`, in their order; those without a name are not shown, and the
-/// content type is a header.
+/// The names of the properties' fields in `BrokerProperties`, in order; unnamed fields are left out, and the content type is
+/// a header.
 const FIELDS: [&str; 13] = [
     "MessageId",
     "",
@@ -33,18 +33,18 @@ const FIELDS: [&str; 13] = [
 ];
 const CONTENT_TYPE_FIELD: &str = "ContentType";
 
-/// A message that goes out.
+/// A decoded message.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedMessage {
     headers: HeaderMap,
-    /// Of the headers that are application properties.
+    /// The names of the headers with application properties.
     names: Vec<String>,
     properties: Map<String, Json>,
     body: Body,
 }
 
 impl DecodedMessage {
-    /// Takes a message apart. `ahead` as [`put_stamp`] wants it.
+    /// Decodes a message. `ahead` as for [`put_stamp`].
     pub(crate) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
         let mut encoded = Vec::with_capacity(1024);
         let tail = delivery
@@ -63,7 +63,7 @@ impl DecodedMessage {
         Ok(opened)
     }
 
-    /// The names of the headers, in their own case.
+    /// Takes the names of the headers in their own case.
     pub(crate) fn names(&mut self) -> Vec<String> {
         let fixed = ["BrokerProperties", "Content-Type", "Location"].map(str::to_owned);
         let mut names = std::mem::take(&mut self.names);
@@ -71,7 +71,7 @@ impl DecodedMessage {
         names
     }
 
-    /// The lock token and sequence number are in the properties; here everything becomes a response.
+    /// Converts the message into a response; its properties have the lock token and sequence number.
     pub(crate) fn respond(self, status: StatusCode, location: Option<HeaderValue>) -> Response {
         let Self {
             mut headers,
@@ -123,12 +123,12 @@ impl DecodedMessage {
             Descriptor::Code(0x77) | Descriptor::Symbol("amqp:amqp-value:*") => {
                 self.body.put_value(content)
             }
-            // Delivery annotations and footers have no place in HTTP.
+            // Delivery annotations and footers have no form in HTTP.
             Descriptor::Code(_) | Descriptor::Symbol(_) => Ok(()),
         }
     }
 
-    /// A message is durable unless its sender set that to false, which is shown.
+    /// A message is durable unless its sender set that to false, which is returned.
     fn put_header(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         if content.fields()?.bool()? == Some(false) {
             self.show("ForcePersistence", false.into());
@@ -179,7 +179,7 @@ impl DecodedMessage {
     }
 }
 
-/// An id of any of its types as text, binary as hexadecimal digits.
+/// Returns an id of any type as text, binary as hexadecimal digits.
 fn id_text(value: Value<'_>) -> Option<String> {
     match value {
         Value::String(text) | Value::Symbol(text) => Some(text.to_owned()),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Every message that the broker accepts can be shown.
+        /// Every accepted message can be converted.
         #[test]
         fn every_message_that_is_accepted_becomes_a_response(
             changes in proptest::collection::vec((0usize..1000, 0u8..), 0..6),

@@ -16,7 +16,7 @@ use super::decoded::DecodedMessage;
 use super::headers::application_properties;
 use super::outgoing::OutgoingMessage;
 
-/// A message as a response has it.
+/// A message as in a response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mapped {
     /// Bytes of all names and values of headers.
@@ -25,7 +25,7 @@ pub struct Mapped {
     pub body: Bytes,
 }
 
-/// Shows a delivery as a client over HTTP sees it.
+/// Converts a delivery for a client over HTTP.
 pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
     let response = DecodedMessage::read(delivery, 0)?.respond(StatusCode::OK, None);
     let (parts, body) = response.into_parts();
@@ -40,8 +40,8 @@ pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
     })
 }
 
-/// The message that a request with these headers sends, encoded at `now` in milliseconds since the Unix epoch; none where
-/// it is refused.
+/// Returns the message of a request with these headers, encoded at `now` in milliseconds since the Unix epoch; `None` if it
+/// is refused.
 pub fn message_of_request(
     broker_properties: &str,
     headers: &[(String, Vec<u8>)],
@@ -61,7 +61,7 @@ pub fn message_of_request(
     Some(message.encode(now))
 }
 
-/// The messages of a batch, encoded at `now`, or the text of the refusal.
+/// Returns the messages of a batch, encoded at `now`, or the text of the error.
 pub fn body_of_batch(body: &[u8], now: i64) -> Result<Vec<Bytes>, String> {
     let messages = batch::parse(body).map_err(|rejection| rejection.refusal.text)?;
     Ok(messages.iter().map(|message| message.encode(now)).collect())

@@ -1,6 +1,6 @@
-//! Which headers are application properties, and how both are turned into each other.
+//! Converts between headers and application properties, and reads request bodies within limits.
 //!
-//! Instants and durations as the API writes them: `Sun, 06 Nov 1994 08:49:37 GMT`, and `d.hh:mm:ss.fffffff`.
+//! Instants and durations have the forms of the API: `Sun, 06 Nov 1994 08:49:37 GMT`, and `d.hh:mm:ss.fffffff`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +22,7 @@ use crate::nodes::Condition;
 
 /// The header of the properties that Service Bus defines.
 pub(crate) const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
-/// Headers that HTTP, its proxies, browsers and tracing have for themselves; the documentation leaves out "restricted"
-/// ones without a list.
+/// Headers of HTTP, its proxies, browsers and tracing; the documentation excludes "restricted" ones without a list.
 const RESTRICTED: [HeaderName; 48] = [
     header::ACCEPT,
     header::ACCEPT_CHARSET,
@@ -75,7 +74,7 @@ const RESTRICTED: [HeaderName; 48] = [
     BROKER_PROPERTIES,
 ];
 
-/// More of those by how their names begin.
+/// Prefixes of further restricted names.
 const RESTRICTED_FAMILIES: [&str; 8] = [
     "x-ms-",
     "x-forwarded-",
@@ -87,8 +86,8 @@ const RESTRICTED_FAMILIES: [&str; 8] = [
     "keep-alive",
 ];
 
-/// The headers of a request that are application properties, under their names as they were sent, where those are known.
-/// Several headers of one name are one, with commas between.
+/// Returns the headers of a request that are application properties, under their names as sent, if known. Several headers of
+/// one name are joined by commas.
 pub(crate) fn application_properties(
     headers: &HeaderMap,
     names: &HashMap<String, String>,
@@ -110,8 +109,8 @@ pub(crate) fn application_properties(
     Ok(properties)
 }
 
-/// Adds the header of an application property, if its name can be the name of one and its value has a form; says whether
-/// that is so. Of several that differ only in the case of their names the last one is shown.
+/// Adds the header of an application property, if its name is valid in HTTP and its value has a form; returns whether it was
+/// added. The last of several names that differ only in case wins.
 pub(crate) fn put_property(headers: &mut HeaderMap, name: &str, encoded: &[u8]) -> bool {
     let name = HeaderName::from_bytes(name.as_bytes());
     let Some(name) = name.ok().filter(|name| !is_restricted(name)) else {
@@ -130,13 +129,13 @@ fn is_restricted(name: &HeaderName) -> bool {
     RESTRICTED.contains(name) || RESTRICTED_FAMILIES.iter().any(begins)
 }
 
-/// How long a body may take to come.
+/// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What is read of a body that is not wanted, so that its sender comes to read the answer.
+/// Bytes that are read of an unwanted body, so that its sender reads the response.
 const DISCARDED: usize = 2 * 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
 
-/// A body that is still to be read, or what is left of it.
+/// A body, or the unread rest of it.
 #[derive(Debug)]
 pub(crate) struct Content(Body);
 
@@ -153,7 +152,7 @@ impl Content {
         Self(body)
     }
 
-    /// The whole body, if it has no more than `limit` bytes.
+    /// Reads the whole body, if it has no more than `limit` bytes.
     pub(crate) async fn read(&mut self, limit: u64) -> Result<Bytes, ReadError> {
         let announced = self.0.size_hint().lower();
         if announced > limit {
@@ -189,7 +188,7 @@ impl Content {
         Ok(gathered.freeze())
     }
 
-    /// Reads the rest, within reason.
+    /// Discards the rest, within limits.
     pub(crate) async fn discard(&mut self) {
         let discard = async {
             let mut seen = 0;
@@ -199,7 +198,7 @@ impl Content {
                 seen += frame.into_data().map_or(0, |data| data.len());
             }
         };
-        // A client that goes on sending is cut off with the connection.
+        // A client that continues to send is disconnected.
         let _ = timeout(DISCARDING, discard).await;
     }
 }
@@ -207,19 +206,19 @@ impl Content {
 static PARSER: DateTimeParser = DateTimeParser::new();
 static PRINTER: DateTimePrinter = DateTimePrinter::new();
 
-/// Milliseconds since the Unix epoch as RFC 2616 has them; none where the calendar has no such year.
+/// Formats milliseconds since the Unix epoch as in RFC 2616; `None` if the calendar has no such year.
 pub(crate) fn http_date(milliseconds: i64) -> Option<String> {
     let instant = Timestamp::from_millisecond(milliseconds).ok()?;
     PRINTER.timestamp_to_rfc9110_string(&instant).ok()
 }
 
-/// What [`http_date`] writes, read again.
+/// Parses the format of [`http_date`].
 pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
     let text = text.trim();
     text.ends_with("GMT").then(|| parse_date(text))?
 }
 
-/// The same, with any offset, and RFC 3339: clients format instants by their own libraries.
+/// Parses the same with any offset, and RFC 3339: clients format instants with their own libraries.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let parsed = PARSER.parse_timestamp(text).ok();
@@ -227,7 +226,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i64> {
     Some(instant.as_millisecond())
 }
 
-/// A .NET time span, `[d.]hh:mm:ss[.fffffff]`, in milliseconds.
+/// Parses a .NET time span, `[d.]hh:mm:ss[.fffffff]`, into milliseconds.
 pub(crate) fn parse_time_span(text: &str) -> Option<u64> {
     let (days, clock) = match text.trim().split_once(':')? {
         (first, _) if first.contains('.') => text.trim().split_once('.')?,

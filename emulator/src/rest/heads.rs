@@ -1,10 +1,10 @@
-//! The names of headers in the case in which they were sent.
+//! Keeps the original case of header names.
 //!
-//! A header becomes an application property and the reverse, and the name of a property has case; the HTTP library knows
-//! names in lower case only. So a connection keeps the bytes that it has read of late and that are no part of a body
-//! whose length is known, in which the head of the request that is being answered is found again, and the names in the
-//! head of an answer are changed on their way out. What comes of it is the case of names and the ends of lines, which the
-//! HTTP library does not report either; no byte more or less: a head that is not found costs no more than that.
+//! Headers become application properties and the reverse, and the names of properties are case-sensitive; the HTTP library
+//! has names in lower case only. So a connection keeps the bytes that it has read recently, except bodies of known length,
+//! and finds the head of the current request in them; on output it changes the names in the head of a response. This affects
+//! only the case of names and the ends of lines, which the HTTP library does not report either; no byte is added or removed,
+//! and a head that is not found only loses its case.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -17,27 +17,27 @@ use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that are kept at most, and of those the ones that stay when there are more. A head comes with less.
+/// Maximum bytes that are kept, and of those the ones that stay when there are more. A head has less.
 const MOST: usize = 512 * 1024;
 const KEPT: usize = 256 * 1024;
-/// What ends a head.
+/// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
-/// What a connection has read of late and how its next answer is written: an extension of its requests.
+/// The recent input of a connection and the case of its next response: an extension of its requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Heads(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// What was read behind the head of the request that is being answered.
+    /// Input behind the head of the current request.
     read: Vec<u8>,
-    /// That head.
+    /// The head of the current request.
     head: Vec<u8>,
     /// How many bytes of its body are still to come; they are not kept.
     body: u64,
     /// Whether `read` begins with the next head, and not with a body of unknown length.
     is_exact: bool,
-    /// Names of the next answer, in their own case.
+    /// Names of the next response, in their own case.
     answer: Vec<String>,
 }
 
@@ -53,14 +53,14 @@ impl Default for State {
     }
 }
 
-/// A stream whose heads can be looked at again and written in another case.
+/// A stream that keeps heads of requests and changes the case in heads of responses.
 #[derive(Debug)]
 pub(crate) struct Tapped<S> {
     inner: S,
     heads: Heads,
 }
 
-/// Lets the heads on a stream be looked at again and written in another case.
+/// Wraps a stream and returns the access to its heads.
 pub(crate) fn tap<S>(inner: S) -> (Tapped<S>, Heads) {
     let heads = Heads::default();
     let tapped = Tapped {
@@ -71,14 +71,14 @@ pub(crate) fn tap<S>(inner: S) -> (Tapped<S>, Heads) {
 }
 
 impl<S> Tapped<S> {
-    /// The stream as it was, for those who go on in another protocol.
+    /// Returns the inner stream, for another protocol.
     pub(crate) fn into_inner(self) -> S {
         self.inner
     }
 }
 
 impl Heads {
-    /// Finds the head of a request that is to be answered; false where a line of it ends without a carriage return.
+    /// Finds the head of a request; returns false if one of its lines ends without a carriage return.
     pub(crate) fn begin<B>(&self, request: &Request<B>) -> bool {
         let state = &mut *self.state();
         state.head.clear();
@@ -98,7 +98,7 @@ impl Heads {
         is_clean
     }
 
-    /// The names of the request's headers as they were sent, by their lower case.
+    /// Returns the names of the request's headers as sent, by their lower case.
     pub(crate) fn names(&self) -> HashMap<String, String> {
         let head = String::from_utf8_lossy(&self.state().head).into_owned();
         let names = head.lines().skip(1).filter_map(|line| line.split_once(':'));
@@ -107,12 +107,13 @@ impl Heads {
             .collect()
     }
 
-    /// Has these names in the head of the next answer written as they are here.
+    /// Sets the case of names in the head of the next response.
     pub(crate) fn write(&self, names: Vec<String>) {
         self.state().answer = names;
     }
 
-    /// The beginning of an answer with its names in their own case; none when it has no names to change, or is none.
+    /// Returns the beginning of a response with its names in their own case; `None` if there are no names to change, or it
+    /// is not a response.
     fn restored(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let state = self.state();
         if state.answer.is_empty() || !bytes.starts_with(b"HTTP/1.") {
@@ -139,10 +140,10 @@ impl Heads {
 }
 
 impl State {
-    /// Where the head of this request begins in what was read.
+    /// Returns the position of this request's head in the input.
     fn begin_of<B>(&self, request: &Request<B>) -> Option<usize> {
         if self.is_exact {
-            // A server is to pass over empty lines before a request (RFC 9112 §2.2).
+            // A server must skip empty lines before a request (RFC 9112 §2.2).
             return self.read.iter().position(|byte| !b"\r\n".contains(byte));
         }
         let uri = request.uri();
@@ -163,7 +164,7 @@ impl State {
     }
 }
 
-/// How long a head is with the empty line that ends it, and whether all of its lines end as they should.
+/// Returns the length of a head with the empty line at its end, and whether all of its lines end correctly.
 fn measure(bytes: &[u8]) -> (usize, bool) {
     let (mut length, mut is_clean) = (0, true);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -177,7 +178,7 @@ fn measure(bytes: &[u8]) -> (usize, bool) {
 }
 
 impl<S: AsyncWrite + Unpin> Tapped<S> {
-    /// Writes the beginning of an answer whose names have a case of their own; none for anything else.
+    /// Writes the beginning of a response whose names have a case of their own; `None` for other output.
     fn poll_write_head(
         &mut self,
         cx: &mut Context<'_>,

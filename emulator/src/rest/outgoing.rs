@@ -1,4 +1,4 @@
-//! A message on its way from HTTP to the broker: put together as an AMQP client would encode it.
+//! Encodes the message of an HTTP request as an AMQP client would.
 
 use bytes::Bytes;
 use servicebus_codec::Writer;
@@ -12,12 +12,12 @@ const PROPERTIES: u8 = 0x73;
 const APPLICATION_PROPERTIES: u8 = 0x74;
 const DATA: u8 = 0x75;
 
-/// Fields of the properties, all of them: the last is the reply-to group id.
+/// The number of properties fields: the last is the reply-to group id.
 const FIELDS: u32 = 13;
 /// The end of the year 9999: later instants do not fit the types of SDKs (wire.md §7.2).
 const LATEST: i64 = 253_402_300_799_999;
 
-/// A message as a request has it.
+/// The message of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OutgoingMessage {
     pub(crate) properties: BrokerPropertiesHeader,
@@ -26,7 +26,7 @@ pub(crate) struct OutgoingMessage {
 }
 
 impl OutgoingMessage {
-    /// The encoded message. A time to live beyond the field for it becomes creation and expiry time (semantics §4),
+    /// Encodes the message. A time to live that does not fit its field becomes creation and expiry time (semantics §4),
     /// counted from `now`, the client's time in milliseconds.
     pub(crate) fn encode(&self, now: i64) -> Bytes {
         let mut encoded = Vec::with_capacity(self.body.len() + 512);

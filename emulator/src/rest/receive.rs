@@ -1,8 +1,8 @@
-//! `POST` and `DELETE {entity}/messages/head`: a message is received, or waited for.
+//! `POST` and `DELETE {entity}/messages/head`: receives a message, or waits for one.
 //!
-//! A request that waits is a receiver with credit for one message. When its client goes away the request is dropped, and
-//! what was reserved to it is ready again. What it has taken stays locked even when the answer is lost, until the lock is
-//! over; a message that was to be deleted is gone, as it is over AMQP when a link breaks (semantics §2.2).
+//! A waiting request is a receiver with credit for one message. When its client disconnects the request is dropped, and its
+//! reserved message is ready again. A message that it has taken stays locked even if the response is lost, until the lock
+//! ends; a message received in receive-and-delete is gone, as over AMQP when a link breaks (semantics §2.2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
 use crate::service_http;
 use crate::service_http::XML;
 
-/// How long a request waits that does not say.
+/// The default timeout, in seconds.
 const DEFAULT_TIMEOUT: u64 = 60;
-/// Longer than any client keeps a request open.
+/// Longer than any client keeps a request open, in seconds.
 const MAX_TIMEOUT: u64 = 24 * 60 * 60;
-/// What a path cannot have as it is.
+/// Characters that must be encoded in a path.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -44,7 +44,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'?');
 
-/// A receiver for one message, which is gone when this is.
+/// A receiver for one message, which is removed when this is dropped.
 struct Consumer<'a> {
     context: &'a mut RequestContext,
     place: &'a Place,
@@ -52,7 +52,7 @@ struct Consumer<'a> {
 }
 
 impl RequestContext {
-    /// 201 with a message that is locked, or 204.
+    /// 201 with a locked message, or 204.
     pub(crate) async fn peek_lock(
         &mut self,
         place: &Place,
@@ -69,7 +69,7 @@ impl RequestContext {
         }
     }
 
-    /// 200 with a message that is gone from the entity, or 204.
+    /// 200 with a message that was removed from the entity, or 204.
     pub(crate) async fn receive_and_delete(
         &mut self,
         place: &Place,
@@ -119,7 +119,7 @@ impl RequestContext {
         status: StatusCode,
         location: Option<HeaderValue>,
     ) -> Result<Response, Rejection> {
-        // Cannot be: what is accepted was read down to its leaves. A lock that was taken will end.
+        // Unreachable: an accepted message was validated completely. A lock would expire.
         let mut opened = DecodedMessage::read(delivery, place.ahead()).map_err(|error| {
             let text = format!("A message cannot be decoded: {error}.");
             ServiceError::new(Condition::InternalError, text)
@@ -128,7 +128,7 @@ impl RequestContext {
         Ok(opened.respond(status, location))
     }
 
-    /// Where the locked message can be settled; in lower case, in which clients look for `/subscriptions/`.
+    /// Returns the URL to settle the locked message; in lower case, since clients look for `/subscriptions/`.
     fn location(&self, place: &Place, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
         let written = parts.uri.scheme_str();
         let scheme = written.unwrap_or_else(|| self.carrier.scheme());
@@ -157,7 +157,7 @@ impl<'a> Consumer<'a> {
         Self { context, place, id }
     }
 
-    /// The message that is reserved to the request, if there is one.
+    /// Takes the message reserved for the request, if any.
     fn take(&mut self) -> Option<Delivery> {
         let Place {
             namespace,
@@ -193,7 +193,7 @@ impl Drop for Consumer<'_> {
     }
 }
 
-/// Whether messages can be received from this address now. The API knows no sessions.
+/// Checks whether messages can be received from this address now. The API does not support sessions.
 fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), ServiceError> {
     let Place {
         namespace,
@@ -208,7 +208,7 @@ fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), Servic
     }
 }
 
-/// `timeout=` in seconds of real time (decision D19).
+/// Parses `timeout=` in seconds of real time (decision D19).
 fn timeout(parts: &Parts) -> Result<Duration, Rejection> {
     let pairs = parts.uri.query().unwrap_or_default().split('&');
     let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -230,7 +230,7 @@ fn timeout(parts: &Parts) -> Result<Duration, Rejection> {
 }
 
 impl RequestContext {
-    /// Done: it is removed.
+    /// Completes the message: it is removed.
     pub(crate) fn complete(
         &mut self,
         place: &Place,
@@ -239,7 +239,7 @@ impl RequestContext {
         self.settle(place, lock, Outcome::Complete)
     }
 
-    /// It is ready again, and the delivery counts as failed, as when it is abandoned.
+    /// Unlocks the message: it is ready again, and the delivery counts as failed, as after an abandon.
     pub(crate) fn unlock(
         &mut self,
         place: &Place,
@@ -249,7 +249,7 @@ impl RequestContext {
         self.settle(place, lock, Outcome::Abandon { changes })
     }
 
-    /// Its lock lasts from now for the lock duration.
+    /// Renews the lock: it lasts from now for the lock duration.
     pub(crate) fn renew(
         &mut self,
         place: &Place,
@@ -285,7 +285,7 @@ impl RequestContext {
         self.answer(place, settled)
     }
 
-    /// Does something to a lock, if it is that of the message that the path names.
+    /// Runs an operation on a lock, if it is that of the message in the path.
     fn with_lock<T>(
         &mut self,
         place: &Place,
@@ -317,15 +317,15 @@ impl RequestContext {
     }
 }
 
-/// What is no token is one that locks nothing.
+/// An invalid token counts as one that locks nothing.
 fn token(lock: &LockedMessage) -> LockToken {
     lock.token.parse().unwrap_or(Uuid::nil()).into()
 }
 
-/// The requests that wait, by namespace and by queue or topic.
+/// The waiting requests, by namespace and by queue or topic.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// Most of them at the same time on one entity.
+    /// Maximum number of concurrent ones on one entity.
     most: u32,
     counts: Mutex<BTreeMap<WaitedFor, u32>>,
 }
@@ -333,7 +333,7 @@ pub(crate) struct Waiting {
 /// A namespace and a queue or topic in it.
 type WaitedFor = (String, EntityPath);
 
-/// A request that waits, for as long as this is kept.
+/// A waiting request, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     waiting: Arc<Waiting>,

@@ -1,4 +1,4 @@
-//! `POST {entity}/messages`: a message, or a batch of them, is sent.
+//! `POST {entity}/messages`: sends a message or a batch.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
@@ -16,18 +16,18 @@ use super::outgoing::OutgoingMessage;
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};
 use crate::service_http::XML;
 
-/// How much longer a batch in JSON may be than its messages: an escape makes six characters of one.
+/// How much longer a batch in JSON may be than its messages: an escape has six characters for one.
 const JSON_EXPANSION: u64 = 6;
 
 impl RequestContext {
-    /// Sends what the request brings: 201 when it is stored, all of it or nothing.
+    /// Sends the request's messages: 201 when they are stored, all or none.
     pub(crate) async fn send(
         &mut self,
         place: &Place,
         parts: &Parts,
         content: &mut Content,
     ) -> Result<Response, Rejection> {
-        // That the entity takes none now is found when it is asked.
+        // Whether the entity accepts messages now is checked by the send itself.
         place.entity.check_is_sent_to(place.kind)?;
         let content_type = content_type(parts)?;
         let messages = match batch::is_batch(content_type.as_deref()) {
@@ -92,7 +92,7 @@ impl RequestContext {
     }
 }
 
-/// Most bytes of a single message that goes in at once, and of everything else (semantics §17.2).
+/// Returns the maximum bytes of a single message that is accepted at once, and of everything else (semantics §17.2).
 fn limits(place: &Place) -> [u64; 2] {
     place.namespace.read(&place.entity, |entity| {
         let entity = &entity;
@@ -147,7 +147,7 @@ fn too_large(size: u64, limit: u64) -> Rejection {
     ServiceError::message_too_large(0, size, limit).into()
 }
 
-/// Over AMQP some of them read like the broker's own fault; the request is at fault.
+/// Some of these errors look like the broker's over AMQP; here the request is at fault.
 fn message_rejection(error: &MessageError) -> Rejection {
     let refusal = message_refusal(error);
     if refusal.condition == Condition::InternalError {

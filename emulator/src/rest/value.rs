@@ -1,18 +1,18 @@
-//! The value of an application property, as a header writes it (Microsoft's "Message headers and properties").
+//! The value of an application property in a header (Microsoft's "Message headers and properties").
 //!
-//! A value in quotes is a text, or an instant if it has the form of one. Without quotes it is `true`, `false`, a whole
-//! number or another one. A quoted text is a JSON string, so that every character has a way to be written.
+//! A value in quotes is a text, or an instant if it has that form. Without quotes it is `true`, `false`, a whole number or
+//! another number. A quoted text is a JSON string, so that every character can be written.
 
 use servicebus_codec::{Compound, Descriptor, Reader, Value as Amqp, Writer};
 
 use super::headers::{http_date, parse_http_date};
 
-/// Ticks of 100 ns in a second, in which .NET counts.
+/// Ticks of 100 ns in a second, the unit of .NET.
 const TICKS: f64 = 10_000_000.0;
-/// How .NET SDKs describe a duration (wire.md §7).
+/// The descriptor of a duration in .NET SDKs (wire.md §7).
 const TIME_SPAN: &str = "com.microsoft:timespan";
 
-/// A value that a header or a JSON document can bring.
+/// A value from a header or a JSON document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PropertyValue {
     Null,
@@ -25,8 +25,8 @@ pub(crate) enum PropertyValue {
 }
 
 impl PropertyValue {
-    /// Infers the type of a header's value. What is neither in quotes nor a number is a text, too: the documentation's own
-    /// examples send them.
+    /// Infers the type of a header's value. A value that is neither in quotes nor a number is a text, too: the
+    /// documentation's own examples send them.
     pub(crate) fn of_header(written: &str) -> Self {
         let written = written.trim();
         let quoted = written
@@ -65,15 +65,15 @@ impl PropertyValue {
     }
 }
 
-/// Rust reads `inf` and `nan` as numbers; as the value of a property they are words.
+/// Rust parses `inf` and `nan` as numbers; as the value of a property they are words.
 fn looks_like_a_number(text: &str) -> bool {
     matches!(text, "NaN" | "Infinity" | "-Infinity")
         || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
             && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The header's value for an encoded property; none for the types that the API leaves out: null, binary, URIs, instants
-/// with an offset, decimals and all else that HTTP has no form for.
+/// Returns the header's value for an encoded property; `None` for the types that the API leaves out: null, binary, URIs,
+/// instants with an offset, decimals and everything else without a form in HTTP.
 pub(crate) fn header_of(encoded: &[u8]) -> Option<String> {
     let mut reader = Reader::new(encoded);
     let value = reader.value().ok()?;
@@ -96,12 +96,12 @@ fn scalar(value: Amqp<'_>) -> Option<String> {
     }
 }
 
-/// A number that is read as one again.
+/// Formats a number so that it is parsed as one.
 fn float(number: f64) -> String {
     match number {
         f64::INFINITY => "Infinity".to_owned(),
         f64::NEG_INFINITY => "-Infinity".to_owned(),
-        // With its point: without one it would be read as a whole number.
+        // With a decimal point: without one it would be parsed as a whole number.
         _ => format!("{number:?}"),
     }
 }
@@ -116,12 +116,12 @@ fn time_span(encoded: &[u8]) -> Option<String> {
     Some(float(ticks as f64 / TICKS))
 }
 
-/// A text as a JSON string in ASCII: the values of headers are no more than that.
+/// Encodes a text as a JSON string in ASCII, since header values are limited to that.
 pub(crate) fn ascii_json(text: &str) -> String {
     to_ascii(&serde_json::Value::from(text).to_string())
 }
 
-/// The same JSON with escapes for everything beyond ASCII.
+/// Escapes everything beyond ASCII in JSON.
 pub(crate) fn to_ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -137,7 +137,7 @@ pub(crate) fn to_ascii(json: &str) -> String {
     ascii
 }
 
-/// The entries of a map whose keys are texts, with their encoded values.
+/// Returns the entries of a map whose keys are texts, with their encoded values.
 pub(crate) fn text_entries(map: Compound<'_>) -> impl Iterator<Item = (&str, &[u8])> {
     let entries = map.raw_entries().filter_map(Result::ok);
     entries.filter_map(|(key, value)| Some((Reader::new(key).value().ok()?.as_text()?, value)))

@@ -9,18 +9,18 @@ use crate::auth::{Claim, Claims};
 use crate::namespace::AuthorizationRule;
 use crate::xml::{Element, Writer};
 
-/// Most rules of an entity (service-bus-quotas).
+/// Maximum number of rules of an entity (service-bus-quotas).
 const MAX_RULES: usize = 12;
 /// Longest name of a rule, in characters.
 const MAX_KEY_NAME: usize = 256;
 /// Length of a key, in characters.
 const KEY_CHARACTERS: usize = AuthorizationRule::KEY_CHARACTERS;
-/// Length of a key that is made here, in bytes before they are base64.
+/// Length of a generated key, in bytes before base64.
 const KEY_LENGTH: usize = 32;
 const RULE: &str = "AuthorizationRule";
 const RULE_TYPE: &str = "SharedAccessAuthorizationRule";
 
-/// What rules are made with that did not say everything.
+/// The sources of values that a description of rules leaves out.
 pub(crate) struct KeyGenerator<'a> {
     /// Unpredictable bits, 64 at a time.
     pub(crate) bits: &'a dyn Fn() -> u64,
@@ -35,8 +35,8 @@ impl KeyGenerator<'_> {
     }
 }
 
-/// Reads the whole list. A rule of a name that was there `before` keeps its keys where the description has none, as when a client
-/// was shown them masked.
+/// Parses the whole list. A rule that existed `before` keeps its keys if the description has none, as when a client got them
+/// masked.
 pub(crate) fn read_rules(
     list: &Element,
     before: &[AuthorizationRule],
@@ -89,7 +89,7 @@ fn read_rule(
             Err(ServiceError::parameter(message, name, given))
         }
     };
-    // White space is a part of a key, and none of an element that has nothing else.
+    // White space is a part of a key, but not of an element that has nothing else.
     let key = |name, before: Option<&String>| {
         let given = element.part(name).map_or("", |part| part.text.as_str());
         match given.chars().count() == KEY_CHARACTERS || !given.trim().is_empty() {
@@ -107,7 +107,7 @@ fn read_rule(
     })
 }
 
-/// Any text of the length that base64 gives a key (observed 31). The value is a secret, and is not repeated.
+/// Accepts any text of the length of a base64 key (observed 31). The value is a secret, and is not repeated.
 fn checked_key(name: &str, key: &str) -> Result<String, ServiceError> {
     let length = key.chars().count();
     if length == KEY_CHARACTERS {
@@ -157,7 +157,7 @@ pub(crate) fn write_rules(rules: &[AuthorizationRule], out: &mut Writer) {
             }
         }
         out.close("Rights");
-        // Only what was given (observed 35).
+        // Only if it was given (observed 35).
         for (name, time) in [
             ("CreatedTime", &rule.created_time),
             ("ModifiedTime", &rule.modified_time),

@@ -1,4 +1,4 @@
-//! From a client's description to the broker's, by the table of properties; what is not of its type is refused by name.
+//! Parses a client's description by the table of properties; errors of types name the property.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::config::duration::{self, FOREVER};
 use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
 
-/// Properties that clients do not write as they mean them.
+/// Properties that clients write in a form of their own.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
 
-/// What a client wants an entity to be.
+/// The entity that a client wants.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) entity: EntityDescription,
     pub(crate) admin_metadata: AdminMetadata,
 }
 
-/// Reads a description. What it leaves out has its default; what clients of old versions do not know, or what is fixed,
-/// stays as it is in `current`.
+/// Parses a description. Omitted properties get their defaults; those that clients of old versions do not know, or that are
+/// fixed, stay as in `current`.
 pub(crate) fn read_entity(
     element: &Element,
     kind: EntityKind,
@@ -54,7 +54,7 @@ pub(crate) fn read_entity(
             Some(PropertyValue::Flag(true)) if property.audience == Audience::Unsupported => {
                 return Err(unsupported(property.name));
             }
-            // Clients send back what the tier decides.
+            // Clients send back the value that the tier determines.
             Some(PropertyValue::Number(size))
                 if property.name == MAX_MESSAGE_SIZE
                     && size.saturating_mul(1024) == tier.max_message_size() =>
@@ -73,7 +73,7 @@ pub(crate) fn read_entity(
         let written = fields.text(MAX_SIZE).unwrap_or_default().trim();
         entity.max_size_in_megabytes = size.map_err(|known| other_size(written, known))?;
     }
-    // The client of a subscription stays as it was, whatever the request has.
+    // The client of a subscription is unchanged, whatever the request has.
     if let Some(before) = before {
         entity.client.clone_from(&before.client);
     }
@@ -86,7 +86,7 @@ pub(crate) fn read_entity(
     })
 }
 
-/// What the emulator does not do must not seem to be done.
+/// Refuses a property that the emulator does not support, instead of ignoring it.
 fn unsupported(name: &str) -> ServiceError {
     let text = format!("The property '{name}' is not supported by the emulator; allowed: false.");
     ServiceError::parameter(text, name, "true")
@@ -99,7 +99,7 @@ fn no_client(name: &str) -> ServiceError {
     ServiceError::parameter(text, name, "true")
 }
 
-/// A size is asked for that the tier does not sell; `known` are those that it sells.
+/// Returns the error for a size that the tier does not have; `known` are those that it has.
 fn other_size(written: &str, known: &[u64]) -> ServiceError {
     let known: Vec<String> = known.iter().map(u64::to_string).collect();
     let text = format!(
@@ -130,7 +130,7 @@ fn admin_metadata(
     })
 }
 
-/// What stands for "for ever": clients lose digits of the longest span that .NET knows, none of its seconds.
+/// The value for "for ever": clients lose fractions of .NET's longest time span, but none of its seconds.
 const ENDLESS_SECONDS: u64 = FOREVER.as_secs();
 
 /// A description of an entity.
@@ -140,7 +140,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The value of a property in the description, if it has one.
+    /// Returns the value of a property in the description, if present.
     fn value(&self, property: &Property) -> Result<Option<PropertyValue>, ServiceError> {
         let name = property.name;
         let ending = |duration: &Duration| duration.as_secs() < ENDLESS_SECONDS;
@@ -173,7 +173,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A number; a negative one becomes 0 and one that is too large the largest: both are out of bounds everywhere.
+    /// Returns a number; a negative one becomes 0 and one that is too large the maximum: both are out of bounds everywhere.
     fn number(&self, name: &str) -> Result<Option<u64>, ServiceError> {
         self.parsed(name, "a whole number", |text| {
             let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -189,13 +189,13 @@ impl<'a> Fields<'a> {
         let allowed = "an ISO 8601 duration such as PT1M30S";
         self.parsed(name, allowed, |text| {
             let duration = duration::parse(text).ok()?;
-            // As fine as .NET's.
+            // As precise as .NET's.
             let ticks = duration.subsec_nanos() / 100;
             Some(Duration::new(duration.as_secs(), ticks * 100))
         })
     }
 
-    /// The client of JMS 2.0 that a subscription belongs to, where it belongs to one already or the tier knows such clients.
+    /// Returns the JMS 2.0 client of a subscription, if it has one already or the tier supports them.
     fn client(
         &self,
         before: Option<&EntityDescription>,
@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Where something goes on to: a name, or a URI of which only the path counts.
+    /// Returns a forwarding target: a name, or a URI of which only the path counts.
     fn target(&self, name: &str) -> Result<Option<EntityPath>, ServiceError> {
         if self.text(name).is_none_or(|text| text.trim().is_empty()) {
             return Ok(None);
@@ -253,7 +253,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The entity that a target means.
+/// Returns the entity of a target.
 pub(crate) fn target(text: &str) -> Option<EntityPath> {
     let path = match text.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
@@ -263,7 +263,7 @@ pub(crate) fn target(text: &str) -> Option<EntityPath> {
     path.trim_matches('/').parse().ok()
 }
 
-/// A target as it is shown: of a URI, scheme and host in lower case (observed 28), all else as it was given.
+/// Returns a target for display: scheme and host of a URI in lower case (observed 28), everything else as given.
 fn target_text(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();

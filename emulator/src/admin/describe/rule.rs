@@ -1,4 +1,4 @@
-//! A rule as a client writes it: its filter and action in all their forms (admin-http.md §6.1).
+//! Parses a client's rule: its filter and action in all their forms (admin-http.md §6.1).
 
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter, SyntaxError,
@@ -16,13 +16,13 @@ const ACTIONS: &str = "SqlRuleAction, EmptyRuleAction";
 /// The name of a rule whose description has none.
 pub(crate) const DEFAULT_RULE: &str = "$Default";
 
-/// The name that a description of a rule has in it.
+/// Returns the name in a rule's description.
 pub(crate) fn name_of_rule(element: &Element) -> Option<&str> {
     let name = element.part("Name").map(|name| name.text.trim());
     name.filter(|name| !name.is_empty())
 }
 
-/// Reads a rule, which may take the place of another one; its name is that of the path, not that of the description.
+/// Parses a rule, which may replace another one; its name is that of the path, not that of the description.
 pub(crate) fn read_rule(
     element: &Element,
     name: &str,
@@ -44,7 +44,7 @@ pub(crate) fn read_rule(
     })
 }
 
-/// Reads the filter of a rule. One that cannot be understood is refused: never one that selects everything.
+/// Parses the filter of a rule. An invalid one is refused; it never selects everything.
 fn read_filter(
     rule: &str,
     element: Option<&Element>,
@@ -76,7 +76,7 @@ fn read_filter(
     }
 }
 
-/// Reads the action of a rule; none where there is nothing to do.
+/// Parses the action of a rule; `None` if it does nothing.
 fn read_action(rule: &str, element: Option<&Element>) -> Result<Option<Action>, ServiceError> {
     let Some(element) = element else {
         return Ok(None);

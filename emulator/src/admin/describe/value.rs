@@ -1,4 +1,4 @@
-//! Typed values of parameters and properties, from XML to what a rule keeps (admin-http.md §6.2).
+//! Parses typed values of parameters and properties from XML (admin-http.md §6.2).
 
 use servicebus_broker::filter::{Encoded, Value};
 use servicebus_config::descriptions::{ENTRY, Instant};
@@ -9,7 +9,7 @@ use crate::xml::{Element, Space};
 
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 
-/// Reads `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
+/// Parses `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
 pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let entries = list.into_iter().flat_map(|list| list.parts(ENTRY));
     entries

@@ -1,5 +1,4 @@
-//! An entity as its clients are shown it, with every element in every version: some of them fail without
-//! (admin-http.md §9).
+//! An entity as its clients get it, with every element in every version: some clients fail without (admin-http.md §9).
 
 use servicebus_broker::{
     Counts, EntityKind, EntityPath, Property, PropertyValue, SubQueue, Tier, Timestamp,
@@ -21,7 +20,7 @@ const SINCE_2021: &str = "2021-05";
 /// The version since which filters of topics are counted.
 const SINCE_2024: &str = "2024-05";
 
-/// What an entity is right now.
+/// The current state of an entity.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) path: EntityPath,
@@ -66,7 +65,7 @@ impl View {
         })
     }
 
-    /// An empty entity that is as a client wants it.
+    /// Creates the view of an empty entity as a client wants it.
     #[cfg(feature = "fuzz")]
     pub(crate) fn of_wanted(kind: EntityKind, wanted: Wanted, tier: Tier) -> Self {
         let at = Timestamp::from_millis(0);
@@ -86,12 +85,12 @@ impl View {
         }
     }
 
-    /// Active messages, dead letters and scheduled ones, as old clients count them.
+    /// Returns the number of active, dead-lettered and scheduled messages, as old clients count them.
     pub(crate) fn message_count(&self) -> usize {
         self.counts.active + self.dead_letters() + self.counts.scheduled
     }
 
-    /// Writes the description; in a feed, and of a subscription, prefixes show another depth.
+    /// Writes the description; in a feed, and for a subscription, prefixes have another depth.
     pub(crate) fn write(&self, query: &Query, frame: Frame, in_feed: bool, out: &mut Writer) {
         let root = description_root(self.kind);
         out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
@@ -119,7 +118,7 @@ impl View {
         out.close(root);
     }
 
-    /// What was set.
+    /// Returns a property.
     fn setting(&self, property: &Property, query: &Query) -> Option<String> {
         if property.since.is_some_and(|since| !query.speaks(since)) {
             return None;
@@ -142,7 +141,7 @@ impl View {
             PropertyValue::Endless(duration) => duration::format(duration.unwrap_or(FOREVER)),
             PropertyValue::Target(path) => {
                 let path = path?;
-                // In the words of its client, unless it was changed through another API meanwhile.
+                // As its client wrote it, unless another API changed it meanwhile.
                 let words = self.wanted.admin_metadata.targets.get(property.name);
                 let words = words.filter(|words| target(words).as_ref() == Some(&path));
                 words.map_or_else(|| path.to_string(), String::clone)
@@ -154,7 +153,7 @@ impl View {
         })
     }
 
-    /// What came about.
+    /// Returns a value of the entity's state.
     fn event(&self, name: &str, query: &Query, frame: Frame) -> Option<String> {
         let instant = |at| match self.kind {
             EntityKind::Queue | EntityKind::Topic => frame.milliseconds(at),
@@ -166,7 +165,7 @@ impl View {
             "CreatedAt" => instant(self.created_at),
             "UpdatedAt" => instant(self.updated_at),
             "AccessedAt" => {
-                // A subscription was always accessed: when it was made (observed 34).
+                // A subscription was first accessed when it was created (observed 34).
                 let made = (self.kind == EntityKind::Subscription).then_some(self.updated_at);
                 let at = self.accessed_at.or(made);
                 at.map_or_else(|| NEVER.to_owned(), instant)
@@ -181,7 +180,7 @@ impl View {
         })
     }
 
-    /// Whose a subscription of JMS is, in the versions that show that it is one.
+    /// Writes the client of a JMS subscription, in the versions that show it.
     fn write_client(&self, query: &Query, out: &mut Writer) {
         let Some(client) = self.wanted.entity.client.as_ref() else {
             return;
