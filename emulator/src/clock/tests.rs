@@ -1,10 +1,10 @@
-//! Clocks whose wall time is moved by the tests.
+//! Clocks with simulated wall time.
 
 use super::*;
 
 const START: i64 = 1_700_000_000_000;
 
-/// A wall clock at [`START`] that shows what passes by the runtime's clock, and how far it was put forward or back.
+/// Returns a real clock that starts at [`START`], and the milliseconds by which the test shifts its wall clock.
 pub(crate) fn put_by_hand() -> (Arc<AtomicI64>, RealClock) {
     let (put, begun) = (Arc::new(AtomicI64::new(0)), Instant::now());
     let shown = Arc::clone(&put);

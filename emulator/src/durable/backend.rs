@@ -27,7 +27,7 @@ pub(super) struct FileBackend {
     sync: Sync,
 }
 
-/// A file whose blocks are the reserve.
+/// The file that reserves space.
 #[derive(Debug)]
 pub(super) struct ReserveFile(pub(super) PathBuf);
 

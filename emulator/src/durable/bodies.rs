@@ -1,8 +1,8 @@
-//! Message bodies that are not in memory: the cache of recent ones, and how the others are read.
+//! Message bodies that are not in memory: the cache of recent ones, and reading the others.
 //!
-//! Up to [`CACHE_LIMIT`] bytes of the bodies that were sent last stay in memory; of all other messages memory has what the broker
-//! reads of them. Another operation may remove a body as soon as the present one has ended. So an operation takes a [`Snapshot`]
-//! before it ends, which waits for no disk, and reads from it when no entity is locked.
+//! The most recent bodies stay in memory up to [`CACHE_LIMIT`] bytes; of other messages memory has only the parts that the
+//! broker reads. Another operation may remove a body as soon as the present one has ended. So an operation takes a
+//! [`Snapshot`] before it ends, which waits for no disk, and reads from it when no entity is locked.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use crate::namespace::Namespace;
 
 /// Bytes of committed bodies that stay in memory.
 const CACHE_LIMIT: u64 = 64 << 20;
-/// What a message counts beside its body.
+/// The cost of a message beside its body.
 const OVERHEAD: u64 = 128;
 
 /// Reads message bodies concurrently with writes.

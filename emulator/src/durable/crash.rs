@@ -1,12 +1,12 @@
 //! Crashes at every write and every synchronization of random histories: committed changes survive, and each operation is
-//! there whole or not at all, in all entities that it changed.
+//! present completely or not at all, in all entities that it changed.
 //!
-//! The store is the real one on a file that records what was done to it. Wherever the writer thread could take a batch, the test
-//! commits one by chance, and then by chance checkpoints the journal. For each crash some writes that were not synchronized are
-//! lost, out of order and torn; the file is opened again, and the namespace in it must look as it did after some step of the
-//! history, and not before the last committed one.
+//! The store is the real one on a file that records its operations. Wherever the writer thread could take a batch, the test
+//! sometimes commits one, and then sometimes checkpoints the journal. For each crash some unsynchronized writes are lost,
+//! out of order and torn; the file is opened again, and the namespace in it must look as after some step of the history, not
+//! before the last committed one.
 //!
-//! `CRASH_HISTORIES` says how many histories, `CRASH_SEED` which alone.
+//! `CRASH_HISTORIES` sets the number of histories, `CRASH_SEED` selects one.
 
 mod clock;
 mod disk;
@@ -36,7 +36,7 @@ use crate::config::NamespaceConfig;
 use crate::failures::Failures;
 use crate::namespace::{Ids, Namespace};
 
-/// Histories where nothing else is asked for.
+/// The default number of histories.
 const HISTORIES: u64 = 200;
 /// Operations of each of the two processes of a history.
 const OPERATIONS: usize = 12;
@@ -74,7 +74,7 @@ fn committed_changes_survive_a_crash_at_every_write() {
     assert!(crashes > to - from, "each history has some");
 }
 
-/// Says which history failed.
+/// Prints which history failed.
 struct Named(u64);
 
 impl Drop for Named {
@@ -85,7 +85,7 @@ impl Drop for Named {
     }
 }
 
-/// Chance, by a seed.
+/// Random choices by a seed.
 pub(super) struct SeededRng(Ids);
 
 impl SeededRng {
@@ -103,7 +103,7 @@ impl SeededRng {
     }
 }
 
-/// How a namespace looked after each step of a history, the first before any.
+/// The state of a namespace after each step of a history, the first before any.
 pub(super) struct Steps {
     store: Arc<Store>,
     all: Mutex<Vec<Step>>,
@@ -119,7 +119,7 @@ struct Step {
 }
 
 impl Steps {
-    /// A step has ended.
+    /// Records the state after a step.
     pub(super) fn add(&self, namespace: &Namespace, known: &BTreeSet<String>) {
         let mut all = self.all.lock();
         all.push(Step {
@@ -131,7 +131,7 @@ impl Steps {
     }
 }
 
-/// Everything that is in a store.
+/// The contents of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Content {
     rows: BTreeMap<Vec<u8>, Bytes>,
@@ -169,17 +169,17 @@ impl Content {
     }
 }
 
-/// The thread that writes, when it is let to.
+/// A writer that the test controls.
 struct ManualWriter {
     disk: Box<dyn Disk>,
     failures: Failures,
     content: Content,
-    /// What was in the store after each transaction, and how many steps had ended before it.
+    /// The contents of the store after each transaction, and how many steps had ended before it.
     taken: Vec<(Content, usize)>,
 }
 
 impl ManualWriter {
-    /// Writes what waits; the database takes in records of the journal so many times then, if there are as many.
+    /// Writes the pending batch; then checkpoints the journal up to `times` times.
     fn write(&mut self, store: &Store, done: usize, times: usize) {
         if !store.pending.lock().is_awaited {
             return;
@@ -187,7 +187,7 @@ impl ManualWriter {
         let (batch, sequence) = store.take_batch();
         self.content.apply(&batch);
         self.taken.push((self.content.clone(), done));
-        // Where it fails, the waits for it fail.
+        // On a failure, the waits for it fail.
         drop(store.commit(self.disk.as_mut(), batch, sequence, &self.failures));
         let left = Cell::new(times);
         let may_continue = || left.replace(left.get().saturating_sub(1)) > 0;
@@ -195,7 +195,7 @@ impl ManualWriter {
     }
 }
 
-/// An emulator without connections, whose clock the test puts.
+/// An emulator without connections, whose clock the test controls.
 struct Process {
     store: Arc<Store>,
     namespace: Namespace,
@@ -210,7 +210,7 @@ impl Process {
         Self::start_at(file, space, 0)
     }
 
-    /// The same when the clock of the machine is so far ahead, in milliseconds.
+    /// Starts when the machine's clock is `ahead` milliseconds ahead.
     fn start_at(file: &SimulatedDisk, space: DiskSpace, ahead: i64) -> Self {
         let is_new = file.is_empty();
         let [rows, journal] = file.files();
@@ -239,7 +239,8 @@ impl Process {
     }
 }
 
-/// A history of two processes, the second of which goes on after a crash of the first; returns how many crashes were looked at.
+/// Runs a history of two processes, the second of which continues after a crash of the first; returns how many crashes were
+/// checked.
 fn run(seed: u64) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -254,7 +255,7 @@ fn run(seed: u64) -> u64 {
     crashes + history.crash(&mut rng).0
 }
 
-/// What one process did until it crashed.
+/// The actions of one process until it crashed.
 struct History {
     before: SimulatedDisk,
     file: SimulatedDisk,
@@ -317,7 +318,7 @@ impl History {
         for _ in 0..OPERATIONS {
             client.act(&process.namespace, rng);
         }
-        // A crash may come before the last of it is written.
+        // A crash may come before the last batch is written.
         if rng.one_in(2) {
             writer
                 .lock()
@@ -333,7 +334,8 @@ impl History {
         }
     }
 
-    /// Looks at every crash; returns how many there were, what one of them left, and the ids that duplicate detection knows there.
+    /// Checks every crash; returns their number, the disk that one of them left, and the ids that duplicate detection knows
+    /// there.
     fn crash(&mut self, rng: &mut SeededRng) -> (u64, SimulatedDisk, BTreeSet<String>) {
         let (mut count, mut left) = (0, None);
         let all = self.steps.all.lock();
@@ -354,7 +356,7 @@ impl History {
         (count as u64, left, known)
     }
 
-    /// After which step the namespace looks that a crash left, which must not be before the step `committed`.
+    /// Returns the step after which the namespace looks as a crash left it, which must not be before the step `committed`.
     fn look(
         &self,
         crash: &Crash,
@@ -381,7 +383,7 @@ impl History {
     }
 }
 
-/// After which step the namespace in a file looks, of which the one after `done` had begun.
+/// Returns the step after which the namespace in a file looks; the one after `done` had begun.
 fn recover(file: &SimulatedDisk, all: &[Step], done: usize) -> usize {
     let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     let found = seen(&process.namespace);
@@ -412,7 +414,7 @@ fn recover(file: &SimulatedDisk, all: &[Step], done: usize) -> usize {
     at
 }
 
-/// Lines of one alone, and of the other.
+/// Returns the lines that only one of the two has.
 fn difference(expected: &[String], found: &[String]) -> String {
     let of = |mark, own: &[String], other: &[String]| {
         let own = own.iter().filter(|line| !other.contains(line));
@@ -422,7 +424,7 @@ fn difference(expected: &[String], found: &[String]) -> String {
     of("-", expected, found) + &of("+", found, expected)
 }
 
-/// Messages of a queue that can be received.
+/// Returns the number of messages of a queue that can be received.
 fn active(namespace: &Namespace, name: &str) -> usize {
     let entity = namespace.entity(&path(name)).expect("it is there");
     namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)

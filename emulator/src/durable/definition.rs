@@ -13,7 +13,7 @@ use crate::auth::{Claim, Claims};
 use crate::config::{Config, declared_rules, properties_json, read_properties};
 use crate::namespace::{AdminMetadata, AuthorizationRule, EntityMetadata};
 
-/// What is stored of an entity beside its messages.
+/// The stored state of an entity beside its messages.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) kind: EntityKind,

@@ -14,7 +14,7 @@ use crate::options::DataError;
 pub(super) const COPY_FILE: &str = "store.new";
 /// The database.
 pub(super) const STORE_FILE: &str = "store.redb";
-/// The journal of what the database does not have yet.
+/// The journal of changes that are not in the database yet.
 pub(super) const JOURNAL_FILE: &str = "journal";
 /// The file with the version of the format, written once the store is complete.
 pub(super) const FORMAT_FILE: &str = "FORMAT";

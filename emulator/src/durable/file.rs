@@ -23,7 +23,7 @@ use super::space::DiskSpace;
 use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table, end_of};
 use crate::options::DataError;
 
-/// Deleted when the disk is full.
+/// Reserves disk space; deleted when the disk is full.
 const RESERVE: &str = "reserve";
 /// Bytes of the database's page cache.
 pub(super) const CACHE: usize = 32 << 20;
@@ -33,17 +33,17 @@ type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
 pub(super) const ROWS: TableKind = TableDefinition::new("rows");
 pub(super) const BODIES: TableKind = TableDefinition::new("bodies");
-/// Under [`START`], the position of the first journal record that is not in the other tables.
+/// Holds, under [`START`], the position of the first journal record that is not in the other tables.
 pub(super) const JOURNAL: TableKind = TableDefinition::new("journal");
 const START: &[u8] = b"generation";
 
 pub(super) struct RowFile {
     database: Arc<Database>,
-    /// The same for readers, which do not keep the directory open.
+    /// The database for readers, which do not keep the directory open.
     current: Arc<Mutex<Weak<Database>>>,
     journal: Journal,
     space: Arc<DiskSpace>,
-    /// Where it can be shrunk.
+    /// The directory, if the database can be shrunk.
     directory: Option<(PathBuf, Sync)>,
     waste: Waste,
 }
@@ -142,7 +142,7 @@ impl RowFile {
         Ok(store)
     }
 
-    /// The same in a directory, where it can be shrunk; its file has `length` bytes.
+    /// Enables shrinking in a directory; the file has `length` bytes.
     fn at(self, directory: PathBuf, sync: Sync, length: u64) -> Result<Self, redb::Error> {
         Ok(Self {
             waste: Waste::of(&self.database, length)?,

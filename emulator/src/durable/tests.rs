@@ -13,14 +13,14 @@ use crate::config::NamespaceConfig;
 use crate::failures::Failures;
 use crate::namespace::{Ids, Namespace};
 
-/// Rows in memory, which outlive their store.
+/// Rows in memory that outlive their store.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     rows: BTreeMap<Vec<u8>, Bytes>,
     bodies: BTreeMap<Vec<u8>, Bytes>,
 }
 
-/// A disk that writes when it is let to.
+/// A disk whose writes the test permits.
 struct Memory {
     stored: Arc<Mutex<Stored>>,
     gate: Arc<Gate>,
@@ -73,7 +73,7 @@ impl Disk for Memory {
     }
 
     fn read(&self, table: Table, prefix: &[u8], each: &mut EachRow<'_>) -> Result<(), LoadError> {
-        // What is done with a row may ask for bytes.
+        // The callback may ask for bytes.
         let rows = match table {
             Table::Rows => self.stored.lock().rows.clone(),
             Table::Bodies => self.stored.lock().bodies.clone(),
@@ -129,7 +129,7 @@ fn put(
     }
 }
 
-/// A process: a namespace with the queues `a`, which forwards to `b` where it is told to, and its store.
+/// A process: a store with a namespace of the queues `a`, which can forward to `b`, and `b`.
 pub(crate) struct Process {
     pub(crate) store: Arc<Store>,
     namespace: Namespace,
@@ -137,7 +137,7 @@ pub(crate) struct Process {
     failures: Failures,
 }
 
-/// It ends at once: what was not written is lost.
+/// Ends the process at once: unwritten changes are lost.
 impl Drop for Process {
     fn drop(&mut self) {
         self.gate.set(State::Broken("the process has ended"));
@@ -190,7 +190,7 @@ impl Process {
         sent.expect("there is room");
     }
 
-    /// Takes the first message of a queue under a lock.
+    /// Receives the first message of a queue under a lock.
     fn lock(&self, name: &str) -> LockToken {
         let (id, mut taken) = (ReceiverId(1 << 32), Vec::new());
         self.at(name, |entity, cx| {
@@ -277,7 +277,7 @@ async fn bytes_without_a_row_go_at_the_start() {
     assert!(stored.lock().bodies.keys().all(|key| key[7] != 77));
 }
 
-/// A subscription of JMS stays what it is; what belonged to links has ended with them.
+/// A JMS subscription is unchanged; entities of links have ended with them.
 #[tokio::test]
 async fn what_belonged_to_links_is_gone_at_the_next_start() {
     let stored = Arc::<Mutex<Stored>>::default();
@@ -318,7 +318,7 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
     assert_eq!(own.as_deref(), Some(&client(true)));
 }
 
-/// One that is longer in the language of the service than a filter may be, and one that selects otherwise there.
+/// Selectors that are longer in the language of the service than a filter may be, or that select other messages there.
 #[tokio::test]
 async fn a_selector_is_the_same_after_a_restart() {
     let stored = Arc::<Mutex<Stored>>::default();
@@ -359,7 +359,7 @@ async fn a_selector_is_the_same_after_a_restart() {
     );
 }
 
-/// Bodies that are not in memory go with their messages wherever these go, and come out as they were sent.
+/// Bodies that are not in memory move with their messages, and are delivered as sent.
 #[tokio::test]
 async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
     let stored = Arc::<Mutex<Stored>>::default();
@@ -385,7 +385,7 @@ async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
     };
     let (mut seen, missing) = here(&process);
     assert!(seen[0].missing().is_some(), "memory does not have it");
-    // What the snapshot shows stays, whatever becomes of the message.
+    // A snapshot is unaffected by later changes of the message.
     let token = process.lock("b");
     let dead = Outcome::DeadLetter {
         reason: None,

@@ -1,10 +1,9 @@
-//! The authorities of one emulator: the user's, and one in memory that ends with the emulator and vouches for the names
-//! that the user's may not.
+//! The authorities of one emulator: the user's, and one in memory that ends with the emulator and issues certificates for
+//! names that the user's may not.
 //!
-//! A trust store for Java: a PKCS#12 file (RFC 7292) with certificates to trust and no key.
-//!
-//! It is neither encrypted nor authenticated, because certificates are public and the directory is its owner's. Every JDK
-//! reads it, with any password or with none.
+//! Also writes the trust store for Java: a PKCS#12 file (RFC 7292) with certificates to trust and no key. It is neither
+//! encrypted nor authenticated, because certificates are public and the directory is its owner's. Every JDK reads it, with
+//! any password or without.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,34 +17,36 @@ use yasna::{DERWriter, DERWriterSeq, Tag, construct_der};
 use super::authority::{Authority, Scope, is_local};
 use super::{TlsError, TlsOptions, directory};
 
-/// Both of them.
+/// Both authorities.
 pub(crate) struct Authorities {
     kept: Authority,
-    /// Made when it is first needed, for a name or for a client that asks for all certificates: few emulators ever need its key.
+    /// Created when it is first needed, for a name or for a client that asks for all certificates: few emulators ever need
+    /// its key.
     of_run: OnceLock<Result<OfRun, Arc<TlsError>>>,
-    /// None where the kept one is in memory alone.
+    /// `None` if the user's authority is in memory only.
     file: Option<CertificateFile>,
-    /// What is in the file, for Java; none where it cannot be written either.
+    /// The same certificates for Java; `None` if the file cannot be written.
     trust_store: Option<PathBuf>,
 }
 
 /// The authority that ends with the emulator.
 struct OfRun {
     authority: Authority,
-    /// The certificates of both in PEM, that of the kept one first.
+    /// The certificates of both in PEM, that of the user's first.
     pem: String,
 }
 
 /// A file with certificates to trust.
 enum CertificateFile {
-    /// That of the kept authority.
+    /// That of the user's authority.
     Kept(PathBuf),
     /// Those of both; removed with this value.
     OfRun(PathBuf),
 }
 
 impl Authorities {
-    /// Finds or makes the user's. Where a name that was asked for needs the other one, both are in a file of this run's own.
+    /// Finds or creates the user's authority. If a name in the options needs the other one, a file of this run has both
+    /// certificates.
     pub(crate) fn new(options: &TlsOptions, data: Option<&Path>) -> Result<Self, Arc<TlsError>> {
         let (kept, directory) = directory::authority(options.directory.as_deref(), data)?;
         let mut authorities = Self {
@@ -73,7 +74,7 @@ impl Authorities {
         Ok(authorities)
     }
 
-    /// The one that vouches for servers that are reached by a name or an address.
+    /// Returns the authority for servers with this name or address.
     pub(crate) fn that_may(&self, name: &str) -> Result<&Authority, Arc<TlsError>> {
         match is_local(name) {
             true => Ok(&self.kept),
@@ -102,7 +103,7 @@ impl Authorities {
         self.trust_store.as_deref()
     }
 
-    /// The file with the certificate of the authority that vouches for a name.
+    /// Returns the file with the certificate of the authority for a name.
     pub(crate) fn file_for(&self, name: &str) -> Option<&Path> {
         match &self.file {
             Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
@@ -136,7 +137,7 @@ impl CertificateFile {
 impl Drop for CertificateFile {
     fn drop(&mut self) {
         if let Self::OfRun(file) = self {
-            // What is left behind names an authority whose key is gone.
+            // A file left behind would name an authority whose key is gone.
             let _ = fs::remove_file(directory::beside(file));
             let _ = fs::remove_file(file);
         }
@@ -155,7 +156,7 @@ const ANY_EXTENDED_KEY_USAGE: &[u64] = &[2, 5, 29, 37, 0];
 const VERSION: u8 = 3;
 const ALIAS: &str = "servicebus-emulator";
 
-/// The trust store of certificates in PEM: the same bytes for the same certificates.
+/// Encodes the trust store of certificates in PEM: the same bytes for the same certificates.
 pub(super) fn encode(pem: &str) -> Vec<u8> {
     let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(pem.as_bytes())
         .filter_map(Result::ok)
@@ -176,12 +177,12 @@ pub(super) fn encode(pem: &str) -> Vec<u8> {
     })
 }
 
-/// Bytes as the content of PKCS#7.
+/// Writes bytes as PKCS#7 data.
 fn data(writer: DERWriter<'_>, content: &[u8]) {
     writer.write_sequence(|parts| typed(parts, DATA, |value| value.write_bytes(content)));
 }
 
-/// A certificate under an alias of its own: `servicebus-emulator`, `servicebus-emulator-2`.
+/// Writes a certificate under an alias of its own: `servicebus-emulator`, `servicebus-emulator-2`.
 fn entry(writer: DERWriter<'_>, number: u32, certificate: &[u8]) {
     let alias = match number {
         1 => ALIAS.to_owned(),
@@ -206,7 +207,7 @@ fn entry(writer: DERWriter<'_>, number: u32, certificate: &[u8]) {
     });
 }
 
-/// An identifier of a type, and a value of it under the explicit tag 0.
+/// Writes an identifier of a type, and a value of it under the explicit tag 0.
 fn typed(parts: &mut DERWriterSeq<'_>, kind: &[u64], value: impl FnOnce(DERWriter<'_>)) {
     parts.next().write_oid(&identifier(kind));
     parts.next().write_tagged(Tag::context(0), value);

@@ -1,8 +1,8 @@
 //! A certificate authority: one key, one certificate, and the certificates it issues.
 //!
-//! Everything about it but the key is the same everywhere and always, so that key and certificate are all that is
-//! kept. The one that is kept for a user is constrained to names that mean this machine, and to those that the service
-//! has (RFC 5280 §4.2.1.10): who gets hold of its key can pose as no other server.
+//! Everything but the key is the same everywhere, so that only key and certificate are kept. The authority that is kept for
+//! a user is constrained to names that mean this machine, and to those of the service (RFC 5280 §4.2.1.10): a stolen key
+//! cannot impersonate any other server.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,27 +19,27 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use super::Chain;
 
-/// The domains that a constrained authority may vouch for, with all below them.
+/// The domains for which a constrained authority may issue certificates, with all their subdomains.
 const PERMITTED: [&str; 2] = ["localhost", "servicebus.windows.net"];
 /// The extension that constrains an authority, id-ce 30, in DER.
 const NAME_CONSTRAINTS: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x1e];
 const SERVER: &str = "Service Bus emulator";
 const DAY: i64 = 24 * 60 * 60;
-/// Clients may have clocks that are slow.
+/// Clients' clocks may be slow.
 const BEFORE: i64 = DAY;
-/// Some systems trust no certificate that holds for longer than 398 days.
+/// Some systems trust no certificate that is valid for longer than 398 days.
 const AFTER: i64 = 396 * DAY;
 
-/// What an authority may vouch for.
+/// The names for which an authority may issue certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Loopback addresses, `localhost`, `servicebus.windows.net` and names below these.
+    /// Loopback addresses, `localhost`, `servicebus.windows.net` and their subdomains.
     Local,
     /// Any name.
     Any,
 }
 
-/// An authority that can issue.
+/// An authority with its key.
 pub(crate) struct Authority {
     key: KeyPair,
     pem: String,
@@ -47,14 +47,14 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// A new one, in memory.
+    /// Creates an authority in memory.
     pub(crate) fn make(scope: Scope) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate()?;
         let pem = description(scope).self_signed(&key)?.pem();
         Ok(Self { key, pem, scope })
     }
 
-    /// The one with this certificate and this key, both in PEM; the error says what is wrong with them.
+    /// Restores the authority with this certificate and this key, both in PEM; the error describes what is wrong with them.
     pub(crate) fn restore(pem: String, key: &str) -> Result<Self, String> {
         let key = KeyPair::from_pem(key).map_err(|error| format!("the key: {error}"))?;
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
@@ -74,19 +74,19 @@ impl Authority {
         self.scope
     }
 
-    /// Its certificate in PEM.
+    /// Returns its certificate in PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Its key in PEM.
+    /// Returns its key in PEM.
     pub(crate) fn key_pem(&self) -> String {
         self.key.serialize_pem()
     }
 
-    /// A certificate with a key of its own for a server of these names, around `now` in seconds since the Unix epoch.
-    /// Names that cannot stand in a certificate are left out, because namespaces may be called what hosts may not; and so
-    /// are those beyond its scope, because clients refuse a certificate for a single one of them.
+    /// Issues a certificate with a key of its own for a server with these names, valid around `now` in seconds since the
+    /// Unix epoch. Leaves out names that a certificate cannot have, because namespaces may have names that hosts may not;
+    /// and names beyond its scope, because clients refuse a certificate for a single one of them.
     pub(crate) fn issue<'a>(
         &self,
         names: impl Iterator<Item = &'a String>,
@@ -109,7 +109,7 @@ impl Authority {
         server.is_ca = IsCa::ExplicitNoCa;
         server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        // OpenSSL in its strict mode, which is Python's, wants to be led to the authority.
+        // OpenSSL in strict mode, as in Python, requires the identifier of the authority.
         server.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let issuer = Issuer::new(description(self.scope), &self.key);
@@ -119,7 +119,7 @@ impl Authority {
     }
 }
 
-/// What every authority of ours with this scope says of itself.
+/// Returns the certificate parameters of every authority with this scope.
 fn description(scope: Scope) -> CertificateParams {
     let mut authority = CertificateParams::default();
     let name = match scope {
@@ -148,7 +148,7 @@ fn permitted() -> Vec<GeneralSubtree> {
     addresses.into_iter().chain(domains).collect()
 }
 
-/// Whether a name or address is within [`Scope::Local`].
+/// Returns whether a name or address is within [`Scope::Local`].
 pub(crate) fn is_local(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
         return address.is_loopback();
@@ -177,7 +177,7 @@ fn alternative(name: &str) -> Option<SanType> {
     name.try_into().ok().map(SanType::DnsName)
 }
 
-/// The date in UTC, and the first of all where there is none so far away.
+/// Returns the date in UTC, or the first date if it is out of range.
 fn date(seconds: i64) -> (i32, u8, u8) {
     let instant = Timestamp::from_second(seconds).unwrap_or_default();
     let date = Offset::UTC.to_datetime(instant).date();
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(date(i64::MAX), (1970, 1, 1));
     }
 
-    /// Why a client that trusts an authority refuses a certificate of a server that it knows by a name; none where it
-    /// believes it.
+    /// Returns why a client that trusts an authority refuses the certificate of a server with this name; `None` if it
+    /// accepts it.
     fn refusal(
         authority: &Authority,
         certificate: &CertificateDer<'_>,
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// What who has the key of a constrained authority can sign.
+    /// Issues what the owner of a constrained authority's stolen key can sign.
     fn forged(stolen: &Authority, names: &[String]) -> Chain {
         let mut server = CertificateParams::new(names).unwrap();
         server.not_before = date_time_ymd(2026, 1, 1);

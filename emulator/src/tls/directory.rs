@@ -1,8 +1,8 @@
-//! Where the user's authority is kept, so that its certificate need be trusted only once.
+//! The directory of the user's authority, so that its certificate need be trusted only once.
 //!
-//! `ca.pem` is for everybody, `ca-key.pem` for its owner alone. Processes that find neither, or an authority that may
-//! vouch for any name, make them one after the other under a lock: the key is in its place before the certificate is,
-//! and both appear whole.
+//! Everybody may read `ca.pem`, only its owner `ca-key.pem`. Processes that find neither, or an authority that may issue
+//! certificates for any name, create them one after the other under a lock: the key is written before the certificate, and
+//! both appear completely.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,18 +15,18 @@ use super::authorities;
 use super::authority::{Authority, Scope};
 
 const CERTIFICATE: &str = "ca.pem";
-/// The extension of trust stores.
+/// The file extension of trust stores.
 const TRUST_STORE: &str = "p12";
 const KEY: &str = "ca-key.pem";
 const LOCK: &str = "ca.lock";
-/// Within the directory of what outlives the emulator.
+/// Below the data directory.
 const BELOW_DATA: &str = "tls";
-/// Within the user's cache directory.
+/// Below the user's cache directory.
 const NAME: &str = "servicebus-emulator";
 
-/// The user's authority, and the directory that it is kept in: the one that was asked for, else the user's cache
-/// directory. Where a user has none, or nothing can be written there, as in a container, it is in the directory of what
-/// outlives the emulator, if there is one, else in memory alone, and ends with the emulator.
+/// Returns the user's authority and its directory: the one of the options, else the user's cache directory. Without a cache
+/// directory, or if it cannot be written, as in a container, it is in the data directory, if there is one, else in memory
+/// only, and ends with the emulator.
 pub(crate) fn authority(
     asked_for: Option<&Path>,
     data: Option<&Path>,
@@ -59,12 +59,12 @@ pub(crate) fn authority(
     }
 }
 
-/// The file with the certificate of the authority that is kept in a directory.
+/// Returns the file with the certificate of the authority in a directory.
 pub(crate) fn certificate(directory: &Path) -> PathBuf {
     directory.join(CERTIFICATE)
 }
 
-/// Writes certificates that clients of one run trust to a file of a name of its own, beside the certificate of the kept
+/// Writes the certificates that clients of one run trust to a file with a unique name beside the certificate of the user's
 /// authority.
 pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<PathBuf> {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificates.as_bytes());
@@ -79,8 +79,7 @@ pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<
     Ok(directory.join(name))
 }
 
-/// Writes the trust store with certificates beside the file that has them, unless it is there already; none where it
-/// cannot be written.
+/// Writes the trust store beside the file with its certificates, unless it exists; `None` if it cannot be written.
 pub(super) fn trust_store(file: &Path, certificates: &str) -> Option<PathBuf> {
     let store = beside(file);
     match write_if_changed(&store, &authorities::encode(certificates)) {
@@ -93,14 +92,14 @@ pub(super) fn trust_store(file: &Path, certificates: &str) -> Option<PathBuf> {
     }
 }
 
-/// Where the trust store is of the certificates in a file.
+/// Returns the path of the trust store for a certificate file.
 pub(super) fn beside(file: &Path) -> PathBuf {
     file.with_extension(TRUST_STORE)
 }
 
 fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
     let is_current = |found: &Authority| found.scope() == Scope::Local;
-    // What is wrong may be another process that is just replacing both files.
+    // The reason may be another process that is just replacing both files.
     if let Some(found) = find(directory).ok().flatten().filter(is_current) {
         return Ok(warned(directory, found));
     }
@@ -125,7 +124,7 @@ fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
     Ok(made)
 }
 
-/// What to say of an authority that an older version made, which may vouch for any name.
+/// Returns the warning about an authority of an older version that may issue certificates for any name.
 fn replaced(directory: &Path) -> String {
     let file = certificate(directory);
     format!(
@@ -135,7 +134,7 @@ fn replaced(directory: &Path) -> String {
     )
 }
 
-/// The same; the log says when others than its owner may use its key.
+/// Returns the authority; logs a warning if others than its owner may use its key.
 fn warned(directory: &Path, found: Authority) -> Authority {
     if let Some(warning) = open_to_others(&directory.join(KEY)) {
         tracing::warn!("{warning}");
@@ -143,7 +142,7 @@ fn warned(directory: &Path, found: Authority) -> Authority {
     found
 }
 
-/// The authority that is there already.
+/// Returns the existing authority.
 fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
     let damaged = |reason| TlsError::Damaged {
         directory: directory.to_owned(),
@@ -167,8 +166,8 @@ fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
         .map_err(damaged)
 }
 
-/// What to say of a key that others than its owner may use: one who has it can pose as any server to those who trust the
-/// authority.
+/// Returns the warning about a key that others than its owner may use: with it they can impersonate any server to clients
+/// that trust the authority.
 #[cfg(unix)]
 fn open_to_others(key: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -182,7 +181,7 @@ fn open_to_others(key: &Path) -> Option<String> {
     })
 }
 
-/// A user's cache directory is the user's alone there.
+/// There a user's cache directory belongs to the user alone.
 #[cfg(not(unix))]
 fn open_to_others(_: &Path) -> Option<String> {
     None
@@ -206,10 +205,10 @@ fn write_if_changed(file: &Path, contents: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes a file that is whole from the moment it has its name.
+/// Writes a file that is complete from the moment it has its name.
 fn write(directory: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
     let unfinished = directory.join(format!("{name}.{}", process::id()));
-    // What a process of the same number left behind could be open to others.
+    // A file left behind by a process of the same number could be open to others.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -227,14 +226,13 @@ fn create(path: &Path, mode: u32) -> io::Result<File> {
     options.write(true).create_new(true).mode(mode).open(path)
 }
 
-/// A user's cache directory is the user's alone there.
+/// There a user's cache directory belongs to the user alone.
 #[cfg(not(unix))]
 fn create(path: &Path, _mode: u32) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Where this user's programs keep what can be made again, by what the environment says (XDG base directories;
-/// `LOCALAPPDATA` on Windows).
+/// Returns the user's cache directory according to the environment (XDG base directories; `LOCALAPPDATA` on Windows).
 fn cache_directory(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name| variable(name).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME")
@@ -250,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory of this test's own that does not exist yet.
+    /// A directory of this test that does not exist yet.
     struct Place(PathBuf);
 
     impl Place {
@@ -322,7 +320,7 @@ mod tests {
         fs::remove_file(place.0.join(KEY)).unwrap();
         let error = authority(Some(&place.0), None).map(|_| ()).unwrap_err();
         assert!(matches!(error, TlsError::Damaged { .. }), "{error}");
-        // A key alone is none: its certificate may have been lost before anybody saw it.
+        // A key without a certificate does not count: the certificate may have been lost before a client saw it.
         fs::write(place.0.join(KEY), "x").unwrap();
         fs::remove_file(place.0.join(CERTIFICATE)).unwrap();
         authority(Some(&place.0), None).unwrap();

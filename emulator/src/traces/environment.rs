@@ -1,4 +1,4 @@
-//! What the environment says of traces, by OpenTelemetry's variables.
+//! The options of traces from OpenTelemetry's environment variables.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use percent_encoding::percent_decode_str;
 
 use super::parent::Sampler;
 
-/// A collector's port that is no part of an address of HTTP.
+/// The default port of an HTTP address.
 const DEFAULT_PORT: u16 = 80;
-/// As OpenTelemetry has it.
+/// OpenTelemetry's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a span waits for others; OpenTelemetry's five seconds are long for a person who looks.
+/// How long a span waits for others; OpenTelemetry's five seconds are long for a person who watches.
 const DELAY: Duration = Duration::from_secs(1);
-/// What `OTEL_SERVICE_NAME` is without being set.
+/// The default of `OTEL_SERVICE_NAME`.
 const SERVICE_NAME: &str = "servicebus-emulator";
 
-/// Where spans are sent, which, and as whose: made by [`TraceOptions::from_environment`].
+/// The collector, the sampler and the resource of spans: see [`TraceOptions::from_environment`].
 #[derive(Clone)]
 pub struct TraceOptions {
     pub(super) endpoint: Endpoint,
@@ -26,23 +26,23 @@ pub struct TraceOptions {
     pub(super) timeout: Duration,
     pub(super) delay: Duration,
     pub(super) sampler: Sampler,
-    /// The attributes of what is measured.
+    /// The attributes of the resource.
     pub(super) resource: Vec<(String, String)>,
 }
 
-/// An address of HTTP, taken apart.
+/// A parsed HTTP address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) host: String,
     pub(super) port: u16,
-    /// Host and port as they were written.
+    /// Host and port as written.
     pub(super) authority: String,
     pub(super) path: String,
 }
 
 impl TraceOptions {
-    /// What the variables of the process ask for; none where they name no collector or switch traces off. An error says which
-    /// variable cannot be followed.
+    /// Returns the options in the process's environment; `None` if it names no collector or disables traces. An error names
+    /// a variable that cannot be applied.
     pub fn from_environment() -> Result<Option<Self>, String> {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
@@ -51,7 +51,7 @@ impl TraceOptions {
         get: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, String> {
         let get = |name: &str| get(name).filter(|value| !value.trim().is_empty());
-        // Those of traces go before those of all signals.
+        // Variables of traces take precedence over those of all signals.
         let own = |name: &str| {
             let names = ["TRACES_", ""].map(|signal| format!("OTEL_EXPORTER_OTLP_{signal}{name}"));
             names.into_iter().find_map(|name| Some((get(&name)?, name)))
@@ -90,7 +90,7 @@ impl TraceOptions {
 }
 
 impl fmt::Debug for TraceOptions {
-    /// Without headers, which may have a secret.
+    /// Leaves out the headers, which may have a secret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = formatter.debug_struct("TraceOptions");
         shown
@@ -100,7 +100,7 @@ impl fmt::Debug for TraceOptions {
 }
 
 impl Endpoint {
-    /// Reads what a variable says; the path of traces follows where it `is_base` of all signals.
+    /// Parses a variable; the path of traces is appended if it `is_base` of all signals.
     fn read(variable: &str, text: &str, is_base: bool) -> Result<Self, String> {
         let wrong = || {
             format!(
@@ -131,7 +131,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// `name=value,name=value`, each percent-encoded.
+/// Parses `name=value,name=value`, each percent-encoded.
 fn pairs(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
     let decoded = |text: &str| {
         percent_decode_str(text.trim())

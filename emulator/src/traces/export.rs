@@ -1,6 +1,6 @@
-//! Spans that have ended wait in a queue, and one task sends them in batches, a connection each.
+//! The queue of ended spans, and the task that sends them in batches, each on a connection of its own.
 //!
-//! What the queue has no room for is dropped and counted, as is a batch that the collector does not take. The log has a line
+//! Spans that do not fit the queue are dropped and counted, as are batches that the collector refuses. The log has a line
 //! when that begins, and one when it ends.
 
 use std::io;
@@ -18,30 +18,30 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::parent::Sampler;
 use super::{Metric, TraceOptions, protobuf};
 
-/// Spans that wait.
+/// Maximum number of spans in the queue.
 const QUEUED: usize = 2048;
-/// Spans in a request.
+/// Maximum number of spans in a request.
 const BATCH: usize = 512;
-/// Messages that are followed at a time, in all namespaces.
+/// Maximum number of followed messages in all namespaces.
 const OPEN: usize = 100_000;
 /// Pauses after attempts that may succeed later.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
-/// How long the end of the emulator waits for what is left.
+/// How long the end of the emulator waits for the rest.
 const END: Duration = Duration::from_secs(2);
-/// Bytes of an answer within which its first line ends.
+/// Bytes of a response within which its first line ends.
 const ANSWER: usize = 1024;
 
-/// A span that has ended. Times are nanoseconds since the Unix epoch.
+/// An ended span. Times are nanoseconds since the Unix epoch.
 #[derive(Debug)]
 pub(super) struct Span {
     pub(super) trace: u128,
     pub(super) id: u64,
-    /// Zero where there is none.
+    /// Zero without a parent.
     pub(super) parent: u64,
     pub(super) name: String,
     pub(super) begun: u64,
     pub(super) ended: u64,
-    /// Why it ended badly, if it did.
+    /// The error with which it ended, if any.
     pub(super) error: Option<String>,
     pub(super) attributes: Vec<(&'static str, Attribute)>,
 }
@@ -52,7 +52,7 @@ pub(super) enum Attribute {
     Number(i64),
 }
 
-/// The queue, and the task at its end.
+/// The queue, and the task that sends.
 #[derive(Debug)]
 pub(super) struct Exporter {
     pub(super) sampler: Sampler,
@@ -71,10 +71,10 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// What sends.
+/// The state of the sending task.
 struct Sender {
     options: TraceOptions,
-    /// The head of every request but for the length of its body.
+    /// The head of every request except the length of its body.
     head: String,
     queue: mpsc::Receiver<Span>,
     counters: Arc<Counters>,
@@ -108,14 +108,14 @@ impl Exporter {
         }
     }
 
-    /// Hands over a span; it is dropped where too many wait.
+    /// Queues a span; drops it if too many wait.
     pub(super) fn add(&self, span: Span) {
         if self.queue.try_send(span).is_err() {
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether one more message can be followed; counts it.
+    /// Counts one more followed message; returns whether the limit allows it.
     pub(super) fn opens(&self) -> bool {
         let open = self.counters.open.fetch_add(1, Ordering::Relaxed);
         if open < OPEN {
@@ -126,7 +126,7 @@ impl Exporter {
         false
     }
 
-    /// So many messages are followed no more.
+    /// Ends the count of `count` followed messages.
     pub(super) fn close(&self, count: usize) {
         self.counters.open.fetch_sub(count, Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl Exporter {
     pub(super) async fn stop(&self) {
         self.stopping.send_replace(true);
         let mut task = std::mem::take(&mut *self.task.lock());
-        // What is not done by then is aborted.
+        // Unfinished work is aborted then.
         let _ = timeout(END, task.join_next()).await;
     }
 }
@@ -197,7 +197,7 @@ impl Sender {
     /// Waits for a span, and for others as long as one may wait.
     async fn gather(&mut self, batch: &mut Vec<Span>) {
         if batch.is_empty() && self.queue.recv_many(batch, BATCH).await == 0 {
-            // No one can hand in spans any more: the emulator was dropped.
+            // The queue is closed: the emulator was dropped.
             return std::future::pending().await;
         }
         let end = Instant::now() + self.options.delay;
@@ -212,7 +212,7 @@ impl Sender {
         }
     }
 
-    /// Sends a batch, again where that may help, and counts what became of it.
+    /// Sends a batch, with retries where they may help, and counts the result.
     async fn export(&mut self, batch: &mut Vec<Span>) {
         let count = batch.len() as u64;
         let body = protobuf::request(&self.options.resource, batch);
@@ -237,7 +237,7 @@ impl Sender {
         }
     }
 
-    /// While the collector fails each batch has one attempt, so that the queue goes on.
+    /// While the collector fails, each batch has one attempt, so that the queue is emptied.
     async fn try_to_send(&mut self, body: &[u8]) -> Result<(), String> {
         let pauses = if self.fails { &[][..] } else { &PAUSES[..] };
         let mut pauses = pauses.iter();
@@ -261,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// One request on a connection of its own; the status of its answer.
+    /// Sends one request on a connection of its own; returns the status of the response.
     async fn post(&self, body: &[u8]) -> io::Result<u16> {
         let endpoint = &self.options.endpoint;
         let mut stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await?;
@@ -280,7 +280,7 @@ impl Sender {
 
 /// Resolves when the emulator stops.
 async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // Where no one can say it any more, it has stopped.
+    // A dropped sender has stopped.
     let _ = stopping.wait_for(|stops| *stops).await;
 }
 
@@ -294,7 +294,7 @@ fn head(options: &TraceOptions) -> String {
         env!("CARGO_PKG_VERSION")
     );
     for (name, value) in &options.headers {
-        // They were read from text.
+        // They were parsed from text.
         let value = value.to_str().unwrap_or_default();
         head.extend([name.as_str(), ": ", value, "\r\n"]);
     }
@@ -342,7 +342,7 @@ mod tests {
     #[tokio::test]
     async fn spans_for_which_there_is_no_room_are_dropped_and_counted() {
         let exporter = exporter();
-        // Its task has no turn here.
+        // Its task gets no turn here.
         for id in 1..QUEUED as u64 + 6 {
             exporter.add(Span {
                 trace: 1,

@@ -1,8 +1,8 @@
-//! Follows the messages of a namespace from event to event: when they come in, are locked, settled, and go.
+//! Follows the messages of a namespace from event to event: when they arrive, are locked, settled, and leave.
 //!
-//! A message has a span for as long as it is in one place, `queued {place}` or `publish {topic}`, and below that one for each
-//! delivery under a lock, `locked {place}`. As a dead letter it is in another place, with a span below the one it left. What
-//! is read is done under the entity's lock, as its timeline is recorded; nothing here waits.
+//! A message has a span for as long as it is in one store, `queued {place}` or `publish {topic}`, and below that one for
+//! each delivery under a lock, `locked {place}`. A dead letter is in another store, with a span below that of the previous
+//! one. Events are read under the entity's lock, when its timeline is recorded; nothing here waits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use super::parent::{self, Parent};
 use crate::clock::NamespaceClock;
 use crate::lock_order::{Rank, take};
 
-/// What follows the messages of a namespace, if anything does.
+/// The followed messages of a namespace, if any are followed.
 #[derive(Debug, Default)]
 pub(crate) struct FollowedMessages(Option<Box<Followed>>);
 
-/// Where messages are.
+/// The location of messages.
 type Place = (EntityId, SubQueue);
 
-/// Those that are followed.
+/// The state of the followed messages.
 #[derive(Debug)]
 pub(super) struct Followed {
     namespace: String,
@@ -36,7 +36,7 @@ pub(super) struct Followed {
 
 #[derive(Debug)]
 struct Book {
-    /// Ids of spans need not be the same in every run, as other ids are with a seed.
+    /// Ids of spans need not be the same in every run, unlike other ids with a seed.
     ids: SmallRng,
     places: HashMap<Place, HashMap<SequenceNumber, Open>>,
 }
@@ -70,14 +70,14 @@ impl FollowedMessages {
         Self(Some(Box::new(followed)))
     }
 
-    /// Takes note of what happened in an entity, which is locked.
+    /// Follows the events of a locked entity.
     pub(crate) fn note(&self, entity: &Entity, events: &Events, clock: &NamespaceClock) {
         if let Some(followed) = &self.0 {
             followed.note(entity, events, clock);
         }
     }
 
-    /// Forgets all of them.
+    /// Forgets all messages.
     pub(crate) fn clear(&self) {
         if let Some(followed) = &self.0 {
             followed.clear();
@@ -176,7 +176,7 @@ impl Followed {
         }
     }
 
-    /// A message has come in.
+    /// Begins to follow a message that has arrived.
     fn begin(
         &self,
         book: &mut Book,
@@ -189,7 +189,7 @@ impl Followed {
         let own =
             found.filter(|(broker_properties, _)| broker_properties.sequence_number == number);
         let Some((_, message)) = own else {
-            // It is gone in the same operation.
+            // It is removed by the same operation.
             return;
         };
         let parent = parent::of_message(message);
@@ -208,7 +208,7 @@ impl Followed {
         self.insert(book, (entity.id(), store), number, open);
     }
 
-    /// A message that was followed is in another place from now on.
+    /// Continues with a followed message in another location.
     fn go_on(&self, book: &mut Book, place: Place, number: SequenceNumber, open: Open, now: Now) {
         if self.exporter.opens() {
             let open = Open {
@@ -223,7 +223,7 @@ impl Followed {
 
     fn insert(&self, book: &mut Book, place: Place, number: SequenceNumber, open: Open) {
         let before = book.places.entry(place).or_default().insert(number, open);
-        // An entity that has failed begins again with its numbers.
+        // An entity that broke and was reset reuses its sequence numbers.
         self.exporter.close(usize::from(before.is_some()));
     }
 
@@ -239,7 +239,8 @@ impl Followed {
         self.exporter.add(span);
     }
 
-    /// A message has left its place, as a dead letter with a reason; returns it if it was followed.
+    /// Ends the span of a message that has left its location, with a reason for dead letters; returns the message if it was
+    /// followed.
     fn end(
         &self,
         book: &mut Book,
@@ -268,7 +269,7 @@ impl Followed {
         Some(open)
     }
 
-    /// A span that ends now; the name of the event that ends it is its outcome.
+    /// Returns a span that ends now; the name of the event that ends it is its outcome.
     fn span(
         &self,
         entity: &Entity,
@@ -331,9 +332,9 @@ impl Drop for Followed {
 }
 
 impl Book {
-    /// A span that begins now.
+    /// Begins a span now.
     fn begin(&mut self, at: Now) -> Begun {
-        // Zero is none.
+        // Zero means none.
         let id = self.ids.next_u64().max(1);
         Begun { id, at }
     }

@@ -1,4 +1,4 @@
-//! In the place of traces where the feature `otlp` is off.
+//! The replacement of traces without the feature `otlp`.
 
 use servicebus_broker::{Entity, Events};
 

@@ -1,9 +1,9 @@
-//! Whose child a message's spans are, and whether they are taken: W3C trace context and OpenTelemetry's samplers.
+//! The parent of a message's spans, and whether they are sampled: W3C trace context and OpenTelemetry's samplers.
 
 use servicebus_broker::Message;
 use servicebus_codec::{DecodeError, Reader};
 
-/// Application properties that name a parent, the better first: SDKs write both, older ones the second alone, in the same form.
+/// Application properties with a parent, the preferred first: SDKs write both, older ones only the second, in the same form.
 const NAMES: [&str; 2] = ["traceparent", "Diagnostic-Id"];
 
 /// A span of another process.
@@ -14,17 +14,17 @@ pub(super) struct Parent {
     pub(super) is_sampled: bool,
 }
 
-/// Which traces are taken.
+/// The sampler of traces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sampler {
-    /// Whether the parent's decision holds where there is a parent.
+    /// Whether a parent's decision applies.
     pub(super) follows_parent: bool,
-    /// The part of the others that is taken, from 0 to 1.
+    /// The sampled part of the others, from 0 to 1.
     pub(super) ratio: f64,
 }
 
 impl Sampler {
-    /// Whether spans of this trace are taken. Of equal ratio every sampler takes the same traces.
+    /// Returns whether spans of this trace are sampled. Samplers of equal ratio select the same traces.
     pub(super) fn takes(&self, trace: u128, parent: Option<&Parent>) -> bool {
         if let Some(parent) = parent.filter(|_| self.follows_parent) {
             return parent.is_sampled;
@@ -34,7 +34,7 @@ impl Sampler {
     }
 }
 
-/// The parent that a message names.
+/// Returns the parent in a message.
 pub(super) fn of_message(message: &Message) -> Option<Parent> {
     read(message.application_properties()).ok().flatten()
 }
@@ -57,7 +57,7 @@ fn read(section: &[u8]) -> Result<Option<Parent>, DecodeError> {
     Ok(found[0].or(found[1]))
 }
 
-/// Reads `00-{trace}-{span}-{flags}`; of later versions what the first one has.
+/// Parses `00-{trace}-{span}-{flags}`; of later versions the fields of the first.
 fn parse(text: &str) -> Option<Parent> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| {

@@ -1,25 +1,25 @@
-//! Writes `ExportTraceServiceRequest` of OpenTelemetry's protocol, in protobuf: the few messages and fields that spans of the
-//! emulator have (opentelemetry-proto, `collector/trace/v1` and `trace/v1`).
+//! Encodes `ExportTraceServiceRequest` of OpenTelemetry's protocol in protobuf: the few messages and fields that spans of
+//! the emulator have (opentelemetry-proto, `collector/trace/v1` and `trace/v1`).
 
 use super::export::{Attribute, Span};
 
-/// As collectors know who measured.
+/// The instrumentation scope.
 const SCOPE: &str = "servicebus-emulator";
-/// `SPAN_KIND_INTERNAL`: what happens within the service, beside the spans of its clients.
+/// `SPAN_KIND_INTERNAL`: events within the service, beside the spans of its clients.
 const INTERNAL: u64 = 1;
 /// `STATUS_CODE_ERROR`.
 const ERROR: u64 = 2;
 
-/// How a field is encoded.
+/// The wire types of fields.
 const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 
-/// One message while it is written.
+/// One message while it is encoded.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
-/// The body of a request that exports spans of a resource.
+/// Returns the body of a request that exports spans of a resource.
 pub(super) fn request(resource: &[(String, String)], spans: &[Span]) -> Vec<u8> {
     let mut request = Message::default();
     request.message(1, |resource_spans| {

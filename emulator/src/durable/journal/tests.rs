@@ -36,7 +36,7 @@ impl StorageBackend for Memory {
     }
 }
 
-/// A database, and what it was told of where the journal begins.
+/// A database with the start of its journal.
 #[derive(Debug, Clone)]
 struct Kept {
     start: Position,
@@ -76,7 +76,7 @@ impl Kept {
         }
     }
 
-    /// Takes in so many of the oldest records.
+    /// Checkpoints the `count` oldest records.
     fn take(&mut self, journal: &mut Journal, count: usize) {
         let before: Vec<_> = self.bodies.keys().copied().collect();
         for older in 0..count {
@@ -89,7 +89,7 @@ impl Kept {
         forgotten.expect("it can be read");
     }
 
-    /// What there is after the next start.
+    /// Returns the state after the next start.
     fn after_a_start(&self, memory: &Memory) -> Self {
         let journal = Journal::open(Arc::new(memory.clone()), self.start, self.last);
         let mut journal = journal.expect("it is whole");
@@ -122,7 +122,7 @@ fn body(number: u64) -> BodyId {
     BodyId(NonZeroU64::new(number).expect("it is more than 0"))
 }
 
-/// A row and a body, which the next one replaces and removes.
+/// Returns a batch with a row and a body, which the next one replaces and removes.
 fn batch(number: u8) -> Batch {
     let row = Bytes::from(vec![number; 3]);
     Batch {
@@ -136,7 +136,7 @@ fn batch(number: u8) -> Batch {
     }
 }
 
-/// How many records there are, and what the row is after them.
+/// Returns the number of records, and the row after them.
 fn records(journal: &Journal) -> (usize, Option<u8>) {
     let parts = (0..journal.records.len()).map(|at| journal.live_part(at).expect("it is whole"));
     let rows = parts.filter_map(|batch| batch.rows.get(&b"row"[..]).cloned());
@@ -205,7 +205,8 @@ fn a_long_record_keeps_no_memory_once_it_is_written() {
     assert!(journal.buffer.capacity() <= GROWTH);
 }
 
-/// Records are appended, replaced, removed and taken in, and the ring ends anywhere: the next start finds all of it.
+/// Records are appended, replaced, removed and checkpointed, and the ring may end anywhere: the next start finds all of
+/// them.
 #[test]
 fn a_start_finds_what_the_last_of_many_laps_left() {
     let memory = Memory::default();
@@ -254,7 +255,7 @@ fn payload_of(batch: &Batch) -> Bytes {
     Bytes::from(record).split_off(HEADER)
 }
 
-/// A snapshot reads the bytes that it has seen, also once the database has them and another record stands in their place.
+/// A snapshot reads its bytes even after the database has them and another record has overwritten them.
 #[test]
 fn what_was_seen_can_be_read_when_it_is_overwritten() {
     let memory = Memory::default();
@@ -274,7 +275,7 @@ fn what_was_seen_can_be_read_when_it_is_overwritten() {
     assert_eq!(read(), vec![1; 100]);
 }
 
-/// Wherever a record is cut or changed it is none, and those before it are whole.
+/// A truncated or changed record is not valid, and those before it are complete.
 #[test]
 fn a_torn_record_is_none() {
     let memory = Memory::default();
@@ -298,7 +299,7 @@ fn a_torn_record_is_none() {
     assert_eq!(records(&open(&memory, 7)), (2, Some(2)));
 }
 
-/// Whichever byte of a record before another differs, also of the one that ends a lap.
+/// Any changed byte of a record before another one, also of the record that ends a lap.
 #[test]
 fn a_damaged_record_before_another_is_told_of() {
     let memory = Memory::default();
@@ -331,7 +332,7 @@ fn a_damaged_record_before_another_is_told_of() {
     );
 }
 
-/// The database names a record that is there, unless it has them all.
+/// The database names an existing record, unless it has them all.
 #[test]
 fn a_journal_without_its_first_record_is_told_of() {
     let memory = Memory::default();
@@ -378,7 +379,7 @@ fn a_position_is_read_as_it_was_written() {
     assert_eq!(Position::decode(b"short"), None);
 }
 
-/// What a killed process has left in its journal is there at the next start, and what is damaged or gone is told of.
+/// The next start recovers the journal of a killed process, and reports damaged or missing records.
 #[test]
 fn the_next_start_takes_it_in_or_says_what_is_wrong() {
     use std::{env, fs};
