@@ -260,7 +260,6 @@ fn share(
     ))
 }
 
-/// Opens the store of a data directory.
 #[cfg(feature = "durable")]
 fn open(data: &DataOptions) -> Result<Arc<Store>, DataError> {
     let (disk, file) = durable::open(&data.directory, data.sync)?;

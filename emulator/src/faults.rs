@@ -72,7 +72,6 @@ pub(crate) struct MatchedFault {
     /// The operation that the fault is scripted for.
     pub(crate) operation: Operation,
     pub(crate) effect: Effect,
-    /// The id of the fault.
     id: u64,
     seed: Option<u64>,
 }
@@ -134,7 +133,6 @@ impl Faults {
         };
     }
 
-    /// Returns whether operations are recorded.
     pub(crate) fn records(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & LOG != 0
     }

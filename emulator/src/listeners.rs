@@ -66,7 +66,6 @@ impl Listeners {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Aborts all tasks.
     pub(crate) fn abort(&self) {
         self.tasks.lock().abort_all();
     }

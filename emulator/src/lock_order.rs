@@ -31,7 +31,6 @@ pub(crate) struct Ordered<G> {
     _held: Held,
 }
 
-/// Takes a lock of this rank.
 pub(crate) fn take<G>(rank: Rank, lock: impl FnOnce() -> G) -> Ordered<G> {
     let _held = Held::new(rank);
     Ordered {

@@ -50,7 +50,6 @@ pub(crate) use operate::while_others_run;
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use refusals::Refusals;
 
-/// The state of one namespace.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) config: NamespaceConfig,
@@ -244,7 +243,6 @@ impl Namespace {
         take(Rank::Inner, || self.entities.lock())
     }
 
-    /// Returns the caller for deadlines.
     fn caller_of_time(&self) -> Ordered<MutexGuard<'_, Caller>> {
         take(Rank::Caller, || self.broker.lock())
     }
@@ -355,7 +353,6 @@ impl Namespace {
         take(Rank::Inner, || self.timeline.lock())
     }
 
-    /// Records a refusal.
     pub(crate) fn note_refusal(
         &self,
         client: ClientId,

@@ -338,7 +338,6 @@ impl ConnectionOrigin {
         }
     }
 
-    /// Returns the transport of AMQP.
     pub(crate) fn transport(&self) -> &'static str {
         self.transport.unwrap_or("tcp")
     }

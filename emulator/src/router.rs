@@ -188,7 +188,6 @@ impl Router {
         }
     }
 
-    /// Returns the number of connections.
     pub(crate) fn count(&self) -> usize {
         self.members().wake_handles.len()
     }

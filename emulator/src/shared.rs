@@ -189,7 +189,6 @@ impl ResourceState {
 /// Locks and descriptions as a row of the store.
 type ResourceRow = (BTreeMap<String, ManagementLock>, BTreeMap<String, Value>);
 
-/// A management lock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ManagementLock {
     pub(crate) id: String,

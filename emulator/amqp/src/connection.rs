@@ -47,7 +47,6 @@ pub struct Connection {
     pub(crate) sessions: Sessions,
     /// The number of sessions and links created so far, from which their ids come.
     pub(crate) generation: u32,
-    /// The number of links on all sessions.
     pub(crate) link_count: usize,
     /// Bytes of incomplete deliveries.
     pub(crate) reassembly: usize,
@@ -61,7 +60,6 @@ pub struct Connection {
     pub(crate) steps: usize,
 }
 
-/// The state of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionState {
     /// Nothing has been read.

@@ -16,7 +16,6 @@ pub(crate) struct Link {
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.
     pub(crate) is_flow_pending: bool,
-    /// Bytes of its attach.
     pub(crate) attach_size: usize,
 }
 

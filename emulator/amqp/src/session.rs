@@ -85,7 +85,6 @@ impl Session {
         }
     }
 
-    /// Returns the link with this handle.
     pub(crate) fn link(&mut self, handle: u32) -> Option<&mut Link> {
         let index = self.position(handle).ok()?;
         Some(&mut self.links[index].1)

@@ -51,7 +51,6 @@ struct Subscribed {
     tried: BTreeMap<String, Arc<Rule>>,
 }
 
-/// A rule in the index.
 #[derive(Debug, Clone)]
 struct Indexed {
     subscription: EntityPath,

@@ -134,12 +134,10 @@ impl MessageStore {
         self.receivers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
     }
 
-    /// Returns the entity of the store.
     pub(crate) fn entity(&self) -> EntityId {
         self.entity
     }
 
-    /// Returns its policy.
     pub(crate) fn policy(&self) -> &StorePolicy {
         &self.policy
     }
@@ -164,7 +162,6 @@ impl MessageStore {
         self.sessions = None;
     }
 
-    /// Returns the entry at an offset.
     pub(crate) fn get(&self, offset: Offset) -> Option<&Entry> {
         self.entries.get(offset)
     }
@@ -201,7 +198,6 @@ impl MessageStore {
         locks.chain(under_sessions)
     }
 
-    /// Returns the offset of the next message.
     pub(crate) fn next_offset(&self) -> Offset {
         self.next
     }
@@ -254,7 +250,6 @@ pub(crate) struct Entry {
     state: State,
 }
 
-/// The state of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No receiver has it.
@@ -425,7 +420,6 @@ impl Entry {
         }
     }
 
-    /// Returns when it expires.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
         self.expires_at.get()
     }

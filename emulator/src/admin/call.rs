@@ -27,7 +27,6 @@ pub(crate) struct Call<'a> {
     pub(crate) frame: Frame,
 }
 
-/// The response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -88,7 +87,6 @@ impl Call<'_> {
         })
     }
 
-    /// Returns the topic of this name.
     pub(crate) fn topic(&self, text: &str) -> Result<Option<Arc<SharedEntity>>, ServiceError> {
         let entity = self.namespace.entity(&self.path(text)?);
         Ok(entity.filter(|entity| entity.kind == EntityKind::Topic))

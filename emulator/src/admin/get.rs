@@ -61,7 +61,6 @@ impl Call<'_> {
         self.namespace.entity(path).ok_or_else(missing)
     }
 
-    /// Returns a rule of a subscription.
     pub(crate) fn rule(
         &self,
         topic: &SharedEntity,

@@ -299,7 +299,6 @@ fn malformed(reason: &str) -> ServiceError {
     .without_sub_code()
 }
 
-/// A token of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Token {
     Name(String),

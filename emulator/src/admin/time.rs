@@ -11,7 +11,6 @@ use crate::namespace::Namespace;
 const EPOCH: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
-/// Never.
 pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// How a namespace's times are converted for its clients' clocks (decision D20).
@@ -22,7 +21,6 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the frame of a namespace.
     pub(crate) fn of(namespace: &Namespace) -> Self {
         Self {
             ahead: namespace.clock.ahead(),

@@ -31,7 +31,6 @@ const MAX_GROUP_NAME: usize = 90;
 /// The index of the namespace's name in a path.
 pub(crate) const NAMESPACE: usize = 7;
 
-/// One request.
 pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) head: &'a Parts,
@@ -89,7 +88,6 @@ fn check_version(head: &Parts) -> Result<(), Refusal> {
 }
 
 impl Call<'_> {
-    /// Returns the namespace of the path.
     pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Refusal> {
         let namespace = named(self.shared, &self.path).ok_or_else(|| {
             let text = format!(

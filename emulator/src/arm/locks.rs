@@ -6,7 +6,6 @@ use super::{Refusal, member, object};
 use crate::shared::{ManagementLock, ResourceState};
 use axum::http::StatusCode;
 
-/// Maximum number of locks.
 const MAX_LOCKS: usize = 1_000;
 /// Longest notes of a lock, in characters.
 const MAX_NOTES: usize = 512;
@@ -34,7 +33,6 @@ impl ManagementLock {
 }
 
 impl ResourceState {
-    /// Creates or changes a lock.
     pub(crate) fn put_lock(&self, scope: &str, name: &str, body: &Value) -> Result<Value, Refusal> {
         let properties = member(body, "properties").unwrap_or(&Value::Null);
         let level = member(properties, "level")

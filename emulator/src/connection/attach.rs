@@ -288,7 +288,6 @@ impl ClientConnection {
         }
     }
 
-    /// Forgets a link that is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);

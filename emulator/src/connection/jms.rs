@@ -30,7 +30,6 @@ const SHARED: &str = "shared";
 const GLOBAL: &str = "global";
 /// The filter against a client's own messages, which the service ignores.
 const NO_LOCAL: (u64, &str) = (0x0000_468c_0000_0003, "apache.org:no-local-filter:list");
-/// The selector filter.
 const SELECTOR: (u64, &str) = (0x0000_468c_0000_0004, "apache.org:selector-filter:string");
 /// The lifetime policy delete-on-close (AMQP 1.0 §3.5.10), the only supported one.
 const DELETE_ON_CLOSE: u64 = 0x2b;
@@ -260,7 +259,6 @@ impl Client {
     }
 }
 
-/// Returns whether a described filter is one of JMS.
 pub(crate) fn is_jms_filter(filter: &Described<Value>) -> bool {
     is_described_as(filter, NO_LOCAL)
         || is_described_as(filter, SELECTOR) && matches!(filter.value, Value::String(_))

@@ -168,12 +168,10 @@ impl Links {
         self.coordinators.values().any(|own| *own == session)
     }
 
-    /// Returns the link of a receiver.
     pub(crate) fn of_receiver(&self, receiver_id: ReceiverId) -> Option<LinkId> {
         self.receivers.get(&receiver_id).copied()
     }
 
-    /// Returns the id of a new receiver of this connection.
     pub(crate) fn next_receiver_id(&mut self, connection: ConnectionId) -> ReceiverId {
         self.receivers_made += 1;
         connection.receiver_id(self.receivers_made)

@@ -85,7 +85,6 @@ impl Outcomes {
         });
     }
 
-    /// Forgets a link that is gone.
     pub(crate) fn forget(&mut self, link: LinkId) {
         self.back.retain(|held| held.link != link);
         if let Some(latest) = self.latest.remove(&link) {
@@ -204,7 +203,6 @@ impl ClientConnection {
         }
     }
 
-    /// Repeats the outcomes that are due.
     pub(crate) fn repeat_outcomes(&mut self, now: Duration) {
         while let Some(&(due, link)) = self.outcomes.due.first()
             && due <= now

@@ -169,7 +169,6 @@ impl ClientConnection {
         }
     }
 
-    /// Carries out an event.
     pub(crate) fn carry_out(&mut self, event: Event, now: Duration, work: &mut Work) {
         match event {
             Event::Transfer(transfer) => self.on_transfer(transfer, now, work),

@@ -80,7 +80,6 @@ struct KeyPair {
 }
 
 impl Definition {
-    /// The row of an entity.
     pub(crate) fn row(entity: &Entity, metadata: &EntityMetadata) -> Vec<u8> {
         let kind = KINDS.iter().find(|(_, kind)| *kind == entity.kind());
         let subscriptions = entity.subscriptions();

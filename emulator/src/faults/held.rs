@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 
 use crate::router::ConnectionId;
 
-/// The number of held operations of each connection.
 #[derive(Debug, Default)]
 pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<ConnectionId, usize>>>);
 

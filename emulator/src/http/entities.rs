@@ -25,7 +25,6 @@ use crate::namespace::{AdministerError, Namespace, SharedEntity, while_others_ru
 
 /// The differences between kinds of entities.
 pub(crate) trait Kind {
-    /// The kind.
     const KIND: EntityKind;
     /// The response for one entity.
     type Shown: Serialize;

@@ -30,7 +30,6 @@ const INTERNAL: &str = "internal-error";
 /// Maximum number of names in an error.
 const NAMED: usize = 20;
 
-/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,

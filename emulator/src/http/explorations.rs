@@ -39,7 +39,6 @@ struct Begun {
     all: BTreeMap<u64, Arc<Exploration>>,
 }
 
-/// One of them.
 #[derive(Debug)]
 struct Exploration {
     id: u64,
@@ -53,7 +52,6 @@ struct Exploration {
     state: tokio::sync::Mutex<Runs>,
 }
 
-/// Its runs.
 #[derive(Debug)]
 struct Runs {
     progress: Progress,

@@ -45,7 +45,6 @@ pub(crate) struct Which {
     session: Option<String>,
     r#where: Option<String>,
     body_contains: Option<String>,
-    /// How many to skip.
     #[serde(default)]
     skip: usize,
     /// The sequence number of the first message.

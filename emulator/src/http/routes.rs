@@ -98,7 +98,6 @@ impl Handler<(), Control> for Answers {
     }
 }
 
-/// Returns the whole table.
 pub(crate) fn table() -> Vec<Route> {
     let mut routes = of_process();
     routes.extend(of_namespace());
@@ -217,7 +216,6 @@ fn of_kind<K: Kind + 'static>(all: &'static str, one: &'static str) -> [Route; 4
     ]
 }
 
-/// Returns the methods of a path.
 pub(crate) fn methods(path: &str) -> Vec<Method> {
     let routes = table().into_iter();
     let here = routes.filter(|route| route.path == path);

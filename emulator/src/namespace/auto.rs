@@ -18,7 +18,6 @@ use super::Namespace;
 const QUIET: Duration = Duration::from_millis(25);
 /// The same before the end of a lock whose holder is attached and may be working.
 const WORKING: Duration = Duration::from_secs(1);
-/// Maximum number of holds.
 pub(crate) const MAX_HOLDS: usize = 1000;
 
 /// Whether the clock steps automatically, and what prevents that.

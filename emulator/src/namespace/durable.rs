@@ -83,7 +83,6 @@ impl Namespace {
         }
     }
 
-    /// Appends the metadata of an entity.
     pub(crate) fn append_metadata(&self, entity: &SharedEntity) {
         if self.store.is_some() {
             self.operate_as_broker(entity, |entity, _| entity.definition_changed());

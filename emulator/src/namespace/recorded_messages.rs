@@ -41,7 +41,6 @@ impl RecordedMessages {
         Self(is_asked.then(Mutex::default))
     }
 
-    /// Returns whether messages are kept.
     pub(crate) fn are_kept(&self) -> bool {
         self.0.is_some()
     }
@@ -73,7 +72,6 @@ impl RecordedMessages {
         self.kept()?.by_place.get(place).cloned()
     }
 
-    /// Forgets all of them.
     pub(super) fn clear(&self) {
         if let Some(mut kept) = self.kept() {
             *kept = Kept::default();

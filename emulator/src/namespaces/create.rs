@@ -90,7 +90,6 @@ impl Namespaces {
         Arc::clone(&self.creating).try_lock_owned().ok()
     }
 
-    /// Begins a creation.
     pub(crate) fn begin(&self, permit: Permit) -> Creation<'_> {
         Creation {
             namespaces: self,

@@ -6,7 +6,6 @@
 use percent_encoding::percent_decode_str;
 use servicebus_broker::SubQueue;
 
-/// A parsed address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     /// The entity's path as written, normalised but not looked up; empty for the namespace.

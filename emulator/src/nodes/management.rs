@@ -52,7 +52,6 @@ pub(crate) struct Management<'a, 'b> {
 }
 
 impl Management<'_, '_> {
-    /// Performs the request.
     pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
         match self.request.property("operation") {
             Some("com.microsoft:renew-lock") => self.renew_lock(),

@@ -159,7 +159,6 @@ impl Request {
         }
     }
 
-    /// Returns a text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.field(name)? {
             Value::String(text) => Some(text),

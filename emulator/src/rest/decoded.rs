@@ -33,7 +33,6 @@ const FIELDS: [&str; 13] = [
 ];
 const CONTENT_TYPE_FIELD: &str = "ContentType";
 
-/// A decoded message.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedMessage {
     headers: HeaderMap,

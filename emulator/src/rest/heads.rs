@@ -20,7 +20,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Maximum bytes that are kept, and of those the ones that stay when there are more. A head has less.
 const MOST: usize = 512 * 1024;
 const KEPT: usize = 256 * 1024;
-/// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
 /// The recent input of a connection and the case of its next response: an extension of its requests.

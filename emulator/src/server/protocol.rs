@@ -25,7 +25,6 @@ use crate::tls::{Secured, SniName};
 /// First byte of a TLS handshake record.
 const HANDSHAKE: u8 = 0x16;
 
-/// The protocol of a peer.
 enum Protocol {
     Amqp,
     Http,

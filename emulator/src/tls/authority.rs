@@ -74,12 +74,10 @@ impl Authority {
         self.scope
     }
 
-    /// Returns its certificate in PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Returns its key in PEM.
     pub(crate) fn key_pem(&self) -> String {
         self.key.serialize_pem()
     }

@@ -332,7 +332,6 @@ impl Drop for Followed {
 }
 
 impl Book {
-    /// Begins a span now.
     fn begin(&mut self, at: Now) -> Begun {
         // Zero means none.
         let id = self.ids.next_u64().max(1);

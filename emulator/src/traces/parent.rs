@@ -14,7 +14,6 @@ pub(super) struct Parent {
     pub(super) is_sampled: bool,
 }
 
-/// The sampler of traces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sampler {
     /// Whether a parent's decision applies.

@@ -353,7 +353,6 @@ pub(crate) fn with_filter(
     })
 }
 
-/// Returns the terminus with this address.
 pub(crate) fn with_address(terminus: &[u8], address: &str) -> Result<Vec<u8>, DecodeError> {
     let count = match is_source(terminus)? {
         true => FIELDS,

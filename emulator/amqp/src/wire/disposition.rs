@@ -5,7 +5,6 @@ use servicebus_codec::{DecodeError, Reader};
 use super::{code, frame, state};
 use crate::unsettled::{DeliveryState, Outcome};
 
-/// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Disposition<'a> {
     /// Whether the peer is the receiver of these deliveries.

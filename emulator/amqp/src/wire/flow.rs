@@ -4,7 +4,6 @@ use servicebus_codec::{DecodeError, Reader, Writer};
 
 use super::{code, frame};
 
-/// An incoming flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) next_incoming_id: Option<u32>,

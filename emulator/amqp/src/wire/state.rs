@@ -112,7 +112,6 @@ fn map(encoded: &[u8]) -> Result<Box<[u8]>, DecodeError> {
     Ok(encoded.into())
 }
 
-/// Appends a delivery state.
 pub(crate) fn write_state(out: &mut Vec<u8>, state: &DeliveryState) {
     match state {
         DeliveryState::Outcome(outcome) => write(out, outcome),

@@ -97,7 +97,6 @@ impl JmsProperty {
     }
 }
 
-/// Returns one field of a section.
 fn field(section: &[u8], place: usize) -> Option<Encoded<'_>> {
     let mut reader = Reader::new(section);
     reader.descriptor().ok()?;

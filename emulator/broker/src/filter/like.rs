@@ -20,7 +20,6 @@ pub(crate) enum NotAPattern {
     TooLong(usize),
 }
 
-/// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     /// The beginning of the text; all of it if there is no `%`.
@@ -47,7 +46,6 @@ pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
 }
 
 impl Pattern {
-    /// Compiles a pattern.
     pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, NotAPattern> {
         let length = pattern.chars().count();
         if length > MAX_LENGTH {

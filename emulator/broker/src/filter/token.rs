@@ -23,7 +23,6 @@ pub(crate) struct Spanned<'s> {
     pub(crate) span: Range<usize>,
 }
 
-/// A token of the grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token<'s> {
     /// A regular identifier that is not a keyword.

@@ -81,7 +81,6 @@ impl<'a> Value<'a> {
         matches!(self, Self::Null)
     }
 
-    /// Borrows the value.
     pub(crate) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,

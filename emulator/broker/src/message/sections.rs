@@ -151,7 +151,6 @@ impl Sections {
         self.delivery_annotations as usize
     }
 
-    /// Returns where the message annotations end.
     pub(crate) fn message_annotations_end(&self) -> usize {
         self.message_annotations as usize
     }

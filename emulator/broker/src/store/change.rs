@@ -409,7 +409,6 @@ impl MessageStore {
 }
 
 impl Due {
-    /// Returns the instant.
     pub(crate) fn at(self) -> Timestamp {
         match self {
             Self::LockEnd(at, _)

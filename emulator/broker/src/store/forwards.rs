@@ -13,7 +13,6 @@ use crate::time::Timestamp;
 pub(crate) struct Forwards {
     /// Entries that wait.
     waiting: BTreeSet<Offset>,
-    /// Entries in transfer.
     in_transfer: BTreeSet<Offset>,
     /// Destinations of single entries that were sent via this store, instead of the store's target (semantics §12).
     #[expect(
@@ -106,7 +105,6 @@ impl MessageStore {
         }
     }
 
-    /// Returns the state of forwarding.
     pub(crate) fn forwards(&self) -> &Forwards {
         &self.forwards
     }

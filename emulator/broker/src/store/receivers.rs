@@ -23,7 +23,6 @@ pub enum ReceiveMode {
     ReceiveAndDelete,
 }
 
-/// The receivers of one store.
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
     table: BTreeMap<ReceiverId, Receiver>,
@@ -165,7 +164,6 @@ impl Receivers {
         }
     }
 
-    /// Returns how many entries are reserved for this receiver.
     pub(crate) fn reserved_to(&self, id: ReceiverId) -> usize {
         self.table.get(&id).map_or(0, |c| c.reserved.len())
     }
@@ -248,7 +246,6 @@ impl Receivers {
         self.table.get(&id).is_some_and(|c| c.credit > 0)
     }
 
-    /// Returns the last entry that is reserved for this receiver.
     pub(crate) fn last_reserved(&self, id: ReceiverId) -> Option<Offset> {
         self.table.get(&id)?.reserved.last()
     }
@@ -378,7 +375,6 @@ impl MessageStore {
         }
     }
 
-    /// Returns the receivers.
     pub(crate) fn receivers(&self) -> &Receivers {
         &self.receivers
     }

@@ -79,7 +79,6 @@ impl Sessions {
         }
     }
 
-    /// Returns all sessions by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
         self.names.values().filter_map(|&slot| self.get(slot))
     }
@@ -94,7 +93,6 @@ impl Sessions {
         self.slots.get(slot.0 as usize)?.as_ref()
     }
 
-    /// Returns the session of a message.
     pub(crate) fn of(&self, offset: Offset) -> Option<&Session> {
         self.get(*self.of.get(offset)?)
     }
@@ -199,7 +197,6 @@ impl Sessions {
         }
     }
 
-    /// Sets or clears the state of a session.
     pub(crate) fn set_state(&mut self, slot: Slot, state: Option<SessionState>) {
         if let Some(touched) = &mut self.touched {
             let session = self.slots[slot.0 as usize].as_ref();
@@ -220,7 +217,6 @@ impl Sessions {
             .map_or_else(BTreeSet::new, std::mem::take)
     }
 
-    /// Clears all states.
     pub(crate) fn clear_states(&mut self) {
         let slots: Vec<Slot> = self.names.values().copied().collect();
         for slot in slots {
@@ -297,7 +293,6 @@ pub(crate) struct Session {
     name: SessionName,
     /// The number of messages, scheduled ones included.
     messages: usize,
-    /// Ready messages.
     ready: BTreeSet<Offset>,
     /// Locked messages; their locks are that of the session.
     locked: BTreeSet<Offset>,
@@ -356,7 +351,6 @@ impl Session {
         &self.name
     }
 
-    /// Returns its holder.
     pub(crate) fn lock(&self) -> Option<SessionLock> {
         self.lock
     }
@@ -365,7 +359,6 @@ impl Session {
         self.state.as_ref()
     }
 
-    /// Returns the locked messages.
     pub(crate) fn locked(&self) -> &BTreeSet<Offset> {
         &self.locked
     }

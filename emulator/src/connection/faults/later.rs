@@ -221,7 +221,6 @@ pub(crate) struct ConnectionFaults {
     pub(crate) parked_ever: u64,
     /// Bytes of messages among them.
     pub(crate) parked_bytes: usize,
-    /// The current pause.
     pub(crate) pause: Option<Pause>,
     /// Receivers whose next delivery is delayed.
     pub(crate) receivers: BTreeMap<LinkId, PutOff>,
@@ -272,7 +271,6 @@ pub(crate) struct Seen<'a> {
     pub(crate) affected: Affected,
 }
 
-/// Returns the link of an event.
 pub(crate) fn link_of(event: &Event) -> Option<LinkId> {
     match event {
         Event::Transfer(transfer) => Some(transfer.link),

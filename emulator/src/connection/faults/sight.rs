@@ -171,7 +171,6 @@ impl ClientConnection {
         self.links.get(link).is_some_and(Link::is_cbs)
     }
 
-    /// Returns the messages of an event.
     fn messages_of(&mut self, event: &Event, request: Option<&Request>) -> Vec<Traits> {
         if let Event::Transfer(transfer) = event
             && let Some(Link::Sender(_)) = self.links.get(transfer.link)
@@ -342,7 +341,6 @@ impl ClientConnection {
         Some(Seen { context, affected })
     }
 
-    /// Returns the locks of an event.
     pub(crate) fn locks_of(&self, event: &Event) -> Option<Locks> {
         if let Event::Settle(settlement) = event {
             let Link::Receiver(receiver) = self.links.get(settlement.link)? else {
@@ -410,7 +408,6 @@ pub(crate) fn entity_state(entity: &Entity, kind: SubQueue) -> EntityState {
     }
 }
 
-/// Returns the sequence numbers in a request.
 fn numbers_in(request: &Request) -> impl Iterator<Item = i64> {
     let numbers = request.elements("sequence-numbers").unwrap_or_default();
     numbers.iter().filter_map(|number| {
@@ -428,7 +425,6 @@ fn comes_before_tokens(attach: &AttachRequest) -> bool {
         || address.is_some_and(|address| address.destination == Destination::Cbs)
 }
 
-/// Returns the locks and the session in a request.
 fn locks_in(request: &Request) -> (Vec<LockToken>, Option<SessionName>) {
     let tokens = request.elements("lock-tokens").unwrap_or_default();
     let tokens = tokens.iter().filter_map(|token| {

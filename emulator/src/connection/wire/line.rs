@@ -47,7 +47,6 @@ impl<W> Line<W> {
         }
     }
 
-    /// Sets the round trip time.
     pub(crate) fn set_round_trip(&mut self, round_trip: Duration) {
         self.round_trip = round_trip;
     }

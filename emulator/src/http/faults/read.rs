@@ -15,7 +15,6 @@ use crate::http::error::ApiError;
 const LONGEST_VIRTUAL: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
 /// Longest wait by the real clock.
 const LONGEST_REAL: f64 = 3600.0;
-/// Longest round trip.
 const LONGEST_TRIP: f64 = 60.0;
 /// Longest condition and description, in bytes.
 const CONDITION: usize = 128;

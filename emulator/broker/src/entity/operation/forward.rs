@@ -112,7 +112,6 @@ impl Entity {
         })
     }
 
-    /// Returns the target of a message.
     fn target_of(&self, kind: SubQueue, offset: Offset) -> Option<Target> {
         if let Some(destination) = self.store(kind).forwards().destination(offset) {
             return Some(Target::Entity(destination.clone()));

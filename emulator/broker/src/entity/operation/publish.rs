@@ -20,7 +20,6 @@ use crate::rules::RuleSet;
 use crate::store::Entry;
 use crate::time::Timestamp;
 
-/// The copy of a message for a subscription.
 #[derive(Debug)]
 pub(crate) struct MessageCopy {
     /// The message, with the changes of the rule's action.
@@ -35,7 +34,6 @@ pub(crate) struct MessageCopy {
     pub(crate) hops: u8,
     /// The time to live of the topic in milliseconds.
     pub(crate) ceiling: Option<NonZeroU64>,
-    /// The rule that matched.
     pub(crate) rule: Arc<str>,
     /// The error that dead-letters it on arrival.
     pub(crate) failure: Option<Box<RuleError>>,
