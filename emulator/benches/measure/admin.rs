@@ -1,5 +1,6 @@
-//! Queues made one by one through the administration API, by one client on one connection: what each costs the server, the
-//! last as the first. Then one of them is shown through Azure Resource Manager, as `az servicebus queue show` does.
+//! Creates queues one by one through the administration API, by one client on one connection, and measures the server's cost
+//! of each, the last as the first. Then shows one of them through Azure Resource Manager, as `az servicebus queue show`
+//! does.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,9 +18,9 @@ use crate::process::Emulator;
 use crate::report::{Limit, Report};
 use crate::statistics::Rounds;
 
-/// What is kept settles within this time.
+/// Memory and threads settle within this time.
 const REST: Duration = Duration::from_millis(200);
-/// Beyond any run: 2100.
+/// Later than any run: 2100.
 const EXPIRY: i64 = 4_102_444_800;
 const BODY: &str = "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\"><QueueDescription \
     xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\"><LockDuration>PT1M</LockDuration>\
@@ -27,7 +28,7 @@ const BODY: &str = "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\
     </entry>";
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
-    // One beside them is declared.
+    // One more is declared.
     let queues = effort.pick(200, 9_990);
     let part = effort.pick(50, 1_000);
     let (mut each, mut growth) = (Rounds::default(), Rounds::default());
@@ -79,13 +80,13 @@ impl Client {
         })
     }
 
-    /// Microseconds of the server's processor time for these queues.
+    /// Returns the server's processor time for creating these queues, in microseconds.
     fn make_all(&mut self, emulator: &Emulator, numbers: Range<u32>) -> io::Result<f64> {
         let make = |client: &mut Self, number| client.make(&format!("queue-{number:05}"));
         self.cost(emulator, numbers, make)
     }
 
-    /// Microseconds of the server's processor time for what is done with each of these numbers.
+    /// Returns the server's processor time for an operation on each of these numbers, in microseconds.
     pub(crate) fn cost(
         &mut self,
         emulator: &Emulator,
@@ -116,7 +117,7 @@ impl Client {
         self.exchange(&request, "HTTP/1.1 200")
     }
 
-    /// Sends a request and reads its answer, which must begin so.
+    /// Sends a request and reads its response, which must begin with `expected`.
     pub(crate) fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
         self.stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
@@ -136,7 +137,7 @@ impl Client {
     }
 }
 
-/// Whether an answer has its head and as many bytes of body as that says.
+/// Returns whether a response has its head and the announced bytes of body.
 fn is_whole(answer: &[u8]) -> bool {
     let answer = String::from_utf8_lossy(answer);
     let Some((head, body)) = answer.split_once("\r\n\r\n") else {

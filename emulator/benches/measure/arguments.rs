@@ -1,35 +1,35 @@
-//! What the executable is asked to do: by `cargo bench`, by `cargo test`, by a test runner, or by itself when it
-//! starts itself again in another role.
+//! The arguments of the executable: from `cargo bench`, `cargo test`, a test runner, or itself when it starts itself in
+//! another role.
 
 use crate::secured_echo::Wrapping;
 
-/// What to do.
+/// The task of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Say what can be run, as test runners ask.
+    /// List the benchmarks, as test runners ask.
     List,
-    /// A filter that means none of this.
+    /// Do nothing: the filter matches no benchmark.
     Nothing,
-    /// Be the echo server.
+    /// Run the echo server.
     Echo,
-    /// Be the echo server over TLS.
+    /// Run the echo server over TLS.
     SecuredEcho(Wrapping),
-    /// Send and receive this many messages through the harness and say how long it took.
+    /// Send and receive this many messages through the harness, and print how long it took.
     RoundTrip(usize),
-    /// Measure the sections whose names contain one of these, or all; keep the numbers if that is asked for.
+    /// Measure the sections whose names contain one of these texts, or all; save the numbers if asked.
     Measure(Effort, Vec<String>, bool),
-    /// Hold what is measured now against the numbers that were kept, in the sections whose names contain one of these, or all.
+    /// Compare new measurements with the saved numbers, in the sections whose names contain one of these texts, or all.
     Check(Vec<String>),
-    /// Draw what was kept.
+    /// Draw the saved numbers.
     Plot,
 }
 
 /// How much to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Everything once, with tiny sizes: proves that it runs.
+    /// Everything once, with tiny sizes, to prove that it runs.
     Quick,
-    /// What gives numbers.
+    /// Sizes that give usable numbers.
     Full,
 }
 
@@ -42,13 +42,13 @@ impl Effort {
         }
     }
 
-    /// How often each number is taken.
+    /// Returns how often each number is measured.
     pub(crate) fn rounds(self) -> usize {
         self.pick(1, 5)
     }
 }
 
-/// Tells a role from the arguments of cargo; given to [`crate::process`].
+/// Separates a role from cargo's arguments; passed to [`crate::process`].
 pub(crate) const ROLE: &str = "--role";
 
 /// Reads the arguments of this process.
@@ -64,7 +64,7 @@ pub(crate) fn read() -> Order {
         return role(&arguments);
     }
     if is_set("--list") {
-        // Asked a second time for what is ignored, it has nothing to add.
+        // The second call, for ignored tests, has nothing to add.
         return if is_set("--ignored") {
             Order::Nothing
         } else {

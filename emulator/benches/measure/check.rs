@@ -1,19 +1,19 @@
-//! Whether the emulator has become slower than it was when the last run was saved: against the raw echo of the same run, and in
-//! instructions.
+//! Checks whether the emulator has become slower than in the last saved run: compared with the raw echo of the same run, and
+//! in instructions.
 
 use crate::arguments::Effort;
 use crate::history::{self, Entry};
 use crate::report::{self, Report};
 use crate::{Outcome, instructions, throughput};
 
-/// A number that must not become worse: its section, how much of it may be lost, and whether more is better.
+/// A watched number: its section, its name, how much of it may be lost, and whether more is better.
 const WATCHED: [(&str, &str, f64, bool); 3] = [
     ("throughput", throughput::RATIO, 0.2, true),
     ("throughput", throughput::COST, 0.2, false),
     ("instructions", instructions::WHAT, 0.03, false),
 ];
 
-/// Measures what is watched, what is worse than before once more, and fails where it is again.
+/// Measures the watched numbers, repeats those that are worse than before, and fails if they are worse again.
 pub(crate) fn run(wanted: &[String]) -> Outcome {
     let saved = history::read()?;
     let mut watched = WATCHED.to_vec();
@@ -28,7 +28,7 @@ pub(crate) fn run(wanted: &[String]) -> Outcome {
     Err(worse.join("\n").into())
 }
 
-/// Leaves those that are worse, and says what they are.
+/// Returns the numbers that are worse, and prints them.
 fn look(
     saved: &[Entry],
     watched: &mut Vec<(&str, &str, f64, bool)>,

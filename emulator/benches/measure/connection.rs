@@ -1,4 +1,4 @@
-//! One blocking connection of the client: a socket, a large read buffer, and the frames in it.
+//! A blocking connection of the client: a socket, a large read buffer, and the frames in it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,12 +9,12 @@ use servicebus_test_support::stream::Stream;
 
 use crate::frames::{self, Role, code};
 
-/// Bytes that one read may bring.
+/// Maximum bytes of one read.
 pub(crate) const READ: usize = 256 * 1024;
-/// Longer than anything here takes: a connection that says nothing for so long hangs.
+/// Longer than anything here takes: a connection without input for so long hangs.
 pub(crate) const HUNG: Duration = Duration::from_secs(120);
 
-/// A session on a connection that is logged in.
+/// A session on an authenticated connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     end: usize,
 }
 
-/// A frame that has arrived.
+/// A received frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {
     /// Which performative it is.
@@ -33,7 +33,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Connection {
-    /// Connects, logs in and begins a session.
+    /// Connects, authenticates and begins a session.
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
         Self::open_over(Stream::Plain(connect(address)?))
     }
@@ -51,7 +51,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Attaches a link; the emulator's answer has come when it returns.
+    /// Attaches a link; returns after the emulator's answer.
     pub(crate) fn attach(&mut self, role: Role, handle: u32, address: &str) -> io::Result<()> {
         self.attach_with(&frames::attach(role, handle, address))
     }
@@ -62,12 +62,12 @@ impl Connection {
         self.wait_for(code::ATTACH)
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Waits for input and reads what is there.
+    /// Waits for input and reads it.
     pub(crate) fn read(&mut self) -> io::Result<()> {
         if self.input.len() - self.end < READ {
             self.input.copy_within(self.start..self.end, 0);
@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Waits for input no longer than this, and reads what is there; says whether there was any.
+    /// Waits for input no longer than this, and reads it; returns whether there was any.
     pub(crate) fn read_within(&mut self, wait: Duration) -> io::Result<bool> {
         self.stream.tcp().set_read_timeout(Some(wait))?;
         let read = self.read();
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Reads what is there without waiting.
+    /// Reads available input without waiting.
     pub(crate) fn read_if_ready(&mut self) -> io::Result<()> {
         self.stream.tcp().set_nonblocking(true)?;
         let read = self.read();
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// The next whole frame that was read; protocol headers, SASL and empty frames are passed over.
+    /// Returns the next complete frame; skips protocol headers, SASL and empty frames.
     pub(crate) fn frame(&mut self) -> io::Result<Option<Frame<'_>>> {
         loop {
             let rest = &self.input[self.start..self.end];
@@ -136,8 +136,7 @@ impl Connection {
         }
     }
 
-    /// Reads until a performative of this kind has come; what else comes has no meaning yet, except that flows
-    /// stay to be read.
+    /// Reads until a performative of this kind has arrived; ignores others, but leaves flows to be read.
     fn wait_for(&mut self, wanted: u8) -> io::Result<()> {
         loop {
             while let Some(frame) = self.frame()? {
@@ -151,7 +150,7 @@ impl Connection {
 }
 
 impl Frame<'_> {
-    /// The range and the count of a disposition that says accepted.
+    /// Returns the number of deliveries in a disposition of accepted.
     pub(crate) fn accepted(&self) -> io::Result<u32> {
         let read = || {
             let mut reader = Reader::new(self.body);
@@ -184,7 +183,7 @@ impl Frame<'_> {
         state.ok_or_else(|| io::Error::other("a disposition without a state"))
     }
 
-    /// How many deliveries the emulator will have taken when a link's credit is used up.
+    /// Returns how many deliveries the emulator will have accepted when a link's credit is used up.
     pub(crate) fn credit_limit(&self) -> io::Result<Option<u32>> {
         let read = || {
             let mut reader = Reader::new(self.body);
@@ -226,7 +225,7 @@ impl Frame<'_> {
     }
 }
 
-/// A socket that neither waits to fill its segments nor hangs for ever.
+/// Connects a socket without Nagle's algorithm and with a read timeout.
 pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -234,7 +233,7 @@ pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Systems differ in how they say that the time of a read is over.
+/// Systems differ in the error of a read timeout.
 fn is_late(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,5 +1,5 @@
-//! The broker's core called directly: what a message costs without a socket, and whether a queue of a million makes
-//! it dearer. Events go into a timeline, as they do in the emulator.
+//! Calls the broker's core directly: the cost of a message without a socket, and whether a queue of a million makes it
+//! higher. Events go into a timeline, as in the emulator.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ struct Costs {
     expiry: f64,
 }
 
-/// Numbers that differ, from a counter.
+/// Distinct numbers, from a counter.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(u64);
 
@@ -47,7 +47,7 @@ impl IdSource for Counter {
     }
 }
 
-/// A queue with what surrounds it in the emulator.
+/// A queue with the state that surrounds it in the emulator.
 #[derive(Debug)]
 struct Core {
     entity: Entity,
@@ -141,7 +141,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 impl Core {
-    /// A queue of `depth` messages that came at the pace of a fast sender.
+    /// Returns a queue of `depth` messages that arrived at the pace of a fast sender.
     fn filled(depth: u32, lifetime: Option<Duration>) -> Self {
         let (queue, settings) = (EntityDescription::default(), NamespaceSettings::default());
         let lifetime_ms = lifetime.map(|lifetime| lifetime.as_millis() as u32);

@@ -1,5 +1,5 @@
-//! Whether a queue of a million messages costs more for each message than one of a thousand, end to end: the
-//! emulator's processor time, with both queues filled beforehand.
+//! Measures end to end whether a queue of a million messages costs more per message than one of a thousand: the emulator's
+//! processor time, with both queues filled beforehand.
 
 use std::io;
 use std::thread;
@@ -21,13 +21,13 @@ const BODY: usize = 1024;
 const IN_FLIGHT: u32 = 1000;
 const RANGE: u32 = 64;
 const SHALLOW: u32 = 1_000;
-/// Messages of one step: few enough to leave the depth of a queue of a thousand what it is.
+/// Messages of one step: few enough to keep a queue of a thousand at its depth.
 const STEP: u32 = 500;
-/// Messages asked for in one peek; together less than the megabyte that one reply may have.
+/// Messages of one peek; together less than the megabyte that one reply may have.
 const PEEK: u32 = 250;
 const LIFETIME_SECONDS: u32 = 3_600;
 
-/// Processor time for each message, in microseconds.
+/// Processor time per message, in microseconds.
 #[derive(Debug, Default)]
 struct Costs {
     send: f64,
@@ -102,7 +102,7 @@ impl Kept {
         })
     }
 
-    /// Sends, receives and peeks in turn; the queue is as deep afterwards as it was.
+    /// Sends, receives and peeks in turn; leaves the queue at its depth.
     fn steps(&mut self, steps: u32) -> io::Result<Costs> {
         let mut total = Costs::default();
         for _ in 0..steps {
@@ -113,7 +113,7 @@ impl Kept {
                     .receive(STEP, 0, Accept::Ranges(RANGE), |_| {})
             })?;
             self.first += u64::from(STEP);
-            // From the middle, which no end of the queue makes cheap.
+            // From the middle, which is not close to either end of the queue.
             let from = self.first + u64::from(self.depth / 2);
             total.peek += self.cost(|kept| {
                 for _ in 0..STEP / PEEK {
@@ -134,7 +134,7 @@ impl Kept {
         })
     }
 
-    /// What a step costs the emulator, in microseconds.
+    /// Returns the emulator's cost of a step, in microseconds.
     fn cost(&mut self, step: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<f64> {
         let before = at_rest(self.emulator.pid())?;
         step(self)?;
@@ -142,7 +142,7 @@ impl Kept {
     }
 }
 
-/// What it costs to let all messages of a queue expire by one advance of the clock, in microseconds for each.
+/// Returns the cost of expiring all messages of a queue by one advance of the clock, in microseconds per message.
 fn expiry(depth: u32, times: u32) -> io::Result<f64> {
     let emulator = Emulator::start()?;
     let message = message(BODY, Some(LIFETIME_SECONDS * 1000));

@@ -1,5 +1,5 @@
-//! A data directory: what it costs beside memory alone, against a bare write and `fdatasync`, and against a durable queue of
-//! RabbitMQ on the same disk, where `RABBITMQ` has the address of one (`benches/with-rabbitmq` starts it).
+//! The cost of a data directory compared with memory alone, with a bare write and `fdatasync`, and with a durable queue of
+//! RabbitMQ on the same disk, if `RABBITMQ` has its address (`benches/with-rabbitmq` starts it).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -23,9 +23,9 @@ use crate::throughput::through_emulator;
 
 const BODY: usize = 1024;
 const LARGE: usize = 64 * 1024;
-/// Senders, each on a connection of its own and with one message outstanding; and messages that they send together.
+/// Senders, each with a connection of its own and one outstanding message; and the total of their messages.
 const SENDERS: [(u32, u32); 3] = [(1, 2_000), (16, 16_000), (64, 32_000)];
-/// Within this time a file is to have shrunk.
+/// A file must have shrunk within this time.
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
@@ -86,7 +86,7 @@ fn measure_throughput(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// The middle of the times that a message takes from its sending to its outcome, and a write of as many bytes with `fdatasync`.
+/// Measures the median time from sending a message to its outcome, and that of a write of as many bytes with `fdatasync`.
 fn measure_one_at_a_time(effort: Effort, report: &mut Report) -> Outcome {
     let count = effort.pick(20, 1_000);
     let directory = empty("one-at-a-time")?;
@@ -175,7 +175,7 @@ fn measure_senders(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Messages a second of several senders, each of which is opened before the clock runs.
+/// Returns messages per second of several senders, each of which is opened before the clock runs.
 fn rate<S: FnOnce() -> io::Result<()> + Send>(
     senders: u32,
     count: u32,
@@ -221,7 +221,7 @@ fn measure_start(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Many messages of 1 KiB: the start that finds them, and the file when they are gone.
+/// Measures many messages of 1 KiB: the start that recovers them, and the file after they are gone.
 fn measure_million(effort: Effort, report: &mut Report) -> Outcome {
     let messages = effort.pick(1_000, 1_000_000);
     let directory = empty("million")?;
@@ -260,7 +260,7 @@ fn measure_million(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// A start after a kill that left the journal full, of which the store has nothing yet.
+/// Measures a start after a kill that left the journal full, while the database has none of it.
 pub(crate) fn measure_full_journal(effort: Effort, report: &mut Report) -> Outcome {
     let full = effort.pick(1_u64, 127) << 20;
     let mut starts = Rounds::default();
@@ -291,7 +291,7 @@ fn size_of_file(directory: &Path) -> io::Result<u64> {
     Ok(size)
 }
 
-/// More bytes than there is to be memory for them.
+/// Measures more bytes than memory may hold.
 fn measure_large(effort: Effort, report: &mut Report) -> Outcome {
     let messages = effort.pick(100, 160_000);
     let directory = empty("large")?;

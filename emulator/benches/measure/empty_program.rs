@@ -1,5 +1,5 @@
-//! The least that a server can be: binds a socket, prints a line, waits. Compiled by `startup.rs`, with the same
-//! compiler and optimised, as what the emulator's start is compared with.
+//! The smallest possible server: binds a socket, prints a line, waits. `startup.rs` compiles it with the same compiler and
+//! optimisation, to compare the emulator's start with it.
 
 use std::io::Write as _;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! What the AMQP engine alone costs a message each way: frames of one turn in, answers out.
+//! The cost of the AMQP engine alone per message in each direction: frames of one turn in, answers out.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::statistics::Rounds;
 
 const BODY: usize = 1024;
-/// Messages of one turn: what one read of 64 KiB brings.
+/// Messages of one turn, as in one read of 64 KiB.
 const TURN: u32 = 56;
 const ANNOTATIONS: usize = 180;
 
@@ -110,7 +110,7 @@ fn giving(turns: u32) -> Result<f64, &'static str> {
     Ok(took.as_nanos() as f64 / f64::from(turns * TURN))
 }
 
-/// Takes the output as if it were written.
+/// Discards the output as if it were written.
 fn empty(connection: &mut Connection) {
     connection.flush();
     let length = connection.output().len();

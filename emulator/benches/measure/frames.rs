@@ -1,5 +1,5 @@
-//! What the client writes: frames laid out once, with only their numbers stored anew, so that writing them costs
-//! the client nothing that would be taken for the emulator's.
+//! The client's frames: encoded once, with only their numbers updated, so that the client's cost is not mistaken for the
+//! emulator's.
 
 use servicebus_codec::Writer;
 use servicebus_test_support::frame::{AMQP_HEADER, SASL_HEADER};
@@ -19,21 +19,21 @@ pub(crate) mod code {
 
 pub(crate) const AMQP: u8 = 0;
 const SASL: u8 = 1;
-/// Frames and transfers that the client takes without being asked again.
+/// Frames and transfers that the client accepts without another flow.
 const WINDOW: u32 = 1 << 30;
 
 /// Which end of a link the client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It sends, and hears what became of each message.
+    /// The client sends, and gets the outcome of each message.
     Sender,
-    /// It receives, and says what becomes of each message.
+    /// The client receives, and settles each message.
     Receiver,
-    /// It receives what needs no answer.
+    /// The client receives settled messages.
     Listener,
 }
 
-/// Everything up to a session: headers, credentials, open, begin.
+/// Returns everything up to a session: headers, credentials, open, begin.
 pub(crate) fn login() -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(SASL_HEADER);
@@ -116,7 +116,7 @@ pub(crate) fn flow(out: &mut Vec<u8>, handle: u32, received: u32, credit: u32) {
     flow_of(out, handle, received, (received, credit));
 }
 
-/// The same for one of several links, which has received `own` of the messages of its session.
+/// Appends the flow of one of several links, which has received `own` of its session's messages.
 pub(crate) fn flow_of(out: &mut Vec<u8>, handle: u32, received: u32, (own, credit): (u32, u32)) {
     append(out, AMQP, 0, code::FLOW, |fields| {
         fields.uint(received);
@@ -130,7 +130,7 @@ pub(crate) fn flow_of(out: &mut Vec<u8>, handle: u32, received: u32, (own, credi
     });
 }
 
-/// Accepts a range of deliveries; the emulator is to answer.
+/// Accepts a range of deliveries; the emulator must answer.
 pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
     append(out, AMQP, 0, code::DISPOSITION, |fields| {
         fields.bool(true);
@@ -144,7 +144,7 @@ pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
     });
 }
 
-/// An encoded message as SDKs write it, with a body of `body` bytes that stand at its end.
+/// Returns an encoded message as SDKs write it, with `body` bytes at its end.
 pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
     let mut encoded = Vec::new();
     let mut out = Writer::new(&mut encoded);
@@ -170,7 +170,7 @@ pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
     encoded
 }
 
-/// Transfers of messages of one size, one behind the other, to be written as often as needed.
+/// Consecutive transfers of messages of one size, to be written as often as needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Transfers {
     bytes: Vec<u8>,
@@ -181,7 +181,7 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// `count` of the same on link 0.
+    /// Creates `count` transfers of the same message on link 0.
     pub(crate) fn of(message: &[u8], count: usize) -> Self {
         let (one, id) = Self::one(message);
         Self {
@@ -192,7 +192,7 @@ impl Transfers {
         }
     }
 
-    /// One of each on link 0, `block` of them at once, which divides their number. They are written in turn.
+    /// Creates one transfer of each message on link 0, written in turn, `block` at once, which must divide their number.
     pub(crate) fn each(messages: impl Iterator<Item = Vec<u8>>, block: usize) -> Self {
         let mut each = Self {
             bytes: Vec::new(),
@@ -209,7 +209,7 @@ impl Transfers {
         each
     }
 
-    /// One transfer, and where its number stands.
+    /// Returns one transfer, and the offset of its number.
     fn one(message: &[u8]) -> (Vec<u8>, usize) {
         let mut one = Vec::new();
         let mut id = 0;
@@ -236,7 +236,7 @@ impl Transfers {
         self.frame
     }
 
-    /// The next `count`, at most a block, numbered from `first`.
+    /// Returns the next `count`, at most a block, numbered from `first`.
     pub(crate) fn numbered(&mut self, first: u32, count: usize) -> &[u8] {
         let blocks = self.bytes.len() / self.frame / self.block;
         let start = first as usize / self.block % blocks * self.block * self.frame;
@@ -247,13 +247,13 @@ impl Transfers {
         bytes
     }
 
-    /// Puts eight bytes at the end of the first one's body.
+    /// Writes eight bytes at the end of the first body.
     pub(crate) fn stamp(&mut self, stamp: u64) {
         self.bytes[self.frame - 8..self.frame].copy_from_slice(&stamp.to_be_bytes());
     }
 }
 
-/// What [`Transfers::stamp`] has put at the end of a message.
+/// Reads the bytes that [`Transfers::stamp`] wrote into a message.
 pub(crate) fn read_stamp(message: &[u8]) -> u64 {
     message
         .last_chunk::<8>()

@@ -1,4 +1,4 @@
-//! What was measured, run after run, as lines of JSON: what plots are drawn of, and what a later run is held against.
+//! The measurements of all runs as lines of JSON, for plots and for comparison with later runs.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -17,10 +17,10 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/history.jsonl")
 pub(crate) struct Entry {
     /// The day, as `2026-11-26`.
     pub(crate) date: String,
-    /// What was checked out, where that is known.
+    /// The commit, if known.
     #[serde(default)]
     pub(crate) commit: String,
-    /// With which profile the program was built.
+    /// The build profile of the program.
     #[serde(default = "release", skip_serializing_if = "is_release")]
     pub(crate) profile: String,
     pub(crate) section: String,
@@ -58,21 +58,21 @@ pub(crate) fn save(report: &Report) -> Outcome {
     Ok(())
 }
 
-/// All there is, oldest first.
+/// Returns all entries, oldest first.
 pub(crate) fn read() -> Result<Vec<Entry>, Box<dyn std::error::Error>> {
     let text = fs::read_to_string(FILE)?;
     let entries = text.lines().map(serde_json::from_str);
     Ok(entries.collect::<Result<_, _>>()?)
 }
 
-/// The last that was measured of something, with a program of the same profile as now.
+/// Returns the last measurement of a number with the current build profile.
 pub(crate) fn last<'a>(all: &'a [Entry], section: &str, what: &str) -> Option<&'a Entry> {
     let profile = profile();
     all.iter()
         .rfind(|entry| entry.profile == profile && entry.section == section && entry.what == what)
 }
 
-/// With which profile the program is built that is measured now.
+/// Returns the build profile of the measured program.
 fn profile() -> String {
     env::var("SERVICEBUS_PROFILE").unwrap_or_else(|_| release())
 }

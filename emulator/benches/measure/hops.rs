@@ -1,4 +1,4 @@
-//! What forwarding costs the core: a hop against a send, receive and complete on one queue.
+//! The cost of forwarding in the core: a hop compared with a send, receive and complete on one queue.
 
 use std::time::Instant;
 

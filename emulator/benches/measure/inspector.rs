@@ -1,7 +1,7 @@
-//! What looking costs: an open inspector beside messages that pass, reads of the control API beside sends at a steady rate, and
-//! queues made one by one over the control API.
+//! The cost of inspection: an open inspector during traffic, reads of the control API during sends at a steady rate, and
+//! queues created one by one over the control API.
 //!
-//! The viewer here asks what the page asks: it follows changes, and lists entities and messages after each.
+//! The viewer here sends the page's requests: it follows changes, and lists entities and messages after each.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -20,7 +20,7 @@ use crate::statistics::{Rounds, number};
 use crate::throughput;
 
 const CHANGES: &str = "/changes";
-/// What the page lists after each change.
+/// The lists that the page reads after each change.
 const LISTS: [&str; 2] = [
     "/entities?order=path&limit=50",
     "/messages?entity=bench&limit=50",
@@ -85,7 +85,7 @@ fn read_beside_sends(effort: Effort, report: &mut Report) -> Outcome {
 }
 
 fn made(effort: Effort, report: &mut Report) -> Outcome {
-    // One beside them is declared.
+    // One more is declared.
     let queues = effort.pick(200, 9_990);
     let part = effort.pick(50, 1_000);
     let mut each = Rounds::default();
@@ -107,7 +107,7 @@ fn made(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Does something while another thread looks.
+/// Runs work while another thread reads.
 fn beside<T>(
     emulator: &Emulator,
     look: fn(SocketAddr, &AtomicBool) -> io::Result<()>,

@@ -1,5 +1,5 @@
-//! Instructions that the emulator takes for a message, as callgrind counts them: the same in each run but for a few in a
-//! thousand, whatever else the machine does.
+//! The emulator's instructions per message, counted by callgrind: equal in all runs to within a few per thousand, whatever
+//! else the machine does.
 
 use std::fs;
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// The instructions of a process that serves so many blocks.
+/// Returns the instructions of a process that serves so many blocks.
 fn count(blocks: u32) -> io::Result<f64> {
     let log = scratch("callgrind.log");
     let emulator = Emulator::start_under_callgrind(&log)?;

@@ -1,7 +1,7 @@
-//! How long a message takes from the sender's write to the receiver's read, against a round trip of the same bytes
+//! The time of a message from the sender's write to the receiver's read, compared with a round trip of the same bytes
 //! through a TCP echo. The client is the same for both: one thread writes, another reads.
 //!
-//! A program as a test would be: messages sent through the harness's handle, received and completed through its
+//! Also a program like a test: it sends messages through the harness's handle, and receives and completes them through its
 //! client. `unoptimised.rs` runs it in two builds.
 
 use std::sync::mpsc;
@@ -27,25 +27,25 @@ const BODY: usize = 1024;
 const INTERVAL: Duration = Duration::from_micros(100);
 const CREDIT: u32 = 1000;
 
-/// When messages go, for the thread that writes.
+/// The pace of the writing thread.
 #[derive(Debug)]
 pub(crate) enum Beat {
-    /// At a steady rate. It spins, because timers of runtimes have steps of a millisecond.
+    /// At a steady rate. Spins, because timers of runtimes have steps of a millisecond.
     Steady(Clock),
-    /// Each when everything about the one before it is over.
+    /// Each after the one before it is done.
     Answered(mpsc::Receiver<()>),
 }
 
-/// The other end of a [`Beat`], for the thread that reads.
+/// The other end of a [`Beat`], for the reading thread.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Where none waits.
+    /// No writer waits.
     Unheard,
-    /// The next one may go.
+    /// Releases the next message.
     Heard(mpsc::Sender<()>),
 }
 
-/// What stamps count from.
+/// The origin of timestamps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
@@ -71,7 +71,7 @@ impl Pace {
 }
 
 impl Beat {
-    /// Returns when message `number` is to go.
+    /// Waits until message `number` is due.
     pub(crate) fn wait_for(&self, number: u32) {
         match self {
             Self::Steady(Clock(start)) => {
@@ -90,7 +90,7 @@ impl Beat {
 }
 
 impl Answer {
-    /// Says that everything about a message is over.
+    /// Reports that a message is done.
     pub(crate) fn give(&self) {
         if let Self::Heard(answers) = self {
             // After the last one no receiver is left.
@@ -100,12 +100,12 @@ impl Answer {
 }
 
 impl Clock {
-    /// This moment, to be carried by a message.
+    /// Returns the current time as a timestamp in a message.
     pub(crate) fn stamp(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
     }
 
-    /// Nanoseconds since a stamp.
+    /// Returns the nanoseconds since a timestamp.
     pub(crate) fn since(&self, stamp: u64) -> u64 {
         self.stamp().saturating_sub(stamp)
     }
@@ -230,7 +230,7 @@ const QUEUE: &str = "queue.1";
 /// Messages asked for at a time.
 const BATCH: u32 = 500;
 
-/// Sends and receives so many messages and says how many seconds that took.
+/// Sends and receives so many messages; prints how many seconds that took.
 pub(crate) fn play(messages: usize) -> Outcome {
     tokio::runtime::Runtime::new()?.block_on(async {
         let servicebus = ServiceBus::start().await;
@@ -243,7 +243,7 @@ pub(crate) fn play(messages: usize) -> Outcome {
         let sent = begin.elapsed();
         let mut received = 0;
         while received < messages {
-            // It waits for as many as it is asked for.
+            // The client waits for the full count.
             let wanted = BATCH.min((messages - received) as u32);
             for message in Box::pin(receiver.receive_messages(wanted)).await? {
                 Box::pin(receiver.complete_message(&message)).await?;

@@ -1,4 +1,4 @@
-//! Entities called directly, with what surrounds them in the emulator: a timeline, and forwarding between them.
+//! Entities called directly, with the state that surrounds them in the emulator: a timeline, and forwarding.
 
 use std::cell::{Ref, RefCell};
 use std::ops::DerefMut;
@@ -19,7 +19,7 @@ use crate::core::Counter;
 const ACTIVE: SubQueue = SubQueue::Active;
 const BODY: [u8; 100] = [b'x'; 100];
 
-/// Some queues; the first is where everything happens unless another is named.
+/// Some queues; operations work on the first unless they name another.
 #[derive(Debug)]
 pub(crate) struct LocalNamespace {
     namespace: Namespace<RefCell<Entity>>,
@@ -139,7 +139,7 @@ impl LocalNamespace {
         id
     }
 
-    /// A receiver without credit that holds the next available session, which there must be.
+    /// Returns a receiver without credit that holds the next available session, which must exist.
     pub(crate) fn next_session(&mut self) -> ReceiverId {
         self.consumers += 1;
         let id = ReceiverId(self.consumers);
@@ -187,7 +187,7 @@ impl LocalNamespace {
         self.namespace.find(path).expect("it was created").borrow()
     }
 
-    /// Does something to the first queue, and lets follow what follows.
+    /// Runs an operation on the first queue, and its follow-ups.
     pub(crate) fn at_first<T>(
         &mut self,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,

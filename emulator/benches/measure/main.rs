@@ -1,9 +1,9 @@
-//! Every number that the emulator promises, measured by one command: `cargo bench -p servicebus-emulator`.
+//! Measures every number that the emulator promises by one command: `cargo bench -p servicebus-emulator`.
 //!
-//! Each number is a ratio within one run wherever there is something to compare with, and the median of five
-//! rounds. The emulator and what it is compared with run as processes of their own; the client here writes its
-//! frames by hand. Started without `--bench`, as `cargo test` does, everything runs once with tiny sizes and
-//! nothing is judged. Method and results: `emulator/BENCHMARKS.md`.
+//! Each number is a ratio within one run if there is something to compare with, and the median of five rounds. The emulator
+//! and the programs it is compared with run as processes of their own; the client here writes its frames by hand. Without
+//! `--bench`, as in `cargo test`, everything runs once with tiny sizes and no limit applies. Method and results:
+//! `emulator/BENCHMARKS.md`.
 
 mod arguments;
 mod check;
@@ -58,7 +58,7 @@ use report::Report;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// A part of the report: its name for the command line, its heading, and what measures it.
+/// A part of the report: its name on the command line, its heading, and its measurement.
 type Section = (
     &'static str,
     &'static str,
@@ -158,7 +158,7 @@ fn measure(effort: Effort, wanted: &[String], is_kept: bool) -> Outcome {
     report.print()
 }
 
-/// Whether nothing was asked for by name, or this.
+/// Returns whether this section was asked for, or none was.
 fn is_wanted(name: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()))
 }

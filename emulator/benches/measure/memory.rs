@@ -1,6 +1,6 @@
-//! Resident memory: of an emulator that has nothing to do, and of each message that it keeps.
+//! Resident memory of an idle emulator, and of each message in it.
 //!
-//! What a process has used: processor time by the scheduler's own count, and resident memory. Linux only.
+//! Also reads the resources of a process on Linux: processor time by the scheduler's count, and resident memory.
 
 use std::time::Duration;
 use std::{fs, io, thread};
@@ -13,7 +13,7 @@ use crate::report::{Limit, Report};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 
-/// What is kept settles within this time.
+/// Memory settles within this time.
 const REST: Duration = Duration::from_millis(200);
 const MEGABYTE: f64 = 1e6;
 const OVERHEAD: Limit = Limit::AtMost(400.0);
@@ -77,8 +77,8 @@ fn overheads(effort: Effort, filling: Filling) -> io::Result<Rounds> {
         .collect::<io::Result<_>>()
 }
 
-/// What a fresh emulator has grown by for each message, beyond the message itself. All that came with filling counts:
-/// the connection, its buffers, the record of what happened.
+/// Returns by how much a fresh emulator has grown per message, beyond the message itself. Everything counts: the connection,
+/// its buffers, the record.
 fn overhead(filling: Filling) -> io::Result<f64> {
     let message = message(filling.body, None);
     let emulator = Emulator::start()?;
@@ -91,7 +91,7 @@ fn overhead(filling: Filling) -> io::Result<f64> {
     Ok(grown / f64::from(filling.messages) - message.len() as f64)
 }
 
-/// Time that all threads of a process have run. Exact for threads that sleep: let them come to rest first.
+/// Returns the processor time of all threads of a process. Exact for sleeping threads: let them settle first.
 pub(crate) fn processor_time(pid: u32) -> io::Result<Duration> {
     let mut total = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {

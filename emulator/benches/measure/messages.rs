@@ -1,4 +1,4 @@
-//! What reading a message costs when it comes, and writing its fresh header and annotations when it goes.
+//! The cost of parsing a message on arrival, and of writing its new header and annotations on delivery.
 
 use std::hint::black_box;
 use std::time::Instant;

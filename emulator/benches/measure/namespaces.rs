@@ -1,5 +1,5 @@
-//! Virtual namespaces made and removed over the control API, one after the other by one client on one connection: what a
-//! pair of these costs the server, alone and beside many that stay.
+//! Creates and removes virtual namespaces over the control API, one after the other by one client on one connection: the
+//! server's cost of a pair, alone and beside many others.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,9 +14,9 @@ use crate::process::Emulator;
 use crate::report::{Limit, Report};
 use crate::statistics::Rounds;
 
-/// What is kept settles within this time.
+/// Memory and threads settle within this time.
 const REST: Duration = Duration::from_millis(200);
-/// What a test declares: a queue, a topic and a subscription.
+/// A test's declaration: a queue, a topic and a subscription.
 const BODY: &str = r#"{"UserConfig":{"Namespaces":[{"Name":"any","Queues":[{"Name":"orders","Properties":{"MaxDeliveryCount":3}}],"Topics":[{"Name":"prices","Subscriptions":[{"Name":"all"}]}]}]}}"#;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
@@ -57,7 +57,7 @@ impl Client {
         })
     }
 
-    /// Microseconds of the server's processor time for one of these pairs.
+    /// Returns the server's processor time for one pair, in microseconds.
     fn make_and_remove(&mut self, emulator: &Emulator, pairs: u32) -> io::Result<f64> {
         let before = processor_time(emulator.pid())?;
         for number in 0..pairs {
@@ -92,7 +92,7 @@ impl Client {
     }
 }
 
-/// Whether the answer is there: its head, and where it has a body the object in it.
+/// Returns whether the response is complete: its head, and the object in its body, if it has one.
 fn is_whole(answer: &[u8]) -> bool {
     let is_empty = answer.starts_with(b"HTTP/1.1 204");
     match is_empty {

@@ -1,5 +1,5 @@
-//! What sends through the Rust SDK take, whose AMQP library loses outcomes that come too fast (decision D31): where outcomes
-//! are repeated for it, and where they are not, so that some sends hang for ever.
+//! The duration of sends through the Rust SDK, whose AMQP library loses outcomes that arrive too early (decision D31): with
+//! repeated outcomes, and without them, so that some sends hang for ever.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use crate::process::{Emulator, QUEUE};
 use crate::report::Report;
 use crate::statistics::{histogram, number};
 
-/// Clients that send side by side, each waiting for its own outcomes.
+/// Concurrent clients, each of which waits for its own outcomes.
 const SIDE_BY_SIDE: usize = 8;
-/// A send takes milliseconds; one that takes this long is lost.
+/// A send takes milliseconds; one that takes this long has lost its outcome.
 const LOST: Duration = Duration::from_secs(3);
 
 type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// What a number of sends gave.
+/// The result of a number of sends.
 #[derive(Debug)]
 struct Sent {
     took: Duration,
@@ -118,7 +118,7 @@ async fn one_by_one(connection_string: String, sends: usize) -> io::Result<Sent>
     Ok(Sent { took, each, lost })
 }
 
-/// Connects, again where the outcome of the token was lost.
+/// Connects, again if the outcome of the token was lost.
 async fn connect(connection_string: &str) -> io::Result<(Client, ServiceBusSender)> {
     loop {
         if let Ok(connected) = timeout(LOST, try_to_connect(connection_string)).await {

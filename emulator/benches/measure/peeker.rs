@@ -1,4 +1,4 @@
-//! A client that looks without taking: `peek-message` on the `$management` node of the queue.
+//! A client that peeks: `peek-message` on the `$management` node of the queue.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::process::QUEUE;
 /// Links of the requests and of the replies.
 const REQUESTS: u32 = 0;
 const REPLIES: u32 = 1;
-/// Frames that a session may bring; replies of a megabyte take several.
+/// Frames of a session's window; replies of a megabyte take several.
 const CREDIT: u32 = 1_000_000;
 
 /// A pair of links to the node.
@@ -38,7 +38,7 @@ impl Peeker {
         })
     }
 
-    /// Peeks up to `count` messages from the sequence number `from`, and returns the size of the answer.
+    /// Peeks up to `count` messages from the sequence number `from`; returns the size of the reply.
     pub(crate) fn peek(&mut self, from: u64, count: u32) -> io::Result<usize> {
         let request = Transfers::of(&request(from, count), 1)
             .numbered(self.asked, 1)

@@ -1,4 +1,4 @@
-//! What was measured last, as plots: bars with their numbers, once for light pages and once for dark ones.
+//! Plots the last measurements as bars with their numbers, once for light pages and once for dark ones.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ const THEMES: [Theme; 2] = [
     },
 ];
 
-/// Draws every plot of which something was measured.
+/// Draws every plot that has measurements.
 pub(crate) fn draw() -> Outcome {
     let saved = history::read()?;
     for plot in &PLOTS {

@@ -1,6 +1,5 @@
-//! The processes under measurement, ended when they are dropped.
-//!
-//! The emulator's control API, as much of it as is needed: one POST over a connection of its own.
+//! The measured processes, which end when they are dropped, and a minimal client of the emulator's control API: one POST on
+//! a connection of its own.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -16,39 +15,39 @@ use crate::secured_echo::{Listener, Wrapping};
 
 /// The queue that the benchmarks use.
 pub(crate) const QUEUE: &str = "bench";
-/// The one of them that requires sessions.
+/// The queue that requires sessions.
 pub(crate) const SESSIONS: &str = "sessions";
 
-/// Names another program to measure, so that two builds can be compared.
+/// Names another program to measure, to compare two builds.
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 
-/// Locks that outlast every measurement, and nothing that expires by itself.
+/// Locks that outlast every measurement, and no expiry.
 const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [
     {"Name": "bench", "Properties": {"LockDuration": "PT5M", "MaxSizeInMegabytes": 81920}},
     {"Name": "sessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}
 ]}]}}"#;
 
-/// An emulator that serves.
+/// A running emulator.
 #[derive(Debug)]
 pub(crate) struct Emulator {
     process: Process,
     pub(crate) amqp: SocketAddr,
     pub(crate) amqps: SocketAddr,
     pub(crate) http: SocketAddr,
-    /// The file with the certificate that clients of TLS trust.
+    /// The file with the certificate for TLS clients.
     pub(crate) ca_certificate: PathBuf,
     /// For SDKs.
     pub(crate) connection_string: String,
 }
 
-/// A server that sends back what it is sent.
+/// A server that echoes its input.
 #[derive(Debug)]
 pub(crate) struct Echo {
     process: Process,
     pub(crate) address: SocketAddr,
 }
 
-/// The same over TLS, or over WebSocket and TLS.
+/// An echo server over TLS, or over WebSocket and TLS.
 #[derive(Debug)]
 pub(crate) struct SecuredEcho {
     process: Process,
@@ -65,19 +64,19 @@ impl Emulator {
         Self::start_local(&[])
     }
 
-    /// The same with these arguments.
+    /// Starts an emulator on free ports with these arguments.
     pub(crate) fn start_local(arguments: &[&str]) -> io::Result<Self> {
         Self::start_with(&[&["--host", "127.0.0.1", "--amqp-port", "0"], arguments].concat())
     }
 
-    /// Starts one on a loopback address of its own and the port of AMQP, for the Rust SDK, which knows no other.
+    /// Starts an emulator on a loopback address of its own and the port of AMQP, the only one that the Rust SDK uses.
     pub(crate) fn start_for_sdk(arguments: &[&str]) -> io::Result<Self> {
         let [_, _, high, low] = std::process::id().to_be_bytes();
         let host = format!("127.77.{high}.{low}");
         Self::start_with(&[&["--host", host.as_str()], arguments].concat())
     }
 
-    /// Starts one on free ports in callgrind, which writes what it counted to `log` when the emulator ends.
+    /// Starts an emulator on free ports in callgrind, which writes its counts to `log` when the emulator ends.
     pub(crate) fn start_under_callgrind(log: &Path) -> io::Result<Self> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
@@ -94,7 +93,7 @@ impl Emulator {
         Self::start_by(command, &arguments)
     }
 
-    /// Closes its input, and returns when it has ended by itself.
+    /// Closes its standard input, and waits until it has ended.
     pub(crate) fn end(mut self) -> io::Result<()> {
         drop(self.process.0.stdin.take());
         self.process.0.wait().map(drop)
@@ -126,7 +125,7 @@ impl Emulator {
         })
     }
 
-    /// The program: the one that this bench was built with, unless another is named.
+    /// Returns the program: that of this build, unless the variable names another.
     pub(crate) fn binary() -> PathBuf {
         let built = || env!("CARGO_BIN_EXE_servicebus-emulator").into();
         env::var_os(VARIABLE).map_or_else(built, PathBuf::from)
@@ -174,7 +173,7 @@ impl SecuredEcho {
 }
 
 impl Process {
-    /// Starts a program and waits for its first line.
+    /// Starts a program; returns after its first line.
     fn start(command: &mut Command) -> io::Result<(Self, String)> {
         let child = command
             .stdin(Stdio::piped())
@@ -196,7 +195,7 @@ impl Drop for Process {
     }
 }
 
-/// The time from starting a program to its first line, which it is then ended for.
+/// Returns the time from the start of a program to its first line; then ends it.
 pub(crate) fn time_to_first_line(command: &mut Command) -> io::Result<std::time::Duration> {
     let begin = std::time::Instant::now();
     let (_process, line) = Process::start(command)?;
@@ -219,7 +218,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Moves the namespace's clock forward, and returns when everything due on the way has happened.
+/// Advances the namespace's clock; returns when everything due has happened.
 pub(crate) fn advance(http: SocketAddr, seconds: u32) -> io::Result<()> {
     let body = format!("{{\"seconds\":{seconds}}}");
     let mut stream = connect(http)?;

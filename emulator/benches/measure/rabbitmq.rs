@@ -1,5 +1,4 @@
-//! A client of RabbitMQ that publishes to a durable queue and waits for the confirm of each message: AMQP 0-9-1, as much of it as
-//! is needed.
+//! A minimal RabbitMQ client over AMQP 0-9-1 that publishes to a durable queue and waits for the confirm of each message.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +11,7 @@ const END: u8 = 0xce;
 const METHOD: u8 = 1;
 const HEADER: u8 = 2;
 const BODY: u8 = 3;
-/// `delivery-mode` is there, and persistent.
+/// `delivery-mode` is present, and persistent.
 const PERSISTENT: [u8; 3] = [0x10, 0, 2];
 
 /// A class and a method.
@@ -26,7 +25,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Its messages have bodies of so many bytes.
+    /// Opens a channel for messages with bodies of so many bytes.
     pub(crate) fn open(address: SocketAddr, body: usize) -> io::Result<Self> {
         let mut opened = Self {
             stream: connect(address)?,
@@ -52,7 +51,7 @@ impl Publisher {
         Ok(opened)
     }
 
-    /// Publishes one after the other, each when the one before it is confirmed.
+    /// Publishes one message after the other, each after the confirm of the one before it.
     pub(crate) fn publish(&mut self, count: u32) -> io::Result<()> {
         for _ in 0..count {
             self.stream.write_all(&self.publish)?;
@@ -61,7 +60,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Asks for something whose answer is the method behind it.
+    /// Calls a method and waits for its answer, the next method.
     fn ask(&mut self, channel: u8, (class, method): Method, arguments: &[u8]) -> io::Result<()> {
         self.say(channel, (class, method), arguments)?;
         self.wait_for((class, method + 1))

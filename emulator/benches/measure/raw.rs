@@ -1,5 +1,4 @@
-//! What everything is compared with: the same bytes through a TCP server that only sends them back, on the same
-//! kind of runtime as the emulator's.
+//! The baseline: the same bytes through a TCP echo server, on the same kind of runtime as the emulator's.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -15,10 +14,10 @@ use crate::frames::{Transfers, read_stamp};
 use crate::latency::Pace;
 use crate::statistics::histogram;
 
-/// What the emulator reads in one go.
+/// Bytes that the emulator reads at once.
 const BLOCK: usize = 64 * 1024;
 
-/// Says where it listens and sends back what comes, until it is ended.
+/// Prints its address and echoes its input, until it is ended.
 pub(crate) fn serve_echo() -> Outcome {
     tokio::runtime::Runtime::new()?.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -51,7 +50,7 @@ impl Raw {
         connect(address).map(Self)
     }
 
-    /// Sends `count` frames as fast as they go and returns the time until the last is back.
+    /// Sends `count` frames as fast as possible; returns the time until the last is back.
     pub(crate) fn pour(&self, transfers: &mut Transfers, count: u32) -> io::Result<Duration> {
         let size = transfers.frame() * count as usize;
         let begin = Instant::now();
@@ -83,7 +82,7 @@ impl Raw {
         Ok(())
     }
 
-    /// Sends `count` frames one by one and records how long each took to come back, in nanoseconds.
+    /// Sends `count` frames one by one; records each round trip in nanoseconds.
     pub(crate) fn trickle(
         &self,
         transfers: &mut Transfers,

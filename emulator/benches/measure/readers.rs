@@ -1,4 +1,4 @@
-//! Many receiving links on one connection, which accept what comes: of a queue, or each of a session.
+//! Many receiving links on one connection that accept their deliveries: from a queue, or each from a session.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::connection::Connection;
 use crate::frames::{self, code};
 
-/// Credit of each link, given anew with each message, as SDKs do that fetch nothing ahead. With more, a plain queue gives
-/// one of them many messages at once, which come in turn to sessions.
+/// Credit of each link, granted again after each message, as by SDKs without prefetch. With more, a plain queue would give
+/// one link many messages at once, which come one by one in sessions.
 const CREDIT: u32 = 1;
-/// Readers look this often whether all is done: others may have got the last message.
+/// How often readers check whether all is done: others may have got the last message.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Which session a link asks for.
+/// The session that a link asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// None: its queue has no sessions.
+    /// None: the queue has no sessions.
     Nothing,
     /// The next available.
     Next,
@@ -27,9 +27,9 @@ pub(crate) enum Wanted {
 #[derive(Debug)]
 pub(crate) struct Readers {
     connection: Connection,
-    /// Messages that have come on each link.
+    /// Deliveries on each link.
     links: Vec<u32>,
-    /// Deliveries that have come, on all links; their ids count from zero.
+    /// Deliveries on all links; their ids count from zero.
     received: u32,
     accepted: u32,
     output: Vec<u8>,
@@ -75,7 +75,7 @@ impl Readers {
         self.write()
     }
 
-    /// Receives and accepts until `left` answers to that have come, to all who share it.
+    /// Receives and accepts until all readers together have got `left` answers.
     pub(crate) fn receive(&mut self, left: &AtomicU32) -> io::Result<()> {
         while left.load(Ordering::Relaxed) > 0 {
             if !self.connection.read_within(GLANCE)? {
@@ -106,7 +106,7 @@ impl Readers {
         Ok(())
     }
 
-    /// Wants the next message of a link.
+    /// Grants credit for the next message of a link.
     fn ask(&mut self, handle: u32) {
         if let Some(&own) = self.links.get(handle as usize) {
             let credit = (own, CREDIT);

@@ -1,4 +1,4 @@
-//! A client that receives under locks, accepts, and waits for the answers to that.
+//! A client that receives under locks, accepts, and waits for the answers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,13 +11,13 @@ use crate::process::QUEUE;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     connection: Connection,
-    /// Messages that have come; their delivery ids count from zero.
+    /// Received messages; their delivery ids count from zero.
     received: u32,
     /// Messages accepted so far.
     accepted: u32,
-    /// Acceptances that the emulator has answered.
+    /// Acceptances answered by the emulator.
     answered: u32,
-    /// Messages that the credit given so far lets through.
+    /// Messages that the credit granted so far allows.
     allowed: u32,
     output: Vec<u8>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Receiver {
 /// When to accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accept {
-    /// In ranges of exactly so many, and the rest at the end.
+    /// In ranges of exactly this size, and the rest at the end.
     Ranges(u32),
-    /// What one read has brought.
+    /// After each read.
     AsItComes,
 }
 
@@ -56,8 +56,8 @@ impl Receiver {
         self.write()
     }
 
-    /// Receives `count` messages, accepts them, and returns when the emulator has answered all of that. Credit is
-    /// filled up to `credit` at half; zero leaves it alone. `seen` is told the stamp of each message.
+    /// Receives `count` messages, accepts them, and returns when the emulator has answered all. Refills the credit to
+    /// `credit` at half; zero leaves it unchanged. Calls `seen` with the timestamp of each message.
     pub(crate) fn receive(
         &mut self,
         count: u32,

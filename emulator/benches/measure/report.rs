@@ -1,6 +1,6 @@
-//! The table: each number, its limit, and whether it holds.
+//! The report: a table of the numbers, their limits, and whether they hold.
 //!
-//! How busy others keep the machine: what tells a noisy run from a good one.
+//! Also measures the machine's other load, which distinguishes a noisy run from a good one.
 
 use std::io::Write as _;
 use std::thread::sleep;
@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::arguments::Effort;
 use crate::statistics::{Rounds, number};
 
-/// What was measured so far.
+/// The measurements so far.
 #[derive(Debug)]
 pub(crate) struct Report {
     effort: Effort,
@@ -34,12 +34,12 @@ enum Row {
     },
 }
 
-/// What a number must not pass.
+/// The limit of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
-    /// It should be at least this.
+    /// A minimum.
     AtLeast(f64),
-    /// It should be at most this.
+    /// A maximum.
     AtMost(f64),
 }
 
@@ -52,7 +52,7 @@ impl Report {
         }
     }
 
-    /// Begins a section; `busy` is the share of the machine that others used just before.
+    /// Begins a section; `busy` is the share of the machine that other processes used just before.
     pub(crate) fn begin(&mut self, heading: &str, busy: f64) {
         self.tell(&format!("measuring: {heading}"));
         self.rows.push(Row::Heading {
@@ -61,7 +61,7 @@ impl Report {
         });
     }
 
-    /// Adds a number that is judged by its median; `unit` follows it.
+    /// Adds a number whose median is checked; `unit` follows it.
     pub(crate) fn judge(&mut self, what: &str, rounds: &Rounds, unit: &str, limit: Limit) {
         let median = rounds.median();
         let (holds, bound) = match limit {
@@ -78,24 +78,24 @@ impl Report {
         );
     }
 
-    /// Adds a number that has no limit; `unit` follows it.
+    /// Adds a number without a limit; `unit` follows it.
     pub(crate) fn show(&mut self, what: &str, rounds: &Rounds, unit: &str) {
         let measured = format!("{rounds}{unit}");
         self.row(what, measured, String::new(), "", Some((rounds, unit)));
     }
 
-    /// Adds what is more than one number, and has no limit.
+    /// Adds text without a limit.
     pub(crate) fn note(&mut self, what: &str, measured: impl Into<String>) {
         self.row(what, measured.into(), String::new(), "", None);
     }
 
-    /// Adds a number with a limit that could not be measured here, and why.
+    /// Adds a number with a limit that could not be measured here, and the reason.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
         let measured = format!("not measured: {why}");
         self.row(what, measured, String::new(), "?", None);
     }
 
-    /// Every number: its section, what it is, its rounds and its unit.
+    /// Returns every number: its section, name, rounds and unit.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, &str, &Rounds, &str)> {
         let mut section = "";
         self.rows.iter().filter_map(move |row| match row {
@@ -129,14 +129,14 @@ impl Report {
         });
     }
 
-    /// Says how it goes on; what is not judged is not worth a line in the output of tests.
+    /// Prints progress, except in quick runs.
     fn tell(&self, line: &str) {
         if self.effort == Effort::Full {
             complain(line);
         }
     }
 
-    /// Prints everything as a table in Markdown; of a quick run, that it has run.
+    /// Prints a Markdown table; after a quick run, only that it has run.
     pub(crate) fn print(&self) -> Outcome {
         if self.effort == Effort::Quick {
             return say(
@@ -182,19 +182,19 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A limit as it was written: without zeros that say nothing.
+/// Formats a limit without trailing zeros.
 fn plain(limit: f64) -> String {
     limit.to_string()
 }
 
-/// Others may use this share of the machine.
+/// The share of the machine that other processes may use.
 const SILENT: f64 = 0.05;
 /// One look lasts this long.
 const LOOK: Duration = Duration::from_millis(500);
-/// Looks before measuring goes on in spite of the noise.
+/// Samples before a measurement begins in spite of the noise.
 const ATTEMPTS: u32 = 60;
 
-/// Waits until others are silent, not for ever, and returns the share of the machine that they used last.
+/// Waits for other processes to become idle, with a limit; returns their last share of the machine.
 pub(crate) fn wait_for_silence(effort: Effort) -> f64 {
     let mut busy = 0.0;
     for _ in 0..effort.pick(1, ATTEMPTS) {
@@ -209,7 +209,7 @@ pub(crate) fn wait_for_silence(effort: Effort) -> f64 {
     busy
 }
 
-/// Ticks spent on something, and all of them; zeros where the system does not say.
+/// Returns the ticks in use, and all ticks; zeros if the system does not report them.
 fn ticks() -> (u64, u64) {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Many scheduled messages, many remembered ids, many locks: what one operation costs among a thousand, among 32
-//! thousand and among a million.
+//! Many scheduled messages, remembered ids and locks: the cost of one operation among a thousand, 32 thousand and a million.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
 const ACTIVE: SubQueue = SubQueue::Active;
-/// How much dearer a million may be than a thousand.
+/// How much more a million may cost than a thousand.
 const LIMIT: f64 = 2.5;
 /// Time over which a million of anything is spread.
 const SPAN: Duration = Duration::from_secs(200);
@@ -69,7 +68,7 @@ fn each(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
     begin.elapsed().as_nanos() as f64 / f64::from(operations)
 }
 
-/// The instant of the `turn`th of many, spread evenly and out of order.
+/// Returns the instant of the `turn`th of many, spread evenly and out of order.
 fn spread(start: Timestamp, turn: u32) -> Timestamp {
     let span = SPAN.as_millis() as u64;
     let at = u64::from(turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) % span;
@@ -96,7 +95,7 @@ fn schedule_and_cancel(depth: u32, operations: u32) -> f64 {
     })
 }
 
-/// With as many to come as there were: each that becomes active and is deleted is scheduled again.
+/// Keeps their number constant: each that becomes active and is deleted is scheduled again.
 fn activate(depth: u32, operations: u32) -> f64 {
     let mut local = scheduled(depth);
     let receiver = local.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
@@ -124,7 +123,7 @@ fn remembered(depth: u32) -> LocalNamespace {
     let receiver = local.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let start = local.now;
     for turn in 0..depth {
-        // As many as fit into the window, so that from now on one is forgotten for each that comes.
+        // As many as fit into the window, so that from now on each new one replaces an old one.
         let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
         local.now = start + Duration::from_millis(passed);
         local.send(encoded(turn, None));

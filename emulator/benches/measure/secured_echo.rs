@@ -1,5 +1,5 @@
-//! What TLS and WebSocket are compared with: the same bytes through a server that only sends them back, over the same
-//! rustls and the same WebSocket library as the emulator's.
+//! The baseline for TLS and WebSocket: the same bytes through an echo server over the same rustls and WebSocket library as
+//! the emulator's.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -21,17 +21,17 @@ use crate::Outcome;
 use crate::connection::READ;
 use crate::frames::Transfers;
 
-/// What the emulator reads in one go.
+/// Bytes that the emulator reads at once.
 const BLOCK: usize = 64 * 1024;
 
-/// What the echo is wrapped in.
+/// The layers around the echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrapping {
     Tls,
     WebSocket,
 }
 
-/// Says where it listens and which certificate it shows, and sends back what comes, until it is ended.
+/// Prints its address and certificate, and echoes its input, until it is ended.
 pub(crate) fn serve(wrapping: Wrapping) -> Outcome {
     let key = rcgen::KeyPair::generate()?;
     let own = rcgen::CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?;
@@ -76,7 +76,7 @@ async fn echo(mut stream: Secured) -> io::Result<()> {
     }
 }
 
-/// Sends messages back, and flushes when no other one is there.
+/// Echoes messages, and flushes when no more are available.
 async fn echo_messages(stream: Secured) -> io::Result<()> {
     let accepting = tokio_tungstenite::accept_async(stream).await;
     let mut socket = accepting.map_err(io::Error::other)?;
@@ -99,7 +99,7 @@ async fn echo_messages(stream: Secured) -> io::Result<()> {
     }
 }
 
-/// Where an echo listens, and what it shows.
+/// The address and certificate of an echo server.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
@@ -121,7 +121,7 @@ impl Listener {
     }
 }
 
-/// Sends `count` frames with at most `in_flight` on their way, and returns when the last is back.
+/// Sends `count` frames with at most `in_flight` outstanding; returns when the last is back.
 pub(crate) fn pour(
     stream: &mut Stream,
     transfers: &mut Transfers,

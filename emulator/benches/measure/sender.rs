@@ -1,4 +1,4 @@
-//! A client that sends: as many unanswered messages as it is told, within the credit that it has.
+//! A client that sends with a given number of outstanding messages, within its credit.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::frames::{Role, Transfers, code};
 use crate::process::QUEUE;
 
-/// Transfers written at once when many may go: about 56 KiB of the usual messages.
+/// Transfers written at once: about 56 KiB of the usual messages.
 const BLOCK: usize = 50;
 
 /// A sending link on a connection of its own.
@@ -17,7 +17,7 @@ pub(crate) struct Sender {
     transfers: Transfers,
     sent: u32,
     answered: u32,
-    /// How many messages the credit lets through, counted from the first.
+    /// How many messages the credit allows, counted from the first.
     allowed: u32,
 }
 
@@ -59,14 +59,14 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Sends `count` messages with at most `in_flight` unanswered, and returns when all are accepted.
+    /// Sends `count` messages with at most `in_flight` outstanding; returns when all are accepted.
     pub(crate) fn send(&mut self, count: u32, in_flight: u32) -> io::Result<()> {
         let target = self.sent + count;
         while self.answered < target {
             let open = (self.answered + in_flight).min(self.allowed).min(target);
             let room = open.saturating_sub(self.sent) as usize;
             let block = room.min(self.transfers.count());
-            // Not in dribs and drabs: a whole block, or what is left.
+            // Only whole blocks, or the rest.
             if block == self.transfers.count().min(in_flight as usize)
                 || (block > 0 && self.sent as usize + block == target as usize)
             {
@@ -81,7 +81,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends one message that carries `stamp`, without waiting for anything.
+    /// Sends one message with `stamp` without waiting.
     pub(crate) fn post(&mut self, stamp: u64) -> io::Result<()> {
         self.transfers.stamp(stamp);
         let bytes = self.transfers.numbered(self.sent, 1);

@@ -1,5 +1,5 @@
-//! Sessions: whether the next available one costs more among many, and what a message in a session costs beside one
-//! in a plain queue that as many receive from.
+//! Sessions: whether the next available one costs more among many, and the cost of a message in a session compared with one
+//! in a plain queue with as many receivers.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -21,16 +21,16 @@ use crate::sender::Sender;
 use crate::statistics::{Rounds, number};
 use crate::throughput::at_rest;
 
-/// How much dearer the next session may be among 100,000 than among 1,000.
+/// How much more the next session may cost among 100,000 than among 1,000.
 const ACCEPT: f64 = 2.5;
-/// How much dearer a message may be in a session than in a plain queue.
+/// How much more a message may cost in a session than in a plain queue.
 const MESSAGE: f64 = 1.5;
 
 const BODY: usize = 1024;
-/// Of the messages that only make their sessions exist.
+/// The body size of messages that only create sessions.
 const SMALL: usize = 16;
 const IN_FLIGHT: u32 = 1000;
-/// Transfers written at once; so many divide every number of sessions here.
+/// Transfers written at once; divides every number of sessions here.
 const BLOCK: usize = 50;
 const CONNECTIONS: u32 = 4;
 
@@ -94,7 +94,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Notes both numbers of each round, and judges the second divided by the first.
+/// Records both numbers of each round, and checks the second divided by the first.
 pub(crate) fn compare(
     report: &mut Report,
     what: &str,
@@ -113,7 +113,7 @@ pub(crate) fn compare(
     report.judge(ratio, &ratios, "", Limit::AtMost(limit));
 }
 
-/// An encoded message of a session, whose number has so many digits that all have the same size.
+/// An encoded message of a session, whose number has leading zeros so that all messages have the same size.
 fn encoded(session: u32, body: usize) -> Vec<u8> {
     let mut encoded = Vec::new();
     let mut out = Writer::new(&mut encoded);
@@ -128,8 +128,8 @@ fn encoded(session: u32, body: usize) -> Vec<u8> {
     encoded
 }
 
-/// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. The receiver that accepts
-/// completes what is there, lets the session go, and another message comes to it.
+/// Returns the nanoseconds of accepting the next session among `sessions`, of which `receivers` are held by others. The
+/// receiver that accepts completes its message, releases the session, and another message arrives in it.
 fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
     let mut local = LocalNamespace::new(&EntityDescription {
         requires_session: true,
@@ -177,7 +177,7 @@ impl Waiting {
         Ok(Self { emulator })
     }
 
-    /// Processor time for each of `receivers` that accept the next session at the same time, in microseconds.
+    /// Returns the processor time for each of `receivers` that accept the next session at the same time, in microseconds.
     fn accept(&self, receivers: u32) -> io::Result<f64> {
         let before = at_rest(self.emulator.pid())?;
         let readers = attach_all(&self.emulator, SESSIONS, Wanted::Next, receivers)?;
@@ -189,14 +189,14 @@ impl Waiting {
     }
 }
 
-/// What a message costs, in microseconds: of time, and of the emulator's processor.
+/// The cost of a message in microseconds: elapsed, and of the emulator's processor.
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     time: f64,
     cost: f64,
 }
 
-/// Sends messages to as many sessions as there are receivers, who accept all of them; a plain queue is sent the same.
+/// Sends messages to as many sessions as there are receivers, who accept all of them; sends the same to a plain queue.
 fn pass(
     emulator: &Emulator,
     queue: &str,
@@ -207,7 +207,7 @@ fn pass(
     let encoded_all = || (0..receivers).map(|session| encoded(session, BODY));
     let mut sender =
         Sender::attach_to(emulator.amqp, queue, Transfers::each(encoded_all(), BLOCK))?;
-    // One for each, so that there is a session for everybody.
+    // One for each receiver.
     sender.send(receivers, IN_FLIGHT)?;
     let mut readers = attach_all(emulator, queue, wanted, receivers)?;
     readers.iter_mut().try_for_each(Readers::grant)?;
@@ -243,7 +243,7 @@ fn attach_all(
         .collect()
 }
 
-/// Lets every connection receive until all that is left has come.
+/// Lets every connection receive until `left` messages have arrived.
 fn receive_all(readers: &mut [Readers], left: &AtomicU32) -> io::Result<()> {
     thread::scope(|scope| {
         let receiving: Vec<_> = readers

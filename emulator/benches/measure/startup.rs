@@ -1,4 +1,5 @@
-//! From starting the process to its ready line, against the least that a server can be; and the size of the program.
+//! The time from the start of the process to its ready line, compared with the smallest possible server; and the size of the
+//! program.
 
 use std::io;
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ fn compile_empty_program() -> io::Result<PathBuf> {
     }
 }
 
-/// The size that the program has without debug information, as the release profile leaves it.
+/// Returns the size of the program without debug information, as in the release profile.
 fn stripped_size() -> io::Result<u64> {
     let copy = scratch("servicebus-emulator.stripped");
     fs::copy(Emulator::binary(), &copy)?;

@@ -1,14 +1,14 @@
-//! Medians of few rounds, shown with their extremes; percentiles of many durations.
+//! Medians of few rounds with their extremes, and percentiles of many durations.
 
 use std::fmt;
 use std::io;
 
 use hdrhistogram::Histogram;
 
-/// No duration that is worth a percentile is longer than this, in nanoseconds.
+/// Maximum of a recorded duration, in nanoseconds.
 const LONGEST: u64 = 60_000_000_000;
 
-/// One number as several rounds gave it.
+/// One number with the values of its rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rounds(Vec<f64>);
 

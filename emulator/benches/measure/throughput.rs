@@ -1,5 +1,5 @@
-//! As many messages as go through: one sender and one receiver, each on a connection of its own, against the same
-//! bytes through a TCP echo.
+//! The maximum throughput of one sender and one receiver, each on a connection of its own, compared with the same bytes
+//! through a TCP echo.
 
 use std::io;
 use std::thread;
@@ -16,7 +16,7 @@ use crate::report::{Limit, Report};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 
-/// Unanswered sends, and credit of the receiver.
+/// Outstanding sends, and credit of the receiver.
 const IN_FLIGHT: u32 = 1000;
 const BODY: usize = 1024;
 /// What is watched for changes.
@@ -24,10 +24,10 @@ pub(crate) const RATIO: &str = "emulator ÷ raw echo (aim 0.65)";
 pub(crate) const COST: &str = "emulator ÷ raw echo, processor (aim 2)";
 /// Messages accepted at once.
 const RANGE: u32 = 64;
-/// Threads come to rest within this time, and only then is their use counted whole.
+/// Threads become idle within this time, after which their processor time is complete.
 pub(crate) const REST: Duration = Duration::from_millis(20);
 
-/// What one round gave for one server.
+/// The result of one round for one server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed {
     pub(crate) per_second: f64,

@@ -1,4 +1,4 @@
-//! As many messages as go through TLS, and through WebSocket over TLS, against the same bytes through an echo over the
+//! The maximum throughput through TLS, and through WebSocket over TLS, compared with the same bytes through an echo over the
 //! same libraries.
 
 use std::io;
@@ -21,7 +21,7 @@ use crate::sender::Sender;
 use crate::statistics::Rounds;
 use crate::throughput::{Passed, at_rest, pass, passed};
 
-/// Unanswered sends, credit of the receiver, and frames on their way through the echo.
+/// Outstanding sends, credit of the receiver, and frames in flight through the echo.
 const IN_FLIGHT: u32 = 1000;
 const BODY: usize = 1024;
 
@@ -41,7 +41,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
                 through_echo(shape, &echo, count)?,
                 through_emulator(shape, (&emulator, &ours), count)?,
             );
-            // The first is for warming up.
+            // The first round is a warm-up.
             if round > 0 {
                 raw.push(passed.0);
                 through.push(passed.1);
@@ -94,7 +94,7 @@ const SHAPES: [Shape; 3] = [
         name: "WebSocket over TLS",
         limit: Some(0.4),
     },
-    // As no SDK does it: with 50 times fewer messages the echo has next to nothing to do.
+    // No SDK does this: with 50 times fewer messages the echo has next to nothing to do.
     Shape {
         wrapping: Wrapping::WebSocket,
         cut: Cut::Blocks,
@@ -110,7 +110,7 @@ fn connect(shape: &Shape, listener: &Listener) -> io::Result<Stream> {
     if shape.wrapping == Wrapping::Tls {
         return Ok(stream);
     }
-    // Without a subprotocol, of which the echo knows nothing.
+    // Without a subprotocol, which the echo does not know.
     let upgraded = stream.upgraded("/$servicebus/websocket", None);
     let (socket, _) = upgraded.map_err(io::Error::other)?;
     Ok(Stream::messages(socket, shape.cut))
@@ -127,7 +127,7 @@ fn through_emulator(
     pass(emulator, sender, receiver, count)
 }
 
-/// As many threads and connections as the emulator's client has, and together as many frames on their way.
+/// Uses as many threads and connections as the emulator's client, and in total as many frames in flight.
 fn through_echo(shape: &Shape, echo: &SecuredEcho, count: u32) -> io::Result<Passed> {
     let mut streams = [
         connect(shape, &echo.listener)?,

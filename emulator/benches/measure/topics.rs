@@ -1,4 +1,5 @@
-//! What publishing costs the core: filters against the same decision by hand, and many correlation filters against few.
+//! The cost of publishing in the core: filters compared with the same decision in code, and many correlation filters
+//! compared with few.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,9 +19,9 @@ use crate::local::LocalNamespace;
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
-/// How much dearer a filter may be than a closure over the same decoded properties.
+/// How much more a filter may cost than a closure over the same decoded properties.
 const FILTER: f64 = 3.0;
-/// How much dearer publishing against 100,000 correlation filters may be than against 100.
+/// How much more publishing with 100,000 correlation filters may cost than with 100.
 const MANY: f64 = 3.0;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
@@ -157,7 +158,7 @@ fn correlated(n: u32) -> Vec<Rule> {
     vec![rule(&format!("r{n}"), filter)]
 }
 
-/// Nanoseconds for each message of a topic with these rules, one element a subscription; what arrives is deleted.
+/// Returns the nanoseconds per message of a topic with these rules, one element per subscription; deletes the copies.
 fn publish(subscriptions: Vec<Vec<Rule>>, messages: u32) -> f64 {
     let mut local = LocalNamespace::topic(
         &EntityDescription::default(),

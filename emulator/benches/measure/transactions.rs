@@ -1,7 +1,8 @@
-//! Transactions: what one completed message and one sent message cost in a transaction, beside the same two alone.
+//! Transactions: the cost of completing one message and sending another in a transaction, compared with the same two
+//! operations alone.
 //!
-//! The client waits for every answer before it goes on, as SDKs do, so that a transaction is two exchanges more: it is
-//! declared and discharged.
+//! The client waits for every answer before it continues, as SDKs do, so that a transaction has two exchanges more: its
+//! declare and its discharge.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,10 +21,10 @@ use crate::sender::Sender;
 use crate::sessions::compare;
 use crate::throughput::at_rest;
 
-/// How much dearer the two may be in a transaction.
+/// How much more the two may cost in a transaction.
 const LIMIT: f64 = 4.0;
 const BODY: usize = 1024;
-/// Messages that go round.
+/// Messages in circulation.
 const MESSAGES: u32 = 16;
 
 const RECEIVER: u32 = 0;
@@ -71,14 +72,14 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// What the two operations cost, in microseconds: of time, and of the emulator's processor.
+/// The cost of the two operations in microseconds: elapsed, and of the emulator's processor.
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     time: f64,
     cost: f64,
 }
 
-/// A client that completes a message, sends another to the same queue, and so on.
+/// A client that repeatedly completes a message and sends another to the same queue.
 #[derive(Debug)]
 struct Worker {
     connection: Connection,
@@ -151,12 +152,12 @@ impl Worker {
             out.bool(false);
         });
         self.transfer(COORDINATOR, &discharge, None)?;
-        // The settlement is settled with the commit, before the discharge is answered (spec/observed.md 41).
+        // The settlement is answered with the commit, before the discharge (spec/observed.md 41).
         self.expect(TRANSACTIONAL)?;
         self.expect(code::ACCEPTED).map(drop)
     }
 
-    /// A message that it holds; waits for one.
+    /// Returns a held message; waits for one if needed.
     fn hold(&mut self) -> io::Result<u32> {
         loop {
             if let Some(id) = self.held.pop_front() {
@@ -212,7 +213,7 @@ impl Worker {
         self.connection.write(&sized(out, 0))
     }
 
-    /// Waits for an answer of this kind, and returns the bytes in it if there are any first.
+    /// Waits for an answer of this kind; returns its first field if that is a binary.
     fn expect(&mut self, wanted: u8) -> io::Result<Vec<u8>> {
         loop {
             while let Some(frame) = self.connection.frame()? {

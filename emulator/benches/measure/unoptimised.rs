@@ -1,5 +1,5 @@
-//! Whether a test that runs unoptimised can be lived with: the same program as an unoptimised and as an optimised
-//! build, both made of this executable's source.
+//! Whether a test in an unoptimised build is fast enough: the same program as an unoptimised and as an optimised build of
+//! this executable's source.
 
 use std::env;
 use std::io;
@@ -75,7 +75,7 @@ fn round_trip(program: &Path, messages: u32) -> io::Result<Took> {
     }
 }
 
-/// Builds this bench as `cargo test` would and returns where it is.
+/// Builds this bench as `cargo test` would; returns its path.
 fn build() -> io::Result<PathBuf> {
     let cargo = env::var_os("CARGO").ok_or_else(|| io::Error::other("not started by cargo"))?;
     let mut command = Command::new(cargo);

@@ -1,9 +1,9 @@
-//! redb against fjall with the load of a data directory: small appends, deletes from the front, ten thousand queues.
+//! redb compared with fjall under the load of a data directory: small appends, deletes from the front, ten thousand queues.
 //!
 //!     cargo run --release -- DIRECTORY [COUNT]
 //!
-//! A message is a row of 200 bytes under its queue and its place, and a body of 1 KiB under a number that only grows. Each
-//! transaction adds so many messages; when as many are kept as are to be, it removes as many of the oldest, too.
+//! A message is a row of 200 bytes under its queue and its offset, and a body of 1 KiB under a number that only grows. Each
+//! transaction adds a number of messages; once enough are stored, it also removes as many of the oldest.
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
