@@ -1,4 +1,4 @@
-//! Filters in their common forms are evaluated without allocating.
+//! The common forms of filters are evaluated without allocating.
 
 use std::alloc::System as Heap;
 
@@ -36,7 +36,7 @@ fn application() -> Vec<u8> {
     bytes
 }
 
-/// Asserts that what is done many times allocates less than a byte each time.
+/// Asserts that a repeated operation allocates less than a byte each time.
 fn without_allocating(name: &str, mut what: impl FnMut()) {
     let before = HEAP.total_allocated();
     (0..ROUNDS).for_each(|_| what());

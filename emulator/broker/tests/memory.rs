@@ -1,4 +1,4 @@
-//! What a message costs beside its payload, measured on the heap (design: at most 400 bytes).
+//! The memory of a message beside its payload, measured on the heap (design: at most 400 bytes).
 
 use std::alloc::System;
 
@@ -16,9 +16,9 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const MESSAGES: usize = 100_000;
 const PAYLOAD: usize = 100;
-/// Bytes that a message may cost beside its payload, in any state.
+/// Maximum bytes of a message beside its payload, in any state.
 const BUDGET: usize = 400;
-/// Bytes that an empty queue may keep: one block of each store, buffers of receivers.
+/// Maximum bytes of an empty queue: one block of each store, buffers of receivers.
 const REST: usize = 64 * 1024;
 
 struct Counting(u64);
@@ -37,7 +37,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// The most expensive rules: every lock is noted with its holder as well.
+    /// The most expensive settings: every lock is recorded with its holder as well.
     fn new() -> Self {
         let settings = NamespaceSettings {
             locks_on_detach: LocksOnDetach::Release,
@@ -60,7 +60,7 @@ impl Bench {
         }
     }
 
-    /// The events are dropped: what a timeline keeps of them has a bound of its own.
+    /// Drops the events, whose memory in a timeline has a limit of its own.
     fn operate<T>(&mut self, work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T) -> T {
         let mut cx = Context {
             now: self.now,

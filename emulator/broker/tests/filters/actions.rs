@@ -1,6 +1,6 @@
-//! Every line of the table of actions, and what rules make of them.
+//! Every line of the table of actions, and the results of rules.
 //!
-//! The index of correlation filters finds what a scan finds.
+//! Also that the index of correlation filters finds what a scan finds.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};

@@ -40,7 +40,7 @@ fn reason(filter: &str, notation: &str) -> (String, Truth, Vec<String>) {
     (reason.expression, reason.truth, values.collect())
 }
 
-/// A filter, a message, and the part that is named, its truth and its values.
+/// A filter, a message, and the explained part, its truth and its values.
 const TABLE: &str = "\
     a = 'x' AND b > 3 | a='x', b=2 | b > 3 | False | b: 2 (a whole number)
     a = 'x' AND b > 3 | a='x', b='5' | b > 3 | Unknown | b: '5' (a string)

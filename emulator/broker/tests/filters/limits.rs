@@ -1,4 +1,4 @@
-//! Limits and hostile texts: bounded time, memory and depth. What is not bounded would not end.
+//! Limits and hostile texts: bounded time, memory and depth. A test without its bound would not end.
 
 use servicebus_broker::filter::{
     Action, Fault, MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS, Parameters, Problem, SqlFilter,

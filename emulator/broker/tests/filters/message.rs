@@ -20,7 +20,7 @@ impl IdSource for Ids {
     }
 }
 
-/// What one notation says: a message and the parameters of the rule it meets.
+/// The contents of a notation: a message and the parameters of its rule.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) parameters: Parameters,
@@ -31,7 +31,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// The sections of the message, one behind the other.
+    /// The sections of the message in order.
     pub(crate) fn payload(&self) -> Vec<u8> {
         [&self.annotations[..], &self.properties, &self.application].concat()
     }
@@ -162,7 +162,7 @@ fn set_system(system: &mut System<'static>, property: SystemProperty, encoded: &
     }
 }
 
-/// At commas outside quotes. A quote opens behind `=` or `:` and ends before a comma or the end.
+/// Splits at commas outside quotes. A quote opens after `=` or `:` and ends before a comma or the end.
 fn split(notation: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut quoted = false;

@@ -120,7 +120,7 @@ fn judged(read: Result<SqlFilter, SyntaxError>, sample: &message::Sample) -> Str
     }
 }
 
-/// What begins with `error` or `syntax` needs to hold the rest.
+/// Expectations that begin with `error` or `syntax` must contain the rest.
 pub(crate) fn agrees(found: &str, expected: &str) -> bool {
     if let Some(part) = expected.strip_prefix("error ") {
         return found.starts_with("error ") && found.contains(part);

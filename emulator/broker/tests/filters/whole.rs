@@ -1,4 +1,4 @@
-//! Actions on whole messages: what is changed is changed in what goes out, and nothing else is.
+//! Actions on whole messages: only the changed properties differ in the delivery.
 
 use servicebus_broker::filter::{Action, Parameters, System};
 use servicebus_broker::{BrokerProperties, Message, SequenceNumber, Timestamp};
@@ -27,7 +27,7 @@ fn changed(notation: &str, action: &str) -> Message {
     message
 }
 
-/// What a receiver gets.
+/// Returns the delivery of a message.
 fn delivered(message: &Message) -> Vec<u8> {
     let properties = BrokerProperties {
         delivery_count: 0,

@@ -1,4 +1,4 @@
-//! The real queues and the reference, side by side: everything that can be seen of them after each step.
+//! Compares the real queues with the reference: everything visible after each step.
 
 use servicebus_broker::{
     BrokerProperties, Events, Message, ReceiveMode, ReceiverId, SequenceNumber, SubQueue,
@@ -18,11 +18,11 @@ pub(crate) struct Pair {
     reference: Reference,
     world: World,
     ledger: Ledger,
-    /// What was done so far, where that is asked for.
+    /// The history so far, if it is printed.
     pub(crate) steps: Option<Vec<Step>>,
 }
 
-/// Does a history to both; panics at the first difference.
+/// Applies a history to both; panics at the first difference.
 pub(crate) fn run(rules: &Rules, transitions: &[Transition]) {
     let mut pair = Pair::new(rules);
     for transition in transitions {
@@ -48,7 +48,7 @@ impl Pair {
         }
     }
 
-    /// Does one thing to both and compares what comes of it.
+    /// Applies one step to both and compares the results.
     fn take(&mut self, step: &Step) {
         if let Some(steps) = &mut self.steps {
             steps.push(step.clone());
@@ -151,7 +151,7 @@ impl Pair {
         );
     }
 
-    /// The order in which messages come is compared to the last one.
+    /// Compares the order of messages up to the last one.
     fn receive_what_is_left(&mut self) {
         for (place, id) in std::mem::take(&mut self.names.open) {
             if self.world.entity(place.0).is_some() {
@@ -182,7 +182,7 @@ impl Pair {
 }
 
 impl Pair {
-    /// As long as a receiver completes what there is, no session starves: the oldest message is next.
+    /// No session starves while a receiver completes what it gets: the oldest message is next.
     fn receive_sessions_that_are_left(&mut self, q: usize) {
         let has_sessions = |queue: &Queue| queue.has_sessions(SubQueue::Active);
         if !self.reference.queue(q).is_some_and(has_sessions) {
@@ -221,7 +221,7 @@ impl Pair {
     }
 }
 
-/// The same as `see`, without making anything.
+/// Does the same as `see` without creating anything.
 fn is_same(seen: &Seen, broker_properties: &BrokerProperties, message: &Message) -> bool {
     let section = message.application_properties();
     seen.number == broker_properties.sequence_number.0

@@ -1,6 +1,6 @@
-//! The same inputs give the same outputs, byte for byte; and what should not matter does not.
+//! The same inputs give the same outputs, byte for byte; and irrelevant differences have no effect.
 //!
-//! Whether the histories are worth their time: everything that can happen happens in a few hundred of them.
+//! Also checks that the histories are useful: every kind of step happens within a few hundred of them.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,7 @@ fn tokens_decide_nothing() {
     }
 }
 
-/// Of queues that do not touch each other, and that stay: what is carried late arrives late, and of what is deleted
-/// nothing more is told.
+/// Histories of independent queues that are not deleted: late forwards arrive late, and deleted queues record nothing more.
 #[test]
 fn a_late_timer_changes_nothing() {
     for (mut rules, mut transitions) in (0..HISTORIES).map(|seed| history(seed, STEPS)) {
@@ -47,11 +46,11 @@ fn a_late_timer_changes_nothing() {
             queue.auto_delete_on_idle = None;
         }
         transitions.retain(|transition| {
-            // A lock begins when its session is granted, so that who waits must not.
+            // A lock begins when its session is granted, so that no receiver may wait.
             let waits = matches!(transition, Transition::Open(.., None));
             let is_late = matches!(
                 transition,
-                // When a session ended is not kept, so that a restart ends all that is locked under one at once.
+                // The end of a session is not stored, so that a restart ends all locks under it at once.
                 Transition::Update(..) | Transition::Drop(_) | Transition::Restart
             );
             !waits && !is_late
@@ -63,16 +62,16 @@ fn a_late_timer_changes_nothing() {
     }
 }
 
-/// When the timers fire that a shell would set.
+/// When the timers of a shell fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timer {
-    /// Not before the next operation comes.
+    /// Only before the next operation.
     Late,
     /// At every deadline.
     Punctual,
 }
 
-/// Everything that came out.
+/// All output.
 #[derive(Debug, PartialEq, Eq)]
 struct Story {
     answers: Vec<Answer>,
@@ -112,7 +111,7 @@ impl Story {
         }
     }
 
-    /// Events queue by queue: between queues that do not touch each other there is no order.
+    /// Events queue by queue: events of independent queues have no order.
     fn sorted(mut self) -> Self {
         self.events.sort_by_key(|event| event.queue);
         self.woken.sort_unstable();
@@ -142,7 +141,7 @@ fn resolve(rules: &Rules, transitions: &[Transition]) -> Vec<Step> {
 
 const DENSE_HISTORIES: u64 = 1000;
 
-/// Events, with their reasons, and refusals.
+/// Events with their reasons, and errors.
 const EXPECTED: [&str; 49] = [
     "Abandoned",
     "Activated",

@@ -1,4 +1,4 @@
-//! Draws rules and histories from a seed, the same ones every time.
+//! Draws settings and histories from a seed, reproducibly.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::history::{
     Size, Token, Transition,
 };
 
-/// SplitMix64: the smallest generator that will do.
+/// SplitMix64: the smallest sufficient generator.
 #[derive(Debug, Clone)]
 pub(crate) struct SeededRng(pub(crate) u64);
 
@@ -54,9 +54,9 @@ impl SeededRng {
     }
 }
 
-/// Rules and what happens under them.
+/// Settings and the steps under them.
 pub(crate) fn history(seed: u64, length: usize) -> (Rules, Vec<Transition>) {
-    // Neighbouring seeds must not share their numbers.
+    // Neighbouring seeds must not share their random numbers.
     let mut dice = SeededRng(SeededRng(seed).next());
     let rules = rules(&mut dice);
     let transitions = (0..length).map(|_| transition(&mut dice)).collect();
@@ -94,7 +94,7 @@ fn queue(dice: &mut SeededRng, at: usize, count: usize) -> EntityDescription {
         requires_duplicate_detection: dice.chance(30),
         duplicate_detection_history_time_window: Duration::from_secs(dice.one_of(&[5, 20, 60])),
         forward_to: forward_to.map(path),
-        // Not to itself: in which order dead letters and messages that come round arrive is not promised.
+        // Not to itself: the order in which dead letters and messages in a cycle arrive is not guaranteed.
         forward_dead_lettered_messages_to: dice
             .maybe(30, |dice| target(dice, count))
             .filter(|&to| to != at)
@@ -153,7 +153,7 @@ fn transition(dice: &mut SeededRng) -> Transition {
     }
 }
 
-/// Few ids, so that there are duplicates; times that meet those of locks and windows, so that deadlines coincide.
+/// Few ids, so that there are duplicates; times like those of locks and windows, so that deadlines coincide.
 fn draft(dice: &mut SeededRng) -> Draft {
     let size = match dice.below(200) {
         0..6 => Size::Large,
@@ -177,7 +177,7 @@ fn draft(dice: &mut SeededRng) -> Draft {
     }
 }
 
-/// Few, so that they are held.
+/// Few, so that receivers hold them.
 fn session(dice: &mut SeededRng) -> u8 {
     dice.below(3) as u8
 }
@@ -239,7 +239,7 @@ fn outcome(dice: &mut SeededRng) -> Outcome {
     }
 }
 
-/// Now and then so long that one or a few of them are too much for a message.
+/// Sometimes so long that one or a few of them exceed the limit of a message.
 fn properties(dice: &mut SeededRng) -> Properties {
     let mut properties = Properties::default();
     if dice.chance(70) {

@@ -1,4 +1,4 @@
-//! What happened, in events that the real queues and the reference share.
+//! Events in a form that the real queues and the reference share.
 
 use servicebus_broker::{ClientId, Event, EventKind, Events, SubQueue, Timestamp};
 
@@ -12,7 +12,7 @@ pub(crate) struct ModelEvent {
     pub(crate) queue: usize,
     pub(crate) store: SubQueue,
     pub(crate) number: u64,
-    /// Whether a client did it, not the broker by itself.
+    /// Returns whether a client caused it, not the broker itself.
     pub(crate) by_client: bool,
     pub(crate) what: What,
 }

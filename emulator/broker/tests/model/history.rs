@@ -1,7 +1,7 @@
-//! What can happen in a history: as it is drawn ([`Transition`]), and with real names in it ([`Step`]).
+//! The steps of a history: as drawn ([`Transition`]), and with resolved names ([`Step`]).
 //!
-//! A transition names queues, receivers, tokens and messages by an index, so that it still means something after
-//! others before it were taken out to shrink the history.
+//! A transition names queues, receivers, tokens and messages by an index, so that it stays meaningful after earlier ones
+//! were removed to shrink the history.
 
 use std::fmt;
 use std::rc::Rc;
@@ -11,20 +11,20 @@ use servicebus_broker::{
     EntityDescription, EntityStatus, NamespaceSettings, ReceiveMode, SubQueue,
 };
 
-/// Names of queues; a history has the first few. None is ever called the last.
+/// Names of queues; a history has the first few. No queue has the last name.
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "x"];
 
 /// Most queues of a history.
 pub(crate) const QUEUES: usize = 4;
 
-/// The rules of one history.
+/// The settings of one history.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) queues: Vec<EntityDescription>,
     pub(crate) settings: NamespaceSettings,
 }
 
-/// One of those there are, by a number modulo theirs.
+/// An existing item, by a number modulo their count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pick(pub(crate) u32);
 
@@ -32,7 +32,7 @@ pub(crate) struct Pick(pub(crate) u32);
 pub(crate) enum Transition {
     /// All at once as a batch, or one by one.
     Send(Pick, Vec<Draft>, bool),
-    /// At the messages of a queue with sessions a session is wanted: a certain one, or the next.
+    /// In a store with sessions, a session is accepted: a named one, or the next.
     Open(Pick, SubQueue, ReceiveMode, Option<u8>),
     /// Where there are sessions.
     Session(Pick, u8, OfSession),
@@ -43,7 +43,7 @@ pub(crate) enum Transition {
     Renew(Vec<Token>),
     ReceiveDeferred(Vec<Number>, ReceiveMode, Pick),
     Cancel(Vec<Number>),
-    /// What is older than so many milliseconds.
+    /// Messages older than so many milliseconds.
     DeleteMessages(Pick, SubQueue, usize, i64),
     Update(Pick, Change),
     LoseLocks(Pick),
@@ -53,7 +53,7 @@ pub(crate) enum Transition {
     Reset(Pick),
     Create(Pick),
     Drop(Pick),
-    /// The process ends, and another one goes on with what was kept.
+    /// The process ends, and another one continues from the stored state.
     Restart,
 }
 
@@ -71,12 +71,12 @@ pub(crate) enum OfSession {
     Delete(usize),
 }
 
-/// What a receiver does.
+/// The action of a receiver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Consume {
     Credit(u32),
     Take(usize),
-    /// Leaves what it would take next to another one.
+    /// Gives what it would take next to another one.
     Skip,
     Close,
 }
@@ -86,7 +86,7 @@ pub(crate) enum Consume {
 pub(crate) struct Draft {
     pub(crate) id: u8,
     pub(crate) time_to_live: Option<u32>,
-    /// Milliseconds until it shall be enqueued.
+    /// Milliseconds until it becomes active.
     pub(crate) delay: Option<i64>,
     pub(crate) session: Option<u8>,
     pub(crate) key: Option<u8>,
@@ -96,9 +96,9 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Small,
-    /// Four of them are more than a queue may hold.
+    /// Four of them exceed the size of a queue.
     Large,
-    /// As much as still fits, and so many bytes more.
+    /// The remaining size, and so many bytes more.
     Filling(u8),
 }
 
@@ -117,7 +117,7 @@ pub(crate) enum Change {
     IdleSeconds(Option<u64>),
 }
 
-/// How far time moves.
+/// How far time advances.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By {
     Milliseconds(i64),
@@ -127,17 +127,17 @@ pub(crate) enum By {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Token {
-    /// One that was given out; it may have lost its meaning since.
+    /// An issued token, which may be invalid by now.
     Given(Pick),
-    /// One of the last few, which are most likely still good.
+    /// One of the last few, which are most likely valid.
     Recent(usize),
-    /// One that was given out, with one bit changed.
+    /// An issued token with one bit changed.
     Forged(Pick, u8),
     /// Any sixteen bytes.
     Garbage(u128),
 }
 
-/// A number that a client asks for.
+/// A sequence number in a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
     /// That of a message in the state that is asked for.
@@ -146,7 +146,7 @@ pub(crate) enum Number {
     Any(Pick, u8, u64),
 }
 
-/// What becomes of a message, with the properties that are set (all of them texts).
+/// The outcome of a message, with the properties that are set (all of them texts).
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     Complete,
@@ -160,7 +160,7 @@ pub(crate) enum Outcome {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
 
-/// A transition whose names are known.
+/// A transition with resolved names.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Send(usize, Vec<Parcel>, bool),
@@ -203,7 +203,7 @@ pub(crate) struct Parcel {
     pub(crate) payload: Bytes,
 }
 
-/// A token by its place among those given out, or one that never was.
+/// A token by its position among the issued ones, or one that was never issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     Given(usize),
@@ -211,22 +211,22 @@ pub(crate) enum Key {
     Garbage(u128),
 }
 
-/// What an operation answered.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
-    /// The numbers, or why not.
+    /// The sequence numbers, or the error.
     Sent(Result<Vec<u64>, String>),
     Messages(Vec<Seen>),
-    /// Why not, if not.
+    /// The error, if any.
     Settled(Option<&'static str>),
-    /// The ends of the locks; or the place of the first that is lost, none when the entity is disabled.
+    /// The ends of the locks; or the index of the first lost one, `None` if the entity is disabled.
     Renewed(Result<Vec<i64>, Option<usize>>),
     Deferred(Result<Vec<Seen>, &'static str>),
     /// What was not scheduled.
     Cancelled(Vec<u64>),
     Deleted(usize),
-    /// The session and the end of its lock, if it is there already.
+    /// The session and the end of its lock, if it is granted already.
     Accepted(Result<Option<(u8, i64)>, String>),
     /// The new end of a lock, the length of a state, or whether it was held.
     Session(Result<Option<i64>, String>),
@@ -245,7 +245,7 @@ pub(crate) struct Seen {
     pub(crate) time_to_live: Option<u64>,
     pub(crate) locked_until: Option<i64>,
     pub(crate) state: Option<i32>,
-    /// Where it was dead-lettered, as far as that was looked at.
+    /// Where it was dead-lettered, if that was compared.
     pub(crate) source: Option<usize>,
     pub(crate) properties: Properties,
 }
@@ -266,7 +266,7 @@ impl Properties {
     }
 }
 
-/// The long ones by their length: they would fill the screen.
+/// Prints long texts by their length, since they would fill the screen.
 impl fmt::Debug for Properties {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = formatter.debug_map();

@@ -1,4 +1,4 @@
-//! What must hold apart from the reference: conclusions from the events and effects alone.
+//! Invariants that do not depend on the reference: checked from the events and effects alone.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::event::{ModelEvent, What, session_text};
 use crate::history::{OfSession, Place, QUEUES, Rules, Step};
 use crate::world::World;
 
-/// A fold over everything that was ever said.
+/// The state that follows from all events.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     eager: bool,
-    /// Messages that came in and have not gone for a recorded reason.
+    /// Messages that arrived and have not left for a recorded reason.
     held: [Vec<Held>; QUEUES],
     /// Sessions that a receiver holds.
     sessions: [BTreeSet<u8>; QUEUES],
-    /// Receivers that were told to take and have not.
+    /// Receivers that were woken and have not taken yet.
     told: BTreeSet<u64>,
-    /// Receivers that know that there is more, because they took less than there was.
+    /// Receivers that know that there are more messages, because they took fewer than were reserved.
     knowing: BTreeSet<u64>,
 }
 
@@ -28,7 +28,7 @@ struct Held {
     number: u64,
     state: State,
     free_since: i64,
-    /// None when it does not expire, or when an update may have changed it.
+    /// `None` if it does not expire, or if an update may have changed it.
     expires_at: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ impl Ledger {
         }
     }
 
-    /// Reads what a step caused, then looks at what there is.
+    /// Applies the events of a step, then checks the stores.
     pub(crate) fn check(
         &mut self,
         step: &Step,
@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// The locks of sessions are gone without a word, also those that were over and not ended yet.
+    /// The locks of sessions end without an event, including those that were due and had not ended yet.
     fn forget_receivers(&mut self, world: &World) {
         self.told.clear();
         self.knowing.clear();
@@ -125,7 +125,7 @@ impl Ledger {
         }
     }
 
-    /// An update may change when messages expire, and says nothing of it.
+    /// An update may change when messages expire, without an event.
     fn forget_expiries(&mut self, step: &Step) {
         if let &Step::Update(q, _) = step {
             let held = self.held[q].iter_mut();
@@ -163,7 +163,7 @@ impl Ledger {
         };
         for &ReceiverId(receiver) in &world.woken {
             let new = self.told.insert(receiver);
-            // Who takes, or sets its credit with nothing reserved, is told again.
+            // A receiver that takes, or sets its credit with nothing reserved, is woken again.
             let asks = asking.is_some_and(|(id, _)| id == receiver);
             assert!(new || asks, "{receiver} was told twice");
         }
@@ -173,7 +173,7 @@ impl Ledger {
     }
 
     fn note_who_took(&mut self, step: &Step, world: &World) {
-        // Who skips a message has looked all the same.
+        // A receiver that skips a message has looked at it all the same.
         if let Step::Take(place, id, 1..) | Step::Skip(place, id) = *step {
             self.told.remove(&id);
             match world.reserved(place, id) {
@@ -331,7 +331,7 @@ impl Held {
         self.free(event.at, deferred);
     }
 
-    /// Says whether the message was deferred before.
+    /// Returns whether the message was deferred before.
     fn assert_locked(&self, event: &ModelEvent) -> bool {
         match self.state {
             State::Locked(until, deferred) if event.at < until => deferred,
@@ -341,7 +341,7 @@ impl Held {
         }
     }
 
-    /// Nothing is handed out twice at a time, or after its time.
+    /// No message is delivered twice at a time, or after its time.
     fn assert_deliverable(&self, event: &ModelEvent) {
         let free = matches!(self.state, State::Free | State::Deferred);
         assert!(free, "{event:?} is {self:?}");

@@ -1,10 +1,10 @@
-//! Random histories: the real queues and naive ones must tell the same story.
+//! Random histories: the real queues must behave like naive ones.
 //!
-//! Every step is done to both. After each, the answers, what happened and when, every message in every store,
-//! the counts and the next deadline are compared, the real queues check their own invariants, and a ledger
-//! draws its own conclusions from the events. What a step cannot have reached is not compared again.
+//! Every step is applied to both. After each, the results, the events and their times, every message in every store, the
+//! counts and the next deadline are compared, the real queues check their own invariants, and a ledger checks the events by
+//! itself. State that a step cannot have changed is not compared again.
 //!
-//! A history is drawn from a number; one that fails prints that number and the few steps that are needed.
+//! A history is drawn from a number; a failing one prints that number and the few steps that are needed.
 //!
 //! * `MODEL_SEED=17 cargo test -p servicebus-broker --test model` runs history 17 alone;
 //! * `MODEL_HISTORIES=1000000 cargo test -p servicebus-broker --test model` runs a million instead of 20,000;

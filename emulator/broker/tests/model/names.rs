@@ -1,4 +1,4 @@
-//! Who and what a history has so far: makes steps of transitions.
+//! The names in a history so far, which turn transitions into steps.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::history::{
 use crate::reference::{ModelMessage, Queue, Reference};
 use crate::world::wire::encoded;
 
-/// A queue that holds so many messages is sent no more: everything happens among a few.
+/// A queue with so many messages gets no more, so that steps meet among a few.
 const ENOUGH: usize = 12;
 
-/// A receiver that is not there, or not at this store.
+/// A receiver that does not exist, or not in this store.
 const STRANGER: u64 = 1_000_000;
 
 /// Receivers and tokens by their number.
@@ -25,7 +25,7 @@ pub(crate) struct Names {
     receivers: u64,
     /// Receivers that are open.
     pub(crate) open: Vec<(Place, u64)>,
-    /// Where each token is from.
+    /// The origin of each token.
     tokens: Vec<Place>,
 }
 
@@ -39,7 +39,7 @@ impl Names {
         }
     }
 
-    /// The step that a transition means now; none when it is about something that does not exist.
+    /// Returns the step of a transition; `None` if it names something that does not exist.
     pub(crate) fn resolve(
         &mut self,
         transition: &Transition,
@@ -142,7 +142,7 @@ impl Names {
         })
     }
 
-    /// Remembers which tokens a step gave out.
+    /// Records the tokens that a step issued.
     pub(crate) fn learn(&mut self, step: &Step, answer: &Answer) {
         match (step, answer) {
             (&Step::Take(place, ..), Answer::Messages(taken))
@@ -157,12 +157,12 @@ impl Names {
         }
     }
 
-    /// Receivers go with their queues.
+    /// Removes the receivers of deleted queues.
     pub(crate) fn forget_lost(&mut self, is_there: impl Fn(usize) -> bool) {
         self.open.retain(|&((q, _), _)| is_there(q));
     }
 
-    /// Who is to hold a lock: a receiver of the store, or another one.
+    /// Returns the receiver for a lock: one of the store, or another one.
     fn holder(&self, place: Place, who: Pick) -> Option<u64> {
         let open = self.open.iter().filter(|(at, _)| *at == place);
         let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
@@ -198,7 +198,7 @@ impl Names {
         reference.queue(place.0).map(|_| (key, place))
     }
 
-    /// All of one store, or it would hardly ever succeed.
+    /// Chooses all from one store, or it would hardly ever succeed.
     fn of_one_place(&self, tokens: &[Token], reference: &Reference) -> Option<(Place, Vec<Key>)> {
         let tokens = tokens
             .iter()
@@ -210,7 +210,7 @@ impl Names {
     }
 }
 
-/// What is sent to a queue that does not hold enough yet.
+/// Returns the messages for a queue that does not hold enough yet.
 fn sent(drafts: &[Draft], reference: &Reference, q: usize) -> Option<Vec<Parcel>> {
     let queue = reference.queue(q).filter(|queue| queue.len() < ENOUGH)?;
     let drafts = drafts.iter().map(|&draft| fitting(draft, queue));

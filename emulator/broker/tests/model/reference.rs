@@ -1,4 +1,4 @@
-//! Queues told naively: lists, linear scans, one unit of credit at a time, and no index anywhere.
+//! Naive queues: lists, linear scans, one unit of credit at a time, and no index.
 
 mod forwarding;
 mod look;
@@ -26,16 +26,16 @@ pub(crate) struct Reference {
     pub(crate) now: i64,
     queues: [Option<Queue>; QUEUES],
     tokens: usize,
-    /// The partition of every message that there is or was, by the last who had its number.
+    /// The partition of every message ever, by the last one with its number.
     partitions: BTreeMap<(usize, usize, u64), u64>,
-    /// What happened since this was last cleared.
+    /// Events since this was last cleared.
     pub(crate) log: Vec<ModelEvent>,
-    /// Stores that have something to forward, in the order in which they said so, and whether they try again.
+    /// Stores with messages to forward, in the order of their effects, and whether they retry.
     agenda: VecDeque<Place>,
     leaving: Vec<usize>,
-    /// Who lost its session, since this was last cleared.
+    /// Receivers that lost their sessions, since this was last cleared.
     pub(crate) lost: Vec<u64>,
-    /// Which queues something was done to, since this was last cleared.
+    /// Queues that a step changed, since this was last cleared.
     pub(crate) touched: [bool; QUEUES],
 }
 
@@ -184,12 +184,12 @@ impl Reference {
             None => store.waiting.push((id, wanted)),
         }
         store.waiting.retain(|&(_, credit)| credit > 0);
-        // What waited for a receiver expires now that there is one.
+        // Messages that waited for a receiver expire now that there is one.
         self.run_due(q, self.now);
         self.serve(q);
     }
 
-    /// What a receiver would take next goes to the one whose turn it is, if another one waits.
+    /// Moves what a receiver would take next to the next other receiver, if one waits.
     fn skip(&mut self, (q, kind): Place, id: u64) {
         self.begin(q);
         let has_sessions = self.at(q).has_sessions(kind);
@@ -237,13 +237,13 @@ impl Reference {
         seen.collect()
     }
 
-    /// A client does something with a queue.
+    /// Applies an operation of a client to a queue.
     fn begin(&mut self, q: usize) {
         self.let_pass(q);
         self.at(q).used_at = self.now;
     }
 
-    /// The first that is ready to the first who waits, or to where it goes on.
+    /// Serves the first ready message to the first waiting receiver, or forwards it.
     fn serve(&mut self, q: usize) {
         self.grant_sessions(q);
         self.serve_granted(q);
@@ -254,7 +254,7 @@ impl Reference {
         self.serve_sessions(q);
         for kind in SubQueue::ALL {
             let queue = self.queues[q].as_mut().expect("the queue is there");
-            // Messages of sessions are served to their holders alone, but go on like others.
+            // Only their holders get the messages of sessions, but forwarding applies to them as to others.
             let serves = queue.serves(kind) && !queue.has_sessions(kind);
             let sends_on = queue.sends_on(kind);
             let store = queue.store_mut(kind);
@@ -264,7 +264,7 @@ impl Reference {
                     continue;
                 }
                 if sends_on && !message.stays {
-                    // It comes back, if it does, because it could not go on.
+                    // It comes back only if it could not be forwarded.
                     store.messages[at].former = None;
                     if !std::mem::replace(&mut store.is_announced, true) {
                         self.agenda.push_back((q, kind));
@@ -307,12 +307,12 @@ impl Reference {
         self.store(q, kind).messages.push(message);
     }
 
-    /// A client did it, now.
+    /// Records an event of a client, now.
     fn note(&mut self, place: Place, number: u64, what: What) {
         self.write(self.now, place, number, true, what);
     }
 
-    /// The broker did it by itself.
+    /// Records an event of the broker itself.
     fn note_at(&mut self, at: i64, place: Place, number: u64, what: What) {
         self.write(at, place, number, false, what);
     }

@@ -1,4 +1,4 @@
-//! Many histories on all processors; of one that fails, as few steps as still fail.
+//! Runs many histories on all processors; shrinks a failing one to as few steps as still fail.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ pub(crate) fn setting(name: &str) -> Option<u64> {
 }
 
 thread_local! {
-    /// Whether panics of this thread are told otherwise: what fails is told once, when it has been shrunk.
+    /// Whether panics of this thread are not printed: a failure is printed once, after it was shrunk.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -35,7 +35,7 @@ fn be_quiet_where_asked() {
     });
 }
 
-/// Runs the histories of these seeds; panics with the lowest one that fails, after it has shrunk it.
+/// Runs the histories of these seeds; panics with the lowest failing one, after it was shrunk.
 pub(crate) fn check_all(first: u64, count: u64, length: usize) {
     be_quiet_where_asked();
     let next = AtomicU64::new(first);
@@ -86,7 +86,7 @@ fn report(seed: u64, length: usize) -> String {
     )
 }
 
-/// Leaves out what can be left out, large pieces first, until every single transition is needed.
+/// Removes transitions, large pieces first, until every single one is needed.
 fn shrink(rules: &Rules, mut transitions: Vec<Transition>) -> (Vec<Transition>, String) {
     let mut why = failure(rules, &transitions).unwrap_or_else(|| "it fails only at times".into());
     let mut piece = transitions.len();
@@ -101,7 +101,7 @@ fn shrink(rules: &Rules, mut transitions: Vec<Transition>) -> (Vec<Transition>, 
                 None => at += piece,
             }
         }
-        // One that was needed may not be once others behind it are gone.
+        // A needed one may not be needed once later ones are gone.
         if piece > 1 || transitions.len() == before {
             piece /= 2;
         }
@@ -117,7 +117,7 @@ fn shrink(rules: &Rules, mut transitions: Vec<Transition>) -> (Vec<Transition>, 
     (transitions, why)
 }
 
-/// The same, but that a message less is sent.
+/// The same with one message less to send.
 fn with_smaller_send(transitions: &[Transition], at: usize) -> Option<Vec<Transition>> {
     let mut fewer = transitions.to_vec();
     if let Transition::Send(_, drafts, _) = &mut fewer[at]

@@ -1,5 +1,5 @@
-//! The real queues, driven by the same steps as the reference and told what time it is; and a shell of the
-//! smallest kind, which does what they ask for.
+//! The real queues, driven by the reference's steps and time, with the smallest possible shell that carries out their
+//! effects.
 
 mod kept;
 mod sessions;
@@ -25,10 +25,10 @@ use kept::Kept;
 pub(crate) use sessions::session_name;
 use wire::{changes, see};
 
-/// What receivers select that do not take every message.
+/// The selector of receivers that do not take every message.
 const EVEN: &str = "JMSMessageID IN ('m0', 'm2', 'm4', 'm6')";
 
-/// Who asks in these histories.
+/// The client in these histories.
 pub(crate) const CLIENT: ClientId = ClientId(7);
 
 #[derive(Debug)]
@@ -43,13 +43,13 @@ pub(crate) struct World {
     effects: Effects,
     pub(crate) events: Events,
     follow_ups: FollowUps,
-    /// Which receivers were told to take, since this was last cleared.
+    /// Receivers that were woken, since this was last cleared.
     pub(crate) woken: Vec<ReceiverId>,
-    /// Who lost its session, since this was last cleared.
+    /// Receivers that lost their sessions, since this was last cleared.
     pub(crate) lost: Vec<u64>,
-    /// Which queues something was done to, since this was last cleared.
+    /// Queues that a step changed, since this was last cleared.
     pub(crate) touched: [bool; QUEUES],
-    /// What went out, byte for byte.
+    /// Delivered bytes.
     pub(crate) wire: Vec<u8>,
     kept: Kept,
 }
@@ -80,7 +80,7 @@ impl World {
         world
     }
 
-    /// Does a step and what the queues ask for because of it.
+    /// Runs a step and its effects.
     pub(crate) fn apply(&mut self, step: &Step) -> Answer {
         let answer = self.answer(step);
         self.client = ClientId::BROKER;
@@ -97,7 +97,7 @@ impl World {
         self.now.as_millis()
     }
 
-    /// The next instant at which time will do something to a queue.
+    /// The next deadline of a queue.
     pub(crate) fn deadline(&self, queue: usize) -> Option<i64> {
         let due = self.entity(queue)?.next_deadline();
         due.map(Timestamp::as_millis)
@@ -379,7 +379,7 @@ impl Entities for World {
     ) -> Option<T> {
         let mut entity = entity.borrow_mut();
         let is_there = self.namespace.find(entity.path()).is_some();
-        // What a deleted queue records of its messages is no part of the model.
+        // The model does not cover what a deleted queue records of its messages.
         let (mut effects, mut events) = (Effects::new(), Events::new());
         let mut cx = Context {
             now: self.now,

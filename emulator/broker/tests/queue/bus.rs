@@ -1,4 +1,4 @@
-//! A queue with a clock that tests turn by hand, and verbs that read like sentences.
+//! A queue with a clock that tests control, and short operations.
 
 mod message;
 mod rules;
@@ -20,7 +20,7 @@ pub(crate) use sessions::{name, sessions};
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-/// What stands here for the number of a duplicate, which has none.
+/// The number that stands for a duplicate, which has none.
 pub(crate) const DROPPED: SequenceNumber = SequenceNumber(0);
 
 /// One queue, at a time of its own.
@@ -31,9 +31,9 @@ pub(crate) struct Bus {
     pub(crate) effects: Effects,
     pub(crate) events: Events,
     receivers: u64,
-    /// Who asks.
+    /// The client.
     pub(crate) client: ClientId,
-    /// Whether the invariants are left alone, for histories that are too long to check at every step.
+    /// Whether invariants are not checked, for histories that are too long to check every step.
     pub(crate) unchecked: bool,
 }
 
@@ -140,7 +140,7 @@ impl Bus {
         Receiver { store, id }
     }
 
-    /// Whether nothing more can come to a receiver as things are.
+    /// Whether a receiver can get nothing more for now.
     pub(crate) fn is_drained(&self, receiver: Receiver) -> bool {
         self.queue.is_drained(receiver.store, receiver.id)
     }
@@ -202,7 +202,7 @@ impl Bus {
         taken
     }
 
-    /// What a receiver gets that asks for up to `count` messages now and waits for none.
+    /// What a receiver gets that asks for up to `count` messages and waits for none.
     pub(crate) fn receive(&mut self, receiver: Receiver, count: u32) -> Vec<Delivery> {
         self.credit(receiver, count);
         let taken = self.take(receiver);
@@ -220,13 +220,13 @@ impl Bus {
         (receiver, self.receive_one(receiver))
     }
 
-    /// Lets time pass and fires the timer that a shell would have set, once, at the end.
+    /// Advances time and fires the shell's timer once, at the end.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.pass(by);
         while self.operate(Entity::handle_timeout) > 0 {}
     }
 
-    /// Lets time pass without anybody noticing.
+    /// Advances time without running deadlines.
     pub(crate) fn pass(&mut self, by: Duration) {
         self.now = self.now + by;
     }
@@ -287,7 +287,7 @@ impl Bus {
         (properties, reason, description)
     }
 
-    /// When, and what, since the beginning.
+    /// Times and kinds of all events.
     pub(crate) fn history(&self) -> Vec<(Timestamp, EventKind)> {
         self.events
             .iter()
@@ -295,7 +295,7 @@ impl Bus {
             .collect()
     }
 
-    /// Who was told to take since the last time that was asked.
+    /// The receivers that were woken since the last call.
     pub(crate) fn woken(&mut self) -> Vec<ReceiverId> {
         let woken = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::Wake(receiver) => Some(receiver),

@@ -1,4 +1,4 @@
-//! Who is served, and in which order: receivers with credit take turns (spec/observed.md 17).
+//! The order of service: receivers with credit take turns (spec/observed.md 17).
 
 use servicebus_broker::{ReceiveMode, SequenceNumber, SubQueue};
 

@@ -1,4 +1,4 @@
-//! Dead letters go on to another queue (semantics §3.3; decisions D3, D22, D23).
+//! Forwarding of dead letters to another queue (semantics §3.3; decisions D3, D22, D23).
 
 use servicebus_broker::{EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue};
 

@@ -1,4 +1,4 @@
-//! Messages that are set aside (semantics §7; decisions D9, D24).
+//! Deferred messages (semantics §7; decisions D9, D24).
 
 use servicebus_broker::{
     Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber, SettleError,

@@ -1,6 +1,5 @@
-//! Time to live, where expiry is eager (semantics §4; decisions D1, D5, D7, D24).
-//!
-//! Expiry that waits for an active receiver (decision D1, `Expiry: on-receive`).
+//! Time to live with eager expiry (semantics §4; decisions D1, D5, D7, D24), and expiry that waits for an active receiver
+//! (decision D1, `Expiry: on-receive`).
 
 use servicebus_broker::{EventKind, SettleError, SubQueue, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Messages go on to another queue (semantics §11; decisions D3, D8).
+//! Forwarding to another queue (semantics §11; decisions D3, D8).
 
 use servicebus_broker::{
     EntityStatus, EventKind, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SubQueue,
@@ -291,7 +291,7 @@ fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
     assert_eq!(world.held("a", TRANSFER), ["1", "2"]);
     let hops = "MaxTransferHopCountExceeded".to_owned();
     assert_eq!(world.reasons("a", TRANSFER), [hops.clone(), hops]);
-    // Each hop has a number: sent as 1, carried as 2 to 5, dead-lettered under the next.
+    // Each hop assigns a sequence number: sent as 1, forwarded as 2 to 5, dead-lettered under the next.
     let (properties, _) = world.peek("a", TRANSFER).remove(0);
     assert_eq!(properties.enqueued_sequence_number, Some(SequenceNumber(1)));
 }

@@ -1,4 +1,4 @@
-//! Entities that are not used go away by themselves (semantics §5).
+//! Idle entities are deleted (semantics §5).
 
 use servicebus_broker::{Effect, LockToken, SendError, SequenceNumber, SubQueue};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! What an operator sees of messages, and does to them by their numbers.
+//! Inspection of messages by an operator, and actions on them by sequence number.
 
 use servicebus_broker::{
     Act, ActError, Held, InspectedMessage, Message, MessageState, ResubmitError, SendError,

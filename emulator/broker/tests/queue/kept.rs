@@ -1,4 +1,4 @@
-//! What an entity hands out to be stored, and what it is again of that.
+//! The rows of an entity, and the entity restored from them.
 
 use std::num::NonZeroU64;
 
@@ -19,7 +19,7 @@ fn changes(world: &mut World) -> Option<Changes> {
     world.operate("q", |entity, _| entity.take_changes(&mut next_body))
 }
 
-/// Whether a client waits for what has changed; none where nothing has.
+/// Whether a client waits for the changes; `None` without changes.
 fn is_awaited(world: &mut World) -> Option<bool> {
     changes(world).map(|changes| changes.is_awaited)
 }

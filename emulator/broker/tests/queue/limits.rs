@@ -1,8 +1,8 @@
-//! How much a queue may hold (semantics §1, §20.2), and clearing it away (§17.3).
+//! The maximum size of a queue (semantics §1, §20.2), and deleting its messages (§17.3).
 //!
-//! Many of everything: what costs more than its share would not end here in a lifetime.
+//! Large numbers of everything: an operation that is not cheap would not end in a lifetime.
 //!
-//! Ids that were seen of late (semantics §9).
+//! Recently seen ids (semantics §9).
 
 use servicebus_broker::{
     EntityDescription, EntityStatus, EventKind, LockToken, SendError, SequenceNumber, SessionError,

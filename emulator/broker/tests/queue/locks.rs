@@ -1,6 +1,4 @@
-//! Locks: when they begin, how long they last, what their end means (semantics §2.4).
-//!
-//! What a receiver leaves behind (semantics §2.4, decision D2), and what a reset does.
+//! Locks: their begin, duration and end (semantics §2.4); detached receivers (semantics §2.4, decision D2), and resets.
 
 use servicebus_broker::{EventKind, LockToken, RenewError, SettleError, SubQueue};
 use uuid::Uuid;

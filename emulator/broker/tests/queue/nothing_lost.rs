@@ -1,5 +1,5 @@
-//! With any events in queues that forward to each other: every message that was accepted is somewhere, was received,
-//! has expired or went with its queue, and none is there twice.
+//! Random operations in queues that forward to each other: every accepted message is somewhere, was received, has expired or
+//! was deleted with its queue, and none exists twice.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use servicebus_broker::{
 use crate::bus::{Rules, message, rules, secs};
 use crate::world::World;
 
-/// Seven, so that a chain of them is longer than a message may go.
+/// Seven, so that a chain of them has more hops than allowed.
 const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 
 /// What a client does.
@@ -49,8 +49,8 @@ enum End {
     DeadLetter,
 }
 
-/// What became of messages as far as events and stores do not tell. Shared, and borrowed for a moment only: steps are
-/// taken within others.
+/// The fate of messages, as far as events and stores do not show it. Shared, and borrowed only briefly: steps run within
+/// others.
 type Ledger = Rc<RefCell<Entries>>;
 
 #[derive(Debug, Default)]
@@ -78,8 +78,8 @@ fn sent() -> impl Strategy<Value = Sent> {
     )
 }
 
-/// What can happen while messages are carried: nothing that removes a queue, because then what has reached the target
-/// is also gone with its source.
+/// Operations that may run during transfers: none that removes a queue, because messages at the target would then be gone
+/// with their source.
 fn small_step() -> impl Strategy<Value = Step> {
     let store = prop::sample::select(&SubQueue::ALL[..]);
     let mode = prop_oneof![
@@ -219,7 +219,7 @@ fn settle(world: &mut World, ledger: &Ledger, name: &str, end: End) {
     }
 }
 
-/// Compares what was accepted with where it is, or how it left.
+/// Compares the accepted messages with where they are, or how they left.
 fn check(world: &World, ledger: &Entries) {
     let mut found = world.everything();
     found.extend(ledger.gone.iter().cloned());

@@ -1,4 +1,4 @@
-//! Numbers that carry a partition (semantics §15, §17.1; decision D18).
+//! Sequence numbers with a partition (semantics §15, §17.1; decision D18).
 
 use servicebus_broker::{CancelError, ReceiveDeferredError, SendError, SequenceNumber, SubQueue};
 

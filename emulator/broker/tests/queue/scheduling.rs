@@ -1,4 +1,4 @@
-//! Messages that become active later (semantics §4, §8, §20.2).
+//! Scheduled messages (semantics §4, §8, §20.2).
 
 use servicebus_broker::{CancelError, EventKind, SequenceNumber, SubQueue};
 

@@ -1,4 +1,4 @@
-//! Receivers that select pass over what they do not, and keep the order of what they do (JMS 2.0, 3.8.1).
+//! Receivers with selectors skip messages that do not match, and keep the order of the others (JMS 2.0, 3.8.1).
 
 use servicebus_broker::filter::Value;
 

@@ -1,6 +1,6 @@
-//! What the outcomes of a delivery do (semantics §2.3).
+//! The outcomes of a delivery (semantics §2.3).
 //!
-//! What happens to messages while they are on their way: carrying them takes three steps, and others work between them.
+//! Transfers of messages take three steps, between which other operations run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,6 +1,4 @@
-//! What can be done with an entity that is not active (semantics §14, decision D27).
-//!
-//! Looking without taking (semantics §10), and the numbers of messages (§8).
+//! Entities that are not active (semantics §14, decision D27); peeking (semantics §10), and sequence numbers (§8).
 
 use servicebus_broker::{
     EntityStatus, ReceiveDeferredError, RenewError, SendError, SettleError, SubQueue,

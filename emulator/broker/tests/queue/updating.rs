@@ -1,4 +1,4 @@
-//! Settings that change while a queue is used (semantics §2.4; decisions D7, D17).
+//! Settings that change while a queue is in use (semantics §2.4; decisions D7, D17).
 
 use servicebus_broker::{EventKind, SettleError, SubQueue};
 

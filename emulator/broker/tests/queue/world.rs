@@ -1,4 +1,4 @@
-//! Several entities that forward to each other: the smallest shell there is.
+//! Several entities that forward to each other, with the smallest possible shell.
 
 mod topics;
 mod transactions;
@@ -20,7 +20,7 @@ use crate::bus::{Counting, DROPPED, MessageBuilder, Rules, START, message, text}
 pub(crate) use topics::{acting, correlation, rule, sql};
 pub(crate) use transactions::{abandon, bury, defer};
 
-/// Queues, topics and subscriptions by name, at one time, that do what their effects say after every operation.
+/// Queues, topics and subscriptions by name, with one clock, whose effects are carried out after every operation.
 pub(crate) struct World {
     namespace: Namespace<RefCell<Entity>>,
     pub(crate) now: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) struct World {
     effects: Effects,
     pub(crate) events: Events,
     follow_ups: FollowUps,
-    /// What another client does just before this entity is reached the next time.
+    /// The operation that another client runs just before this entity is accessed the next time.
     interruption: Option<(EntityPath, Interruption)>,
     receivers: u64,
 }
@@ -117,7 +117,7 @@ impl World {
         });
     }
 
-    /// Lets another client do something just before `name` is reached the next time.
+    /// Lets another client run an operation just before `name` is accessed the next time.
     pub(crate) fn interrupt_before(&mut self, name: &str, work: impl FnOnce(&mut Self) + 'static) {
         self.interruption = Some((path(name), Box::new(work)));
     }
@@ -180,7 +180,7 @@ impl World {
         Some((taken?, id))
     }
 
-    /// A message of the next session that is available, by a receiver that holds the session on.
+    /// Receives a message of the next available session by a receiver that keeps the session.
     pub(crate) fn take_from_next_session(&mut self, name: &str) -> Option<(Delivery, ReceiverId)> {
         self.receivers += 1;
         let id = ReceiverId(self.receivers);
@@ -242,7 +242,7 @@ impl World {
         self.settle_next(name, outcome);
     }
 
-    /// Lets time pass, from one deadline to the next.
+    /// Advances time from one deadline to the next.
     pub(crate) fn advance(&mut self, by: Duration) {
         let end = self.now + by;
         while let Some(at) = self.first_deadline().filter(|at| *at <= end) {
@@ -255,7 +255,7 @@ impl World {
         self.now = end;
     }
 
-    /// What is in a store, seen without being noticed.
+    /// The contents of a store, read without side effects.
     pub(crate) fn peek(&self, name: &str, store: SubQueue) -> Vec<(BrokerProperties, Message)> {
         let entity = self.entity(name);
         let seen = entity.snapshot(store, SequenceNumber(1));

@@ -1,4 +1,4 @@
-//! Messages go on to other queues, one store after the other, until nothing moves any more.
+//! Forwards messages to other queues, one store after the other, until nothing moves any more.
 
 use servicebus_broker::SubQueue::{Active, DeadLetter};
 
@@ -8,9 +8,9 @@ use super::time::Cause;
 use super::{Reference, What};
 use crate::history::Place;
 
-/// Messages that go on together; in which order others come between them hangs on it.
+/// Messages of one transfer, which determines the order in which others come between them.
 const BATCH: usize = 64;
-/// How long dead letters wait that were refused, in milliseconds.
+/// How long refused dead letters wait, in milliseconds.
 const RETRY: i64 = 30_000;
 
 impl Reference {
@@ -23,7 +23,7 @@ impl Reference {
         }
     }
 
-    /// Takes everything that goes on from a store to its target; false when there was nothing.
+    /// Forwards everything from a store to its target; returns false if there was nothing.
     fn carry(&mut self, place @ (q, kind): Place) -> bool {
         self.let_pass(q);
         self.store(q, kind).is_announced = false;
@@ -38,11 +38,11 @@ impl Reference {
             match (message.hops, kind) {
                 (0..4, _) => batch.push(message),
                 (_, Active) => self.bury(q, number, self.now, Cause::Hops),
-                // It stays what it is.
+                // It stays a dead letter.
                 _ => self.store(q, kind).message(number).stays = true,
             }
         }
-        // No effect tells of what is on its way.
+        // No effect announces messages in transfer.
         self.store(q, kind).is_announced = true;
         self.serve(q);
         if batch.is_empty() {
@@ -63,7 +63,7 @@ impl Reference {
                 break;
             }
         }
-        // It may be the same queue, whose messages are still on their way.
+        // It may be the same queue, whose messages are still in transfer.
         if self.is_there(target) {
             self.serve(target);
         }
@@ -81,7 +81,7 @@ impl Reference {
         going.take(BATCH).map(|message| message.number).collect()
     }
 
-    /// What has asked to be deleted is not there any more.
+    /// A queue that has asked to be deleted counts as deleted.
     pub(crate) fn is_there(&self, q: usize) -> bool {
         self.queue(q).is_some_and(|queue| !queue.is_idle)
     }
@@ -121,8 +121,8 @@ impl Reference {
         Ok(())
     }
 
-    /// What arrived leaves; what failed is dead-lettered, unless it is a dead letter: that waits, or stays if waiting
-    /// does not help.
+    /// Removes what arrived; dead-letters what failed, unless it is a dead letter: that waits, or stays if waiting does not
+    /// help.
     fn let_go(
         &mut self,
         place @ (q, kind): Place,

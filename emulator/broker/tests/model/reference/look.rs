@@ -1,4 +1,4 @@
-//! What a client sees of a message, and how many there are.
+//! The client's view of a message, and counts.
 
 use servicebus_broker::{Counts, SubQueue};
 
@@ -6,7 +6,7 @@ use super::queue::{ModelMessage, Queue, State};
 use crate::history::Seen;
 
 impl Queue {
-    /// What is received shows how long it lives whenever that is limited; not in a dead-letter queue.
+    /// A received message shows its lifetime if it has a limit; not in a dead-letter queue.
     pub(crate) fn received(
         &self,
         kind: SubQueue,
@@ -39,7 +39,7 @@ impl Queue {
         }
     }
 
-    /// What is browsed shows it only if it brought a time to live of its own.
+    /// A browsed message shows it only if it has a time to live of its own.
     pub(crate) fn browsed(&self, kind: SubQueue, message: &ModelMessage) -> Seen {
         let own = message.draft.time_to_live;
         let seen = self.received(kind, message, None);
@@ -64,7 +64,7 @@ impl Queue {
             dead_letter: beside(SubQueue::DeadLetter),
             transfer_dead_letter: beside(SubQueue::TransferDeadLetter),
             scheduled,
-            // What goes on has gone before a step is over.
+            // Forwarded messages have gone before a step ends.
             transfer: 0,
             locked: store.count(|state| matches!(state, State::Locked { .. })),
             deferred: store.messages.iter().filter(|l| l.is_deferred()).count(),

@@ -1,4 +1,4 @@
-//! Messages that a client names by their numbers, or clears away.
+//! Operations on messages by sequence number, and deletion of messages.
 
 use servicebus_broker::ReceiveMode;
 use servicebus_broker::SubQueue::Active;
@@ -9,7 +9,7 @@ use super::{Reference, What};
 use crate::history::{Place, Seen};
 
 impl Reference {
-    /// All or none; what has expired is not there any more.
+    /// All or none; expired messages count as missing.
     pub(crate) fn receive_deferred(
         &mut self,
         place @ (q, kind): Place,
@@ -60,7 +60,7 @@ impl Reference {
         Ok(seen)
     }
 
-    /// All or none; says which of them are not scheduled, or twice which one is named twice.
+    /// All or none; returns which of them are not scheduled, or which one occurs twice.
     pub(crate) fn cancel(&mut self, q: usize, numbers: &[u64]) -> Vec<u64> {
         self.begin(q);
         let messages = &self.store(q, Active).messages;

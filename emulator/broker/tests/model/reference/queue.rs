@@ -1,4 +1,4 @@
-//! What the reference knows of one queue: lists of messages, of receivers, of credit, of ids.
+//! The state of one reference queue: lists of messages, receivers, credit and ids.
 
 use servicebus_broker::{EntityDescription, ReceiveMode, SubQueue};
 
@@ -11,7 +11,7 @@ use crate::world::wire::section_size;
 pub(crate) struct Queue {
     pub(crate) description: EntityDescription,
     pub(crate) stores: [Store; 3],
-    /// Ids, each with the instant from which its window counts.
+    /// Ids, each with the start of its window.
     pub(crate) seen: Vec<(String, i64)>,
     pub(crate) sessions: Sessions,
     pub(crate) used_at: i64,
@@ -25,13 +25,13 @@ pub(crate) struct Store {
     pub(crate) last: u64,
     pub(crate) messages: Vec<ModelMessage>,
     pub(crate) receivers: Vec<(u64, ReceiveMode)>,
-    /// Those of them that take only messages with even ids.
+    /// Receivers that take only messages with even ids.
     pub(crate) selecting: Vec<u64>,
-    /// Who has how much credit, in the order in which they are served.
+    /// Receivers with credit, in the order in which they are served.
     pub(crate) waiting: Vec<(u64, usize)>,
-    /// When it tries again what the other queue refused; until then nothing goes on.
+    /// When refused forwarding is retried; until then nothing is forwarded.
     pub(crate) retries_at: Option<i64>,
-    /// Whether a task is on the way to fetch what goes on.
+    /// Whether a task is about to forward.
     pub(crate) is_announced: bool,
 }
 
@@ -40,22 +40,22 @@ pub(crate) struct ModelMessage {
     pub(crate) number: u64,
     pub(crate) partition: u64,
     pub(crate) enqueued_number: u64,
-    /// Whether that is the number of another place.
+    /// Whether that is the number of another entity.
     pub(crate) is_moved: bool,
-    /// Whether it became active at the time that it was scheduled for.
+    /// Whether it became active at its scheduled time.
     pub(crate) was_scheduled: bool,
     pub(crate) draft: Draft,
-    /// Of what was sent.
+    /// Size of the sent message.
     pub(crate) bytes: u64,
     pub(crate) enqueued_at: i64,
     pub(crate) expires_at: Option<i64>,
     pub(crate) count: u32,
     pub(crate) hops: u8,
-    /// Whether it does not go on although its store forwards.
+    /// Whether it is not forwarded although its store forwards.
     pub(crate) stays: bool,
-    /// Where it was dead-lettered before it went on.
+    /// Where it was dead-lettered before it was forwarded.
     pub(crate) source: Option<usize>,
-    /// Who had it when its lock ended.
+    /// The receiver that had it when its lock ended.
     pub(crate) former: Option<u64>,
     pub(crate) properties: Properties,
     pub(crate) size: u64,
@@ -97,7 +97,7 @@ impl Queue {
         &mut self.stores[kind as usize]
     }
 
-    /// Where messages of a store go on to.
+    /// The forwarding target of a store's messages.
     pub(crate) fn target(&self, kind: SubQueue) -> Option<usize> {
         let path = match kind {
             SubQueue::Active => &self.description.forward_to,
@@ -112,7 +112,7 @@ impl Queue {
         self.description.status.can_receive() && !forwards
     }
 
-    /// Whether messages of a store that are ready go on to another queue.
+    /// Whether ready messages of a store are forwarded to another queue.
     pub(crate) fn sends_on(&self, kind: SubQueue) -> bool {
         self.target(kind).is_some() && self.store(kind).retries_at.is_none()
     }
@@ -164,7 +164,7 @@ impl Store {
             .expect("the message is there")
     }
 
-    /// All receivers that there were have gone.
+    /// Removes all receivers.
     pub(crate) fn restart(&mut self) {
         self.receivers.clear();
         self.selecting.clear();
@@ -192,7 +192,7 @@ impl Store {
         !self.waiting.is_empty() || self.count(|s| matches!(s, State::Assigned(_))) > 0
     }
 
-    /// Takes an reserved message back, and with it gives credit.
+    /// Removes a reservation, and gives its credit back.
     pub(crate) fn restore(&mut self, receiver: u64) {
         match self.waiting.iter_mut().find(|(id, _)| *id == receiver) {
             Some((_, credit)) => *credit += 1,
@@ -212,8 +212,8 @@ impl Store {
         receivers.into_iter().for_each(|id| self.restore(id));
     }
 
-    /// What goes to whom next: the first receiver by turn for which something is ready, and the first that it takes; but
-    /// what it had before goes to another one that takes it, if there is one.
+    /// Returns the next delivery: the first receiver by turn for which something is ready, and the first message that it
+    /// takes; but a message that it had before goes to another one that takes it, if there is one.
     pub(crate) fn next_pair(
         &self,
         is_served: impl Fn(&ModelMessage) -> bool,
@@ -236,7 +236,7 @@ impl Store {
         Some((at, other.unwrap_or(id)))
     }
 
-    /// Uses up one message of a receiver's credit, and its turn.
+    /// Uses one credit of a receiver, and its turn.
     pub(crate) fn spend_credit(&mut self, receiver: u64) {
         let at = self.waiting.iter().position(|&(id, _)| id == receiver);
         let (id, credit) = self.waiting.remove(at.expect("it waits"));
@@ -276,7 +276,7 @@ impl ModelMessage {
         }
     }
 
-    /// The instant from which its time to live counts.
+    /// When its time to live begins.
     pub(crate) fn lives_since(&self) -> i64 {
         if let State::Scheduled(at) = self.state {
             at
@@ -299,7 +299,7 @@ impl ModelMessage {
         }
     }
 
-    /// Whether a property, or all of them, are longer than Service Bus allows; lengths near the limit do not occur.
+    /// Whether a property, or all of them together, exceed Service Bus's limits; lengths near the limit do not occur.
     pub(crate) fn is_outgrown(&self) -> bool {
         let lengths = self.properties.0.iter().map(|(_, text)| text.len());
         lengths.clone().any(|length| length > 32 * 1024) || lengths.sum::<usize>() > 63 * 1024

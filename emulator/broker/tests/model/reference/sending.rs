@@ -1,4 +1,4 @@
-//! Messages come in, by a sender or from another queue.
+//! Accepts messages from a sender or from another queue.
 
 use super::queue::{ModelMessage, State};
 use super::{Reference, name};
@@ -6,7 +6,7 @@ use crate::event::{What, session_text};
 use crate::history::{Draft, Parcel, Properties};
 use servicebus_broker::SubQueue::Active;
 
-/// Why a message was not accepted: as a dead letter says it, and as a sender is told.
+/// Why a message was not accepted: the dead letter's reason, and the sender's error.
 pub(crate) struct Refused {
     pub(crate) reason: &'static str,
     pub(crate) text: String,
@@ -96,7 +96,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What decides about the partition.
+    /// The key of the partition.
     pub(crate) fn key(&mut self, q: usize, draft: &Draft) -> Result<Option<String>, Refused> {
         let description = &self.at(q).description;
         if !description.enable_partitioning {
@@ -158,7 +158,7 @@ impl Reference {
         number | partition << 48
     }
 
-    /// A message begins to live, under the next number.
+    /// Begins the life of a message, under the next sequence number.
     pub(crate) fn enqueue(
         &mut self,
         q: usize,
@@ -184,7 +184,7 @@ impl Reference {
         number
     }
 
-    /// Whether an id was seen within its window; if not, it is now.
+    /// Whether an id was seen within its window; if not, it is remembered now.
     pub(crate) fn is_duplicate(
         &mut self,
         q: usize,
@@ -215,7 +215,7 @@ impl Reference {
         queue.seen.retain(|&(_, since)| since + window > now);
     }
 
-    /// One of sixteen, where there are partitions: by key, or in turns.
+    /// One of sixteen in a partitioned queue: by key, or in turns.
     pub(crate) fn partition(&mut self, q: usize, key: Option<String>) -> u64 {
         let queue = self.at(q);
         if !queue.description.enable_partitioning {

@@ -1,4 +1,4 @@
-//! Sessions told naively: who holds one, who waits for one, and what is kept with it.
+//! Naive sessions: their holders, waiting receivers and states.
 
 use servicebus_broker::SubQueue::Active;
 use servicebus_broker::{ReceiveMode, SessionView, SubQueue};
@@ -8,7 +8,7 @@ use super::{Reference, What};
 use crate::event::{session_of, session_text};
 use crate::history::{Answer, Draft, OfSession};
 
-/// How many sessions there can be.
+/// Maximum number of sessions.
 const SESSIONS: u8 = 10;
 /// Bytes of a state.
 const MOST: usize = 256 * 1024;
@@ -87,7 +87,7 @@ impl Queue {
         kind == Active && self.description.requires_session
     }
 
-    /// The session of the first message of these that there is.
+    /// The session of the first existing message of these.
     pub(crate) fn session_of_any(&self, kind: SubQueue, numbers: &[u64]) -> Option<u8> {
         let mut messages = self.store(kind).messages.iter();
         let message = messages.find(|message| numbers.contains(&message.shown()))?;
@@ -262,7 +262,7 @@ impl Reference {
         }
     }
 
-    /// What a sender is told whose message has no session.
+    /// The error for a message without a session.
     pub(crate) fn check_session(&mut self, q: usize, draft: &Draft) -> Result<(), String> {
         let text = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                     session support enabled can only receive messages that have the SessionId set to a valid value.";
@@ -282,7 +282,7 @@ impl Reference {
         self.note((q, Active), 0, What::SessionAccepted(session, until));
     }
 
-    /// The session of the first message that is free goes to the first who waits.
+    /// Grants the session of the first available message to the first waiting receiver.
     pub(crate) fn grant_sessions(&mut self, q: usize) {
         while let Some(queue) = self.queue(q)
             && queue.serves(Active)
@@ -300,7 +300,7 @@ impl Reference {
         }
     }
 
-    /// Of each session as many of the first messages as its holder has credit for.
+    /// Reserves the first messages of each session within its holder's credit.
     pub(crate) fn serve_sessions(&mut self, q: usize) {
         if !self.at(q).has_sessions(Active) || !self.at(q).serves(Active) {
             return;
@@ -341,7 +341,7 @@ impl Reference {
         }
     }
 
-    /// A receiver goes: what it had was not delivered.
+    /// Detaches a receiver: its locked messages count as not delivered.
     pub(crate) fn leave_session(&mut self, q: usize, id: u64) {
         self.at(q).sessions.waiting.retain(|&waiting| waiting != id);
         if !self.holders(q).contains(&id) {
@@ -371,7 +371,7 @@ impl Reference {
         holders
     }
 
-    /// Takes a session from its holder, with what was reserved to it and its credit; says what is locked.
+    /// Takes a session from its holder, with its reservations and its credit; returns the locked messages.
     fn end_hold(&mut self, q: usize, receiver: u64) -> (u8, Vec<u64>) {
         let holds = &mut self.at(q).sessions.holds;
         let at = holds.iter().position(|hold| hold.receiver == receiver);

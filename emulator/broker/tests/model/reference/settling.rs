@@ -1,4 +1,4 @@
-//! Locks: how they begin, are renewed, and end.
+//! Locks: their begin, renewal and end.
 
 use servicebus_broker::{ReceiveMode, SubQueue};
 
@@ -37,7 +37,7 @@ impl Reference {
         let message = queue.store_mut(kind).message(number).clone();
         let hold = (message.draft.session.filter(|_| queue.has_sessions(kind)))
             .and_then(|session| queue.sessions.hold(session));
-        // Under a session the lock ends with that of the session.
+        // In a session the lock ends with that of the session.
         let shown = hold.map_or(until, |hold| hold.until);
         let (until, receiver) = hold.map_or((until, receiver), |hold| (i64::MAX, hold.receiver));
         let seen = queue.received(kind, &message, locks.then_some(shown));

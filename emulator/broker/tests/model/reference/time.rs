@@ -1,4 +1,4 @@
-//! What time does to the reference's messages, and where a message goes when its lock is over.
+//! Deadlines of the reference, and where a message goes when its lock ends.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ pub(crate) enum Cause {
     Client(Option<&'static str>, Option<&'static str>),
 }
 
-/// What is due, when, in the order in which it happens.
+/// The kinds of deadlines, in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due(i64, SubQueue, DueEvent, u64);
 
@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    /// Everything that is due by now, in order; nothing of it before `earliest`.
+    /// Everything that is due by now, in order; not before `earliest`.
     pub(crate) fn run_due(&mut self, q: usize, earliest: i64) {
         self.touched[q] = true;
         let mut last = None;
@@ -71,7 +71,7 @@ impl Reference {
                         ..message
                     };
                     self.enqueue(q, at, message, false);
-                    // Until now the scheduled message kept the queue.
+                    // Until now the scheduled message kept the queue from being idle.
                     self.at(q).used_at = at;
                 }
                 DueEvent::Retries => {
@@ -123,7 +123,7 @@ impl Reference {
         messages.chain(sessions).chain(retries).min()
     }
 
-    /// When a queue is deleted because it is not used.
+    /// When an idle queue is deleted.
     fn idle_at(&self, q: usize) -> Option<i64> {
         let queue = self.queue(q)?;
         let idle = queue.description.auto_delete_on_idle?.as_millis() as i64;
@@ -161,7 +161,7 @@ impl Reference {
         }
     }
 
-    /// A lock is over: expiry comes before the delivery limit, but not for what is deferred.
+    /// A lock has ended: expiry precedes the delivery limit, but not for deferred messages.
     pub(crate) fn unlock(&mut self, (q, kind): Place, number: u64, at: i64) {
         let limit = self.at(q).description.max_delivery_count;
         let message = self.store(q, kind).message(number);
@@ -186,7 +186,7 @@ impl Reference {
         }
     }
 
-    /// Moves a message to the dead letters, or to what could not be forwarded.
+    /// Moves a message to the dead letters, or to the transfer dead letters.
     pub(crate) fn bury(&mut self, q: usize, number: u64, at: i64, cause: Cause) {
         let transfer = matches!(cause, Cause::Transfer(..) | Cause::Hops);
         let kept_apart = self.settings.failed_forwards == FailedForwards::TransferDeadLetter;
@@ -229,7 +229,7 @@ impl Reference {
         self.write(at, (q, Active), number, by_client, what);
     }
 
-    /// Every receiver is gone with what was reserved to it and with its session; what was due happens, and all locks are lost.
+    /// Removes every receiver with its reservations and its session; runs what is due, and ends all locks.
     pub(crate) fn restart(&mut self) {
         for q in 0..QUEUES {
             let Some(queue) = self.queues[q].as_mut() else {
@@ -296,7 +296,7 @@ impl Reference {
         self.serve(q);
     }
 
-    /// What goes on begins anew elsewhere.
+    /// A forwarded message begins anew.
     fn bury_delivered_too_often(&mut self, q: usize) {
         let queue = self.at(q);
         let (limit, sends_on) = (queue.description.max_delivery_count, queue.sends_on(Active));
@@ -311,7 +311,7 @@ impl Reference {
         }
     }
 
-    /// Of messages that brought no time to live.
+    /// Only messages without their own time to live.
     fn change_expiries(&mut self, q: usize) {
         let queue = self.at(q);
         let default = queue.description.default_message_time_to_live;

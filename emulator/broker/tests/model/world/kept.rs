@@ -1,4 +1,4 @@
-//! What outlives the process: rows as a store would have them, of which the queues are made again.
+//! Storage beyond the process: rows as in a store, from which the queues are restored.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub(super) struct Kept {
     descriptions: BTreeMap<EntityId, EntityDescription>,
     rows: BTreeMap<(EntityId, Vec<u8>), Vec<u8>>,
     bodies: BTreeMap<BodyId, Bytes>,
-    /// All that ever were: who reads them does so when the operation that has shown them has ended.
+    /// All bodies ever: they are read only after the operation that returned their messages has ended.
     written: BTreeMap<BodyId, Bytes>,
     counts: BodyCounts,
     last_body: u64,
@@ -63,7 +63,7 @@ impl Kept {
         }
     }
 
-    /// A message as it goes out, with the body that is not in memory.
+    /// A message as delivered, with the body that is not in memory.
     pub(super) fn whole(&self, seen: &Message) -> Message {
         let mut message = seen.clone();
         if let Some(body) = seen.missing() {
@@ -75,7 +75,7 @@ impl Kept {
         message
     }
 
-    /// Forgets a queue that went without being deleted.
+    /// Forgets a queue that is gone without having been deleted.
     pub(super) fn forget(&mut self, id: EntityId) {
         self.rows.retain(|(of, _), _| *of != id);
         self.descriptions.remove(&id);
@@ -102,7 +102,7 @@ impl Kept {
 }
 
 impl World {
-    /// Another process goes on with what was kept.
+    /// Continues in another process from the stored state.
     pub(super) fn restart(&mut self) {
         let used = self.kept.used();
         let bodies = self.kept.bodies.keys().copied();

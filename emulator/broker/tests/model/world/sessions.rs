@@ -1,4 +1,4 @@
-//! What is asked of the sessions of a real queue.
+//! Session operations on a real queue.
 
 use bytes::Bytes;
 use servicebus_broker::{

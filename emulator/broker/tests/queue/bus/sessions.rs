@@ -1,4 +1,4 @@
-//! What clients ask a queue for that requires sessions.
+//! Client operations on a queue that requires sessions.
 
 use bytes::Bytes;
 use servicebus_broker::{
@@ -8,7 +8,7 @@ use servicebus_broker::{
 
 use super::{Bus, Receiver, message, rules};
 
-/// Who holds the locks of what is asked for by number: no link.
+/// The holder of locks that requests by number take: no link.
 const MANAGEMENT: ReceiverId = ReceiverId(1_000_000);
 
 /// A queue with the defaults that requires sessions.
@@ -114,7 +114,7 @@ impl Bus {
         listed.iter().map(SessionName::to_string).collect()
     }
 
-    /// Ids of all sessions that there is anything to know about.
+    /// Ids of all known sessions.
     pub(crate) fn known_sessions(&self) -> Vec<String> {
         let seen = self.queue.snapshot_sessions();
         seen.map(|session| session.name.to_string()).collect()
@@ -163,7 +163,7 @@ impl Bus {
         })
     }
 
-    /// Who lost its session since effects were last asked for.
+    /// The receivers that lost their sessions since the last call.
     pub(crate) fn lost(&mut self) -> Vec<ReceiverId> {
         let lost = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::SessionLost(receiver) => Some(receiver),

@@ -1,4 +1,4 @@
-//! What clients and managers ask a queue for, beside receiving.
+//! Operations of clients and operators on a queue, beside receiving.
 
 use servicebus_broker::{
     CancelError, Delivery, Entity, EntityDescription, LockToken, Message, Outcome, PropertyChanges,
@@ -8,7 +8,7 @@ use servicebus_broker::{
 
 use super::{Bus, DROPPED, MessageBuilder, dead_letter, message};
 
-/// Who holds the locks of what is asked for by number: no link.
+/// The holder of locks that requests by number take: no link.
 const MANAGEMENT: ReceiverId = ReceiverId(1_000_000);
 
 impl Bus {

@@ -1,6 +1,4 @@
-//! Which sessions there are.
-//!
-//! What an application keeps with a session.
+//! The list of sessions, and their states.
 
 use servicebus_broker::{ClientId, EventKind, ReceiveMode, SessionError, SubQueue, Tier};
 

@@ -1,8 +1,5 @@
-//! The lock of a session ends although its holder is there.
-//!
-//! Who holds a session goes.
-//!
-//! A session that another receiver may take over (spec/newest.md 1).
+//! The lock of a session ends while its holder is attached; the holder detaches; another receiver takes a session over
+//! (spec/newest.md 1).
 
 use servicebus_broker::{
     AcceptSessionError, AcceptedSession, ClientId, Effect, Entity, EntityStatus, EventKind,

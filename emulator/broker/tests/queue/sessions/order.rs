@@ -1,8 +1,7 @@
-//! Within a session messages come in the order in which they were sent, even when some come back.
+//! Messages of a session are delivered in the order in which they were sent, even if some come back.
 //!
-//! A queue that requires sessions takes messages of sessions only.
-//!
-//! Messages come to sessions from topics and from other queues.
+//! A queue that requires sessions accepts only messages with a session; they may also come from topics and from other
+//! queues.
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{

@@ -1,4 +1,4 @@
-//! What an action changes on its copy, and what it leaves as it was (semantics §13.1, §13.2, decision D13).
+//! The changes of an action on its copy (semantics §13.1, §13.2, decision D13).
 
 use bytes::Bytes;
 use servicebus_broker::filter::{Filter, Value};

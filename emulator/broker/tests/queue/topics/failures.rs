@@ -1,7 +1,6 @@
-//! Filters and actions that cannot be evaluated, and copies that outgrow their limits (semantics §3.2, §13.1,
-//! decisions D6, D23).
+//! Filters and actions that fail, and copies that exceed their limits (semantics §3.2, §13.1, decisions D6, D23).
 //!
-//! Messages of clients that encode what they like: all that is accepted is published, filtered and changed.
+//! Messages of clients with unusual encodings: everything that is accepted is published, filtered and changed.
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};

@@ -1,4 +1,4 @@
-//! What a topic hands to its subscriptions, and what stays with it: nothing (semantics §8, §13.1, decision D25).
+//! Publishing to subscriptions, after which the topic keeps nothing (semantics §8, §13.1, decision D25).
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{

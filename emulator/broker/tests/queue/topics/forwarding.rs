@@ -1,4 +1,4 @@
-//! Subscriptions that forward, topics that are forwarded to, and what counts only then (semantics §11, §13.2, decision
+//! Subscriptions that forward, topics as forwarding targets, and rules that only apply then (semantics §11, §13.2, decision
 //! D3).
 
 use servicebus_broker::filter::{Filter, Value};

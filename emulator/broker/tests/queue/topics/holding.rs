@@ -1,7 +1,6 @@
-//! What is decided or kept at the topic: scheduled messages, duplicates, size, updates (semantics §8, §9, decisions
-//! D17, D25).
+//! State at the topic: scheduled messages, duplicates, size, updates (semantics §8, §9, decisions D17, D25).
 //!
-//! A topic's and a subscription's time to live: the smaller one counts (semantics §4).
+//! Of a topic's and a subscription's time to live the smaller one applies (semantics §4).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Topics and subscriptions that are not used go away by themselves (semantics §5).
+//! Idle topics and subscriptions are deleted (semantics §5).
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{Entities, EntityPath, ReceiveMode, ReceiverId, SubQueue};

@@ -1,4 +1,4 @@
-//! For random topics with random rules: every copy that they call for is somewhere, once, in order, and no other.
+//! Random topics with random rules: every expected copy is somewhere, once, in order, and there is no other.
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Encoded, Filter, Rule, Value};

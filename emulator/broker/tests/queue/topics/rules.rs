@@ -1,4 +1,4 @@
-//! Which rules select a message, and how many copies that makes (semantics §13.1, decisions D11, D12).
+//! Which rules select a message, and the number of copies (semantics §13.1, decisions D11, D12).
 
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Value};
 use servicebus_broker::{ChangeRuleError, RuleChange};

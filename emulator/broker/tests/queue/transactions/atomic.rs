@@ -1,10 +1,9 @@
-//! With any events meanwhile: a committed transaction is the same as its operations one after another at the moment
-//! of its commit, and any other is the same as nothing.
+//! With any operations in between, a committed transaction equals its operations one after another at the moment of its
+//! commit, and any other equals nothing.
 //!
-//! Two worlds are compared after every step. In the one there are transactions, of several connections, interleaved
-//! with each other and with other work; in the other there is no such thing, and what a transaction did is done there
-//! by the plain verbs when it is committed. So nothing may be seen of it before, nothing may be left out, and nothing
-//! is lost that is not lost without transactions.
+//! Two worlds are compared after every step. One has transactions of several connections, interleaved with each other and
+//! with other work; the other has none, and applies the operations of a transaction when it is committed. So nothing may be
+//! visible before, nothing may be missing, and nothing may be lost that is not lost without transactions.
 
 mod twins;
 

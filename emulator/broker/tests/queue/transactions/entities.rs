@@ -1,8 +1,7 @@
-//! One transaction works on one queue, or on one topic and its subscriptions.
+//! A transaction works on one queue, or on one topic and its subscriptions.
 //!
-//! In a partitioned entity a transaction stays within one partition (semantics §15).
-//!
-//! Transactions where messages belong to sessions (semantics §6, §12).
+//! In a partitioned entity it stays within one partition (semantics §15). Also transactions with sessions (semantics §6,
+//! §12).
 
 use servicebus_broker::{
     CommitError, Delivery, ReceiverId, SendError, SettleError, SubQueue, TransactError,

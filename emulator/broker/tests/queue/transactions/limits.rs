@@ -1,6 +1,4 @@
-//! How much a transaction may hold, and for how long.
-//!
-//! What transactions do stands in the record, each with its name.
+//! Limits of a transaction in messages and time, and its events in the record.
 
 use servicebus_broker::{CommitError, EventKind, TransactError, TransactionId};
 

@@ -1,4 +1,4 @@
-//! A lock that is enlisted is held on, runs on, and must still be there at the commit.
+//! An enlisted lock is held, still expires, and must be held at the commit.
 
 use servicebus_broker::{CommitError, SequenceNumber, SettleError, SubQueue, TransactError};
 

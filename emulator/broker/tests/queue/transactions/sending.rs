@@ -1,6 +1,6 @@
-//! What is sent in a transaction is checked at once and comes with the commit.
+//! Sends in a transaction are checked at once and accepted at the commit.
 //!
-//! What is scheduled in a transaction has a number at once and is there from the commit.
+//! Scheduled messages get sequence numbers at once, and exist from the commit.
 
 use servicebus_broker::{
     CommitError, EntityStatus, ReceiveMode, ReceiverId, SendError, SequenceNumber, SubQueue,

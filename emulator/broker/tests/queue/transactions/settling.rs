@@ -1,4 +1,4 @@
-//! What is settled in a transaction happens with the commit.
+//! Settlements in a transaction take effect at the commit.
 
 use servicebus_broker::{
     EntityStatus, Outcome, PropertyChanges, ReceiveMode, SettleError, SubQueue, TransactError,

@@ -1,6 +1,6 @@
-//! Messages for other entities go by way of the one that the transaction works on.
+//! Sends to other entities via the entity of the transaction.
 //!
-//! What is sent to an entity that forwards goes on after the commit.
+//! Messages to an entity that forwards are forwarded after the commit.
 
 use servicebus_broker::{
     EntityPath, EntityStatus, FailedForwards, NamespaceSettings, ReceiveMode, SequenceNumber,

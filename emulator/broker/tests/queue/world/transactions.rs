@@ -135,8 +135,7 @@ impl World {
         })
     }
 
-    /// Commits a transaction with everything that takes part and is still there in hand, and then lets happen what
-    /// follows from it.
+    /// Commits a transaction with the participants that still exist, and then carries out the consequences.
     pub(crate) fn commit(&mut self, transaction: Transaction) -> Result<(), CommitError> {
         let ids: Vec<_> = transaction.participants().map(|(id, _)| id).collect();
         let involved = self.namespace.all().map(|entity| entity.borrow_mut());

@@ -1,4 +1,4 @@
-//! Two worlds of which only one knows transactions.
+//! Two worlds, of which only one has transactions.
 
 mod commit;
 mod settle;

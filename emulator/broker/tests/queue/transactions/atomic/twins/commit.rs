@@ -1,4 +1,4 @@
-//! Transactions end; what one did is done plainly in the world that knows none.
+//! Ends transactions, and applies their operations in the world without them.
 
 use servicebus_broker::{CommitError, SendError, TransactionId};
 
