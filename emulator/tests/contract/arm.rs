@@ -93,7 +93,7 @@ fn an_entity_is_made_shown_changed_listed_and_deleted() {
     assert_eq!(properties["maxMessageSizeInKilobytes"], 256);
     assert_eq!(properties["countDetails"]["deadLetterMessageCount"], 0);
     assert_eq!(properties.get("forwardTo"), None);
-    // As `az` changes: all that was shown goes back.
+    // `az` sends everything back that it has read.
     let mut changed = properties.clone();
     changed["defaultMessageTimeToLive"] = "P1Y2M3DT3H11M2S".into();
     changed["forwardTo"] = "q".into();
@@ -124,7 +124,7 @@ fn a_subscription_says_which_client_of_jms_has_it() {
     let made = manager.put(below, own);
     assert_eq!(made["properties"]["isClientAffine"], true);
     assert_eq!(made["properties"]["clientAffineProperties"], client);
-    // Whose it is stays, whatever is written later.
+    // Its client is unchanged, whatever is written later.
     let changed = manager.put(below, json!({"maxDeliveryCount": 4}));
     assert_eq!(changed["properties"]["maxDeliveryCount"], 4);
     assert_eq!(changed["properties"]["clientAffineProperties"], client);
@@ -221,7 +221,7 @@ fn what_is_wrong_with_a_request_is_told() {
     }
 }
 
-/// What is asked, below the subscription, and the code of the refusal.
+/// Paths below the subscription, and the code of the error.
 const NOT_SERVED: &str = "\
     GET | resourceGroups/g/NAMESPACE/disasterRecoveryConfigs/alias | NotSupported
     GET | resourceGroups/g/NAMESPACE/providers/Microsoft.Insights/metrics | NotSupported
@@ -334,7 +334,7 @@ fn a_lock_refuses_deletions_here_and_nowhere_else() {
         (409, "ScopeLocked".to_owned())
     );
     manager.put("/queues/q", json!({"maxDeliveryCount": 2}));
-    // Neither the administration API nor idleness heeds it.
+    // Neither the administration API nor idle deletion is bound by it.
     assert_eq!(manager.0.admin().delete("/q").status, 200);
     manager.0.http.advance(301.0);
     assert_eq!(manager.names("/queues"), [""; 0]);

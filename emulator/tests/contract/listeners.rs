@@ -1,4 +1,4 @@
-//! The listeners: what can be spoken at each of them, and what is not worth an answer.
+//! The listeners: the protocols of each, and input that gets no answer.
 
 mod certificates;
 mod first_bytes;

@@ -1,8 +1,8 @@
-//! The emulator from outside, as scripts, testers and SDKs meet it: the process, the control API and the wire.
+//! The emulator from outside, as scripts, testers and SDKs use it: the process, the control API and the wire.
 //!
-//! What `interfaces.md` and the wire contract promise is asserted here with hand-made requests and frames, so
-//! that no client library hides a wrong answer. Nothing sleeps to let something happen: tests move the
-//! emulator's clock, or wait for a condition with a deadline.
+//! These tests assert the promises of `interfaces.md` and the wire contract with hand-made requests and frames, so that no
+//! client library hides a wrong answer. No test sleeps: tests advance the emulator's clock, or wait for a condition with a
+//! deadline.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -26,7 +26,7 @@ mod admin {
     mod validation;
 }
 mod arm;
-/// The control API, by which tests own time and look inside.
+/// The control API, by which tests control time and read state.
 mod control {
     mod assertions;
     mod changes;
@@ -108,7 +108,7 @@ mod wire {
     mod rules;
     mod scheduling;
     mod sends;
-    /// Sessions: accepted, waited for, held, lost, and asked about (semantics §6, wire.md §5).
+    /// Sessions: accepted, waited for, held, lost, and listed (semantics §6, wire.md §5).
     mod sessions {
         mod accept;
         mod management;

@@ -1,9 +1,9 @@
-//! Many clients at once, that compete, give up, fall silent and drop their connections, while time jumps: in the
-//! end every message is somewhere, once.
+//! Many concurrent clients that compete, give up, fall silent and drop their connections while time jumps: at the end every
+//! message is somewhere, once.
 //!
-//! What each client does is drawn from a seed; how the clients' steps interleave is not, so that a failure names
-//! the seed and may need a few runs to come back. Each round takes one combination of the settings that decide
-//! what becomes of locks and of expired messages (decisions D1, D2).
+//! The actions of each client are drawn from a seed; the interleaving of the clients' steps is not, so that a failure prints
+//! the seed and may need a few runs to recur. Each round uses one combination of the settings for locks and expired messages
+//! (decisions D1, D2).
 
 mod ledger;
 mod worker;
@@ -63,9 +63,9 @@ fn simulate(expiry: &str, locks: &str, seed: u64) {
     take_stock(&bus, &ledger, seed);
 }
 
-/// Lets all locks end and compares what is left with what was noted.
+/// Lets all locks end and compares the rest with the ledger.
 fn take_stock(bus: &Bus, ledger: &Ledger, seed: u64) {
-    // The last words of a client that went silent may still be in its socket, and take a lock.
+    // The last frames of a client that fell silent may still be in its socket, and take a lock.
     let counts = eventually("the end of all locks", || {
         bus.http.advance(6.0);
         let counts = bus.http.counts("q");

@@ -1,7 +1,7 @@
-//! What the tests are made of: an emulator to talk to, and clients that say exactly what they are told.
+//! The parts of the tests: an emulator, and clients that send exactly what they are told.
 //!
-//! Nothing here knows what is right. Clients block, with a deadline on every wait, and what they waited for
-//! in vain is in the panic together with what came instead.
+//! Nothing here knows what is right. Clients block, with a deadline on every wait, and a panic shows what was awaited and
+//! what arrived instead.
 
 mod admin;
 mod bus;
@@ -54,11 +54,10 @@ pub(crate) use transactions::{
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long anything may take, on a machine that is busy with something else.
+/// Timeout of everything, on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Taken by tests of messages of 100 MiB: side by side they would keep each other from the machine's memory, and polls are
-/// watched.
+/// Held by tests of messages of 100 MiB: concurrent ones would compete for the machine's memory, and polls are watched.
 pub(crate) fn alone_with_large_messages() -> MutexGuard<'static, ()> {
     static LARGE: Mutex<()> = Mutex::new(());
     LARGE.lock().unwrap_or_else(PoisonError::into_inner)

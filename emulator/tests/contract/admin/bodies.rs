@@ -1,8 +1,8 @@
-//! Bodies that are no description: refused with the reason, and bounded.
+//! Invalid descriptions: refused with the reason, and limited in size and time.
 //!
-//! What clients of each SDK send, and what they are answered, byte for byte but for times and ids: sessions in
-//! `fixtures/admin`, written by us in the shapes of recorded traffic (admin-http.md). One emulator plays a session from
-//! its beginning to its end.
+//! Also the requests of each SDK and their responses, byte for byte except times and ids: sessions in `fixtures/admin`,
+//! written by us in the shapes of recorded traffic (admin-http.md). One emulator plays a session from its beginning to its
+//! end.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -112,7 +112,7 @@ fn a_body_is_bounded_in_size() {
     ));
     let reply = admin.put("/new", &long);
     assert_contains(reply.refusal(413), "larger than 1048576 bytes");
-    // One that never ends is answered while it comes.
+    // One that never ends is answered while it arrives.
     let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
     stream
         .set_read_timeout(Some(TIMEOUT))

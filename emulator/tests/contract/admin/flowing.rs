@@ -1,4 +1,4 @@
-//! Entities are made, changed and removed while messages flow.
+//! Entities are created, changed and removed while messages flow.
 
 use crate::support::*;
 

@@ -1,5 +1,5 @@
-//! Where the service was seen to do otherwise than its documents say (spec/observed.md): the administration's part, by
-//! the numbers there. The table of all of them is `tests/conformance/OBSERVED.md`.
+//! Behaviour of the service that differs from its documentation (spec/observed.md): the part of the administration, by the
+//! numbers there. `tests/conformance/OBSERVED.md` has the table of all.
 
 use servicebus_emulator::auth::{Claim, Key, sas};
 

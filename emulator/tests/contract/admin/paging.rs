@@ -1,4 +1,4 @@
-//! Lists come in pages, and every client turns them in its own way (admin-http.md §10).
+//! Pages of lists, as each client requests them (admin-http.md §10).
 
 use crate::support::*;
 

@@ -1,6 +1,6 @@
-//! Names in paths: every spelling that clients use, and none that is not a name.
+//! Names in paths: every spelling of the clients, and invalid names.
 //!
-//! What is answered where something is missing: seldom a plain 404 (admin-http.md §7).
+//! Responses for missing entities: seldom a plain 404 (admin-http.md §7).
 
 use crate::support::*;
 

@@ -1,5 +1,5 @@
-//! Every property of the broker's table: shown as it was given by both APIs and the export, refused out of its bounds by
-//! both.
+//! Every property of the broker's table: both APIs and the export return it as given, and both APIs refuse values out of
+//! bounds.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use servicebus_emulator::config::duration;
 
 use crate::support::*;
 
-/// An entity that is made with one property.
+/// An entity that is created with one property.
 struct Made {
     property: &'static Property,
     kind: EntityKind,
@@ -61,7 +61,7 @@ impl Made {
         }
     }
 
-    /// Values beyond its bounds, in JSON.
+    /// Values out of bounds, in JSON.
     fn illegal(&self) -> Vec<Value> {
         let Some((least, most)) = self.property.bounds else {
             return Vec::new();
@@ -119,7 +119,7 @@ fn what_is_set_is_shown_and_exported() {
             .map_or_else(|| value.to_string(), str::to_owned);
         let created = admin.put(&made.address(), &made.description(&value));
         assert_eq!(created.expect(201).value(name), text, "{}", made.path);
-        // What is read is written back by clients as it is.
+        // Clients write back what they read.
         let read = admin.get(&made.address()).expect(200);
         let again = admin.change(&made.address(), &read.body).expect(200);
         assert_eq!(again.value(name), text, "{}", made.path);

@@ -1,4 +1,4 @@
-//! Queues are made, shown, changed and removed.
+//! Queues are created, returned, changed and removed.
 
 use crate::support::*;
 
@@ -68,7 +68,7 @@ fn a_new_queue_is_shown_whole_in_the_order_of_the_service() {
     );
 }
 
-/// What each setting is given back as, `properties.rs` shows.
+/// `properties.rs` shows how each setting is returned.
 #[test]
 fn settings_come_in_any_order_beside_unknown_ones() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
@@ -140,7 +140,7 @@ fn a_change_replaces_what_it_can() {
         (None, None)
     );
     assert_ne!(tag.as_deref(), changed.header("etag"));
-    // What a client of the service sends back, with all that is not its to say.
+    // The full description that a client of the service sends back, including values that it cannot set.
     let again = queue(&format!(
         "{fixed}<LockDuration>PT30S</LockDuration><SizeInBytes>99</SizeInBytes><MessageCount>7</MessageCount>\
          <CountDetails xmlns:d2p1=\"http://schemas.microsoft.com/netservices/2011/06/servicebus\">\

@@ -75,7 +75,7 @@ fn expressions() -> [Form; 2] {
         "{}<Action i:type=\"SqlRuleAction\"><SqlExpression>SET a = 1</SqlExpression></Action>",
         sql_filter("a &lt; 1")
     );
-    // In another order, and with what is not looked at.
+    // In another order, and with ignored elements.
     let with_parameters = format!(
         "<Action i:type=\"SqlRuleAction\"><Parameters>{}</Parameters><SqlExpression>SET a = @q</SqlExpression></Action>\
          <Filter i:type=\"SqlFilter\"><RequiresPreprocessing>true</RequiresPreprocessing><Parameters>{}</Parameters>\
@@ -157,7 +157,7 @@ fn a_changed_rule_is_another_of_the_same_name() {
     let path = format!("{RULES}/%24default");
     let before = admin.get(&path).expect(200);
     bus.http.advance(10.0);
-    // An advance moves the client's view of the past, so that only a change moves it to now.
+    // An advance moves the client's view of the past, so that only a change sets it to now.
     let kept = admin.get(&path).expect(200);
     let changed = admin.change(&path, &rule(&sql_filter("a = 1"))).expect(200);
     assert_eq!(
@@ -166,7 +166,7 @@ fn a_changed_rule_is_another_of_the_same_name() {
     );
     assert!(kept.value("CreatedAt") < changed.value("CreatedAt"));
     assert!(kept.value("CreatedAt") <= before.value("CreatedAt"));
-    // What cannot be understood changes nothing.
+    // An invalid rule changes nothing.
     admin.change(&path, &rule(&sql_filter("a ="))).refusal(400);
     assert_eq!(admin.get(&path).expect(200).value("SqlExpression"), "a = 1");
     admin.delete(&path).expect(200);

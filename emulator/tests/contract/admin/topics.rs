@@ -1,4 +1,4 @@
-//! Topics and subscriptions, and what they count.
+//! Topics and subscriptions, and their counts.
 
 use crate::support::*;
 

@@ -1,4 +1,4 @@
-//! What is not legal is refused in the words of the service (admin-http.md §8.2, §11).
+//! Invalid values are refused in the words of the service (admin-http.md §8.2, §11).
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ fn values_out_of_bounds_are_named_with_their_bounds() {
     );
 }
 
-/// A setting of a queue, a value that is not legal, and what is said of it.
+/// A setting of a queue, an invalid value, and the error.
 const ILLEGAL: &str = "\
     LockDuration | PT4S | less than the allowed minimum of '5' seconds
     LockDuration | PT0S | less than the allowed minimum
@@ -132,7 +132,7 @@ fn every_illegal_value_is_refused_with_what_is_allowed() {
     for (name, value) in [("Status", "SendDisabled"), ("IsClientAffine", "true")] {
         refused(&admin, "/t/Subscriptions/new", "Subscription", name, value);
     }
-    // What such an entity does not have is not looked at.
+    // Properties that such an entity does not have are ignored.
     admin.create("/new", &topic_entry("<LockDuration>no</LockDuration>"));
 }
 
@@ -148,7 +148,7 @@ fn a_premium_namespace_takes_large_messages() {
         .put("/large?api-version=2021-05", &set(102_400))
         .expect(201);
     assert_eq!(made.value("MaxMessageSizeInKilobytes"), "102400");
-    // A client of a version that does not know it changes something else.
+    // A client of a version that does not know it changes another property.
     let changed = admin.change(
         "/large?api-version=2017-04",
         &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"),
@@ -254,7 +254,7 @@ fn a_namespace_has_room_for_ten_thousand_entities() {
             "limit-reached"
         );
     }
-    // Subscriptions do not count, changes make none, and what is removed makes room.
+    // Subscriptions do not count, changes add none, and removals make room.
     admin.create("/t/Subscriptions/s", &subscription(""));
     admin.update("/q1", &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"));
     admin.delete("/q1").expect(200);

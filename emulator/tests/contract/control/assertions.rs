@@ -1,5 +1,5 @@
-//! Assertions that clients leave to the emulator: how long they wait, when they end, and what is refused. What they mean and
-//! say is compared with the harness in `tests/harness/served_assertions.rs`.
+//! Assertions that the emulator evaluates for clients: how long they wait, when they end, and which are refused.
+//! `tests/harness/served_assertions.rs` compares their meaning and texts with the harness.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use servicebus_control_api::openapi;
 
 use crate::support::*;
 
-/// As many wait as may at once.
+/// As many wait as allowed at once.
 const AT_ONCE: usize = 256;
 
 fn checked(bus: &Bus, body: &Value) -> Answer {
@@ -52,7 +52,7 @@ fn what_is_expected_is_waited_for() {
     );
 }
 
-/// Clients try such a message again until their patience ends, and say nothing of it.
+/// Clients retry after such a message until their timeout, without reporting it.
 #[test]
 fn a_refused_message_is_told_where_it_is_missed() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
@@ -80,7 +80,7 @@ fn it_ends_with_its_client_and_no_more_wait_than_may() {
         if answer.status == 409 {
             return Some(answer.error_with(409, "too-many").to_owned());
         }
-        // While it was answered it may have had the place of one of them, who was refused.
+        // While it was answered it may have had the place of one of them, which was refused.
         clients.push(waiting(&bus));
         None
     });
@@ -105,7 +105,7 @@ fn it_ends_with_its_namespace() {
     thread::scope(|scope| {
         let assertions = format!("{path}/assertions");
         let waiting = scope.spawn(move || bus.http.post(&assertions, &request));
-        // It may come before or after the assertion has begun to wait: the answer is the same.
+        // It may arrive before or after the assertion has begun to wait: the answer is the same.
         assert_eq!(bus.http.delete(path).status, 204);
         let answer = waiting.join().expect("it answers");
         assert_eq!(answer.error(404).0, "not-found");

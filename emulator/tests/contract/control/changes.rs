@@ -1,4 +1,4 @@
-//! The stream of changes: how things are, whenever something has changed.
+//! The stream of changes, which reports the current state after each change.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ impl Reader {
         }
     }
 
-    /// The first event that is like this.
+    /// The first event that matches.
     fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, data) = self.next().expect("the stream goes on");
@@ -148,7 +148,7 @@ fn a_slow_reader_gets_fewer_events_and_the_newest() {
         events += 1;
     }
     assert_eq!(last["counts"][0]["counts"]["active"], 2000);
-    // Five a second at most, however much has happened.
+    // At most five per second, however much has happened.
     let most = began.elapsed().as_secs_f64() * 5.0 + 2.0;
     assert!(f64::from(events) <= most, "{events} of at most {most}");
 }
@@ -169,7 +169,7 @@ fn a_seventeenth_reader_is_refused_until_another_goes() {
     readers.pop();
     let deadline = std::time::Instant::now() + TIMEOUT;
     loop {
-        // The server hears of a client that has gone when it writes to it.
+        // The server notices that a client has disconnected when it writes to it.
         send(&bus, "q");
         let mut next = Reader::open(&bus, CHANGES, "");
         if next.status() == "HTTP/1.1 200 OK" {

@@ -1,6 +1,5 @@
-//! A test owns time (decisions D19, D20; harness.md §7).
-//!
-//! A clock that steps to the next deadline by itself when nothing moves.
+//! Tests control time (decisions D19, D20; harness.md §7); the automatic clock steps to the next deadline when nothing
+//! moves.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -137,7 +136,7 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
         happened("dead-lettered", "short", 25_000),
     ];
     let mut found = history(&bus, start);
-    // Which of two that happen at once is told first is not promised.
+    // The order of two deadlines at the same instant is not guaranteed.
     found[2..5].sort_by(|a, b| (a.1.cmp(&b.1)).then(b.0.cmp(&a.0)));
     assert_eq!(found, expected);
     assert_eq!(bus.http.held("q"), (1, 2));
@@ -162,7 +161,7 @@ fn those_who_wait_are_served_between_two_deadlines() {
         .collect();
     assert_eq!(delivered, [0, 10_000, 20_000]);
     assert_eq!(bus.http.held("q"), (0, 1));
-    // What was delivered on the way is in the client's socket when the advance returns.
+    // Messages that were delivered on the way are in the client's socket when the advance returns.
     let tokens = [1, 2].map(|_| peer.receive(&receiver).token());
     assert_ne!(tokens[0], tokens[1]);
 }
@@ -214,7 +213,7 @@ fn advances_at_the_same_time_come_one_after_the_other() {
 #[test]
 fn freezing_during_an_advance_comes_after_it() {
     let bus = Bus::with_queues(&["q"]);
-    // A client that does not read makes an advance wait, for long enough to be met on its way.
+    // A client that does not read delays an advance, long enough to see it in progress.
     let (mut slow, sender) = bus.sender("q");
     let message = Message::new("large").body(vec![b'x'; 200_000]).encode();
     let ids: Vec<u32> = (0..150)
@@ -238,7 +237,7 @@ fn freezing_during_an_advance_comes_after_it() {
         let mut advancing = begin();
         let mut advances = 1.0;
         eventually("time that stands still for the walk", || {
-            // One that was not seen on its way is followed by another.
+            // If one was not seen in progress, another follows.
             if advancing.is_finished() {
                 advancing = begin();
                 advances += 1.0;
@@ -246,7 +245,7 @@ fn freezing_during_an_advance_comes_after_it() {
             (show(&bus)["frozen"] == true).then_some(())
         });
         assert_eq!(freeze(&bus)["frozen"], true);
-        // The answer is the clock after the advance, which may stand still again by then.
+        // The response has the clock after the advance, which may stand still again by then.
         let offset = &advancing.join().expect("it advances")["offset_seconds"];
         let offset = offset.as_f64().expect("a number");
         let whole = advances * 30.0;
@@ -373,7 +372,7 @@ fn a_hold_keeps_the_clock_and_ends() {
     assert_eq!(released.status, 204);
     peer.outcome(&sender, late).expect("it is accepted");
     assert!(offset(&bus) > 3500.0);
-    // What was postponed is released when nothing else can happen.
+    // A postponed operation is released when nothing else can happen.
     bus.http
         .post(FAULTS, &json!({"operation": "send", "effect": "postpone"}))
         .ok();
@@ -406,7 +405,7 @@ fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
     let passed = offset(&bus) - before;
     assert!((59.0..61.0).contains(&passed), "{passed} s");
 
-    // What was lost does not matter when the client has gone before.
+    // A lost answer does not matter when the client has disconnected before.
     let mut peer = bus.client();
     let hold = json!({"seconds": 60});
     let hold = bus

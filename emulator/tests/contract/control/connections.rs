@@ -1,4 +1,4 @@
-//! Who is connected: over what, with which links, and what these hold.
+//! The list of connections: their transports, their links, and what these hold.
 
 use serde_json::{Value, json};
 

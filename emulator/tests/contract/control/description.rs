@@ -1,4 +1,4 @@
-//! How the description of the control API is sent. That it is the right one is for `openapi.rs`.
+//! The encoding of the control API's description. `openapi.rs` tests its contents.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! How the control API says no: a fitting status, and a body of one shape.
+//! Errors of the control API: a fitting status, and a body of one shape.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! What each rule of a subscription says of a message, and why.
+//! The result of each rule of a subscription for a message, and why.
 //!
-//! What a timeline tells beside events: the messages themselves, where they are kept, and sends that wait.
+//! Also what a timeline has beside events: the messages themselves, if they are kept, and sends that wait.
 
 use serde_json::{Value, json};
 use servicebus_emulator::Options;
@@ -192,7 +192,7 @@ fn keeping(config: &str) -> Bus {
     })
 }
 
-/// Which message each event is about.
+/// The message of each event.
 fn referred(timeline: &Value) -> Vec<(&str, Option<u64>)> {
     let events = timeline["events"].as_array().into_iter().flatten();
     let pairs = events.map(|event| {
@@ -262,7 +262,7 @@ fn a_reset_forgets_messages_and_without_the_option_none_are_kept() {
 #[test]
 fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
     let bus = Bus::with_queues(&["q", "other"]);
-    // An outcome may be read before the connection that has written it takes note of that.
+    // An outcome may be read before the connection that has written it records that.
     let wait_for = |queue: &str, most: u32| {
         let path = format!("?entity={queue}");
         eventually("no send waits", || {
@@ -277,7 +277,7 @@ fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
     }
     wait_for("q", 1);
 
-    // In one segment, and so in one turn of the emulator; what is sent settled waits for nothing.
+    // In one segment, and so in one turn of the emulator; settled sends wait for nothing.
     let payload = Message::new("m").encode();
     let before = peer.transfer(&sender, 0, false, &payload);
     peer.outcome(&sender, before).expect("it is accepted");

@@ -1,4 +1,4 @@
-//! Explorations over the control API: a test runs again and again, each time with something else going wrong.
+//! Explorations over the control API: a test runs again and again, each time with other faults.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -285,7 +285,7 @@ fn an_exploration_that_is_abandoned_is_removed_with_its_namespace() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();
     request["keep"] = json!(0.05);
-    // On a slow machine the exploration may be gone before its run is made.
+    // On a slow machine the exploration may be gone before its run is executed.
     let exploration = begin(&bus, &request);
     let _ = bus.http.post(&format!("{exploration}/runs"), &Value::Null);
     let begun = Instant::now();

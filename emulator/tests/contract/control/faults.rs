@@ -1,4 +1,4 @@
-//! Scripted faults: set, counted, taken out; and a commit whose answer is lost.
+//! Scripted faults: added, counted, removed; and a commit whose answer is lost.
 
 mod effects;
 mod later;
@@ -44,7 +44,7 @@ fn lose_the_reply(bus: &Bus, entity: Option<&str>, nth: u64) -> Value {
     answer.ok()
 }
 
-/// How often a fault matched, was passed by for its entity, and took effect.
+/// How often a fault matched, was skipped for its entity, and took effect.
 fn met(bus: &Bus, fault: &Value) -> [Option<u64>; 3] {
     let fault = bus.http.get(&format!("{FAULTS}/{}", fault["id"])).ok();
     ["matched", "elsewhere", "hits"].map(|name| fault[name].as_u64())
@@ -56,7 +56,7 @@ fn a_commit_happens_although_its_answer_is_lost() {
     let fault = lose_the_reply(&bus, Some("q"), 2);
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let (sender, elsewhere) = (peer.sender("q"), peer.sender("other"));
-    // On a session of its own, so that nothing goes by way of another queue.
+    // On a session of its own, so that nothing is sent via another queue.
     peer.begin(1);
     let coordinator = peer.attached(&Attach::coordinator().on(1));
     for link in [&elsewhere, &sender] {
@@ -86,7 +86,7 @@ fn a_commit_happens_although_its_answer_is_lost() {
     assert_eq!(event["client"], "worker-1");
     assert_eq!(event["detail"], "the reply to the discharge was lost");
 
-    // It takes effect once, and the link goes on.
+    // It takes effect once, and the link stays attached.
     let next = peer.declare(&coordinator);
     assert_eq!(peer.commit(&coordinator, &next), Ok(()));
     let again = peer.commit(&coordinator, &transaction);

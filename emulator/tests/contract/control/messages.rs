@@ -1,4 +1,4 @@
-//! Messages that are held: listed, searched, shown, sent, sent again and acted on.
+//! Stored messages: listed, searched, returned, sent, resubmitted and acted on.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -469,7 +469,7 @@ fn entities_are_listed_with_their_counts() {
         paths(&entities("?contains=A&after=alpha")),
         ["beta", "dead", "gamma"]
     );
-    // One that has gone since the last page has its place as before.
+    // A message that was removed since the last page keeps its position.
     assert_eq!(
         paths(&entities("?limit=1&after=alphb")),
         paths(&entities("?limit=1&after=alpha"))

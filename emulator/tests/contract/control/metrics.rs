@@ -1,4 +1,4 @@
-//! Numbers for Prometheus.
+//! Metrics for Prometheus.
 
 use serde_json::json;
 

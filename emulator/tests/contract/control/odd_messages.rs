@@ -1,4 +1,4 @@
-//! Messages that are deep, wide, long or no text: they are told, or refused with the reason, and nothing hangs.
+//! Messages that are deep, wide, long or not text: they are returned, or refused with the reason, and nothing hangs.
 
 use serde_json::{Value, json};
 

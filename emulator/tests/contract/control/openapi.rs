@@ -1,4 +1,4 @@
-//! The description of the control API is made of its types, and every answer that it describes is given and is as
+//! The description of the control API is derived from its types, and the emulator gives every described response as
 //! described.
 
 use std::collections::BTreeSet;
@@ -14,12 +14,11 @@ use crate::support::*;
 const UPDATE: &str = "UPDATE_OPENAPI";
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
 
-/// Requests in order, one a line: the status of the answer, method, path and body. In a path `~` is the namespace that is
-/// there, and `!` one that is not; the body `large` is longer than most may be, `larger` than
-/// any.
+/// Requests in order, one per line: the status of the response, method, path and body. In a path `~` is the existing
+/// namespace, and `!` a missing one; the body `large` exceeds the usual limit, `larger` any limit.
 const REQUESTS: &str = include_str!("openapi/requests.txt");
 
-/// The same for each kind of entities: `kind` is its name, `new` the path of one that is not there, `bad` no path.
+/// Requests for each kind of entity: `kind` is its name, `new` the path of a missing one, `bad` an invalid path.
 const REQUESTS_OF_A_KIND: &str = r#"
 201 PUT ~/kinds/new
 200 PUT ~/kinds/new {"Status":"Disabled"}
@@ -37,7 +36,7 @@ const REQUESTS_OF_A_KIND: &str = r#"
 "#;
 
 const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
-/// Of a body where nothing else is said, in bytes.
+/// The default limit of a body, in bytes.
 const LARGEST_BODY: usize = 1024 * 1024;
 const MAX_FAULTS: usize = 1_000;
 const MAX_HOLDS: usize = 1_000;
@@ -50,13 +49,13 @@ type Answered = (String, String, u16);
 
 #[test]
 fn the_file_is_what_the_types_say() {
-    // Without indentation, which would be a third of what the program has of it.
+    // Without indentation, which would be a third of its size in the program.
     let made = format!("{:#}", openapi::document());
     let lines = made.lines().flat_map(|line| [line.trim_start(), "\n"]);
     let made: String = lines.collect();
     if std::env::var_os(UPDATE).is_some() {
         std::fs::write(FILE, &made).expect("the file can be written");
-        // What is served was built in before.
+        // The served description was built in before.
         return;
     }
     let kept = std::fs::read_to_string(FILE).expect("the file can be read");
@@ -92,30 +91,30 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
     tour.limits();
     tour.certificates();
     let exceptions = [
-        // Only a mistake in the emulator provokes it: `tests/harness/health.rs`.
+        // Only a bug in the emulator causes it: `tests/harness/health.rs`.
         ("GET", "/health", 503),
         ("GET", "/$emulator/v1/health", 503),
-        // There are 1,000 namespaces, and a body of 16 MiB: `virtual_namespaces/refusals.rs`.
+        // Needs 1,000 namespaces and a body of 16 MiB: `virtual_namespaces/refusals.rs`.
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 403),
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 413),
-        // There are 256 that wait: `assertions.rs`.
+        // Needs 256 waiting assertions: `assertions.rs`.
         (
             "POST",
             "/$emulator/v1/namespaces/{namespace}/assertions",
             409,
         ),
-        // It is no JSON: `messages.rs`.
+        // Not JSON: `messages.rs`.
         (
             "GET",
             "/$emulator/v1/namespaces/{namespace}/messages/{number}/body",
             200,
         ),
-        // It does not end, and takes seventeen clients: `changes.rs`.
+        // Does not end, and needs seventeen clients: `changes.rs`.
         ("GET", "/$emulator/v1/namespaces/{namespace}/changes", 200),
         ("GET", "/$emulator/v1/namespaces/{namespace}/changes", 503),
-        // It is no JSON: `metrics.rs`.
+        // Not JSON: `metrics.rs`.
         ("GET", "/$emulator/v1/metrics", 200),
-        // It does not end: `tests/contract/process`.
+        // Does not end: `tests/contract/process`.
         ("GET", "/$emulator/v1/hold", 200),
     ];
     let exceptions =
@@ -148,7 +147,7 @@ fn what_any_operation_may_answer_is_described() {
         assert_eq!(answer.status, status, "{answer:?}");
         judge(&document, content(&responses[response]), &answer.body);
     }
-    // 401 is given to no client on loopback (`src/http/guard/tests.rs`), 408 where a body does not come (`errors.rs`).
+    // No client on the loopback gets 401 (`src/http/guard/tests.rs`); 408 needs a body that does not arrive (`errors.rs`).
     let names = responses.as_object().expect("responses").keys();
     let expected = [
         "Forbidden",
@@ -181,7 +180,7 @@ impl Tour {
         tour
     }
 
-    /// Sends a request that is written as in `REQUESTS`, and judges it and its answer.
+    /// Sends a request in the form of `REQUESTS`, and checks it and its response.
     fn ask(&mut self, line: &str) {
         let mut parts = line.splitn(4, ' ');
         let [Some(status), Some(method), Some(path)] = [parts.next(), parts.next(), parts.next()]
@@ -209,7 +208,7 @@ impl Tour {
         self.note(method, template, status, &answer.body);
     }
 
-    /// Keeps an answer, which must be as described.
+    /// Records a response, which must be as described.
     fn note(&mut self, method: &str, template: String, status: u16, body: &Value) {
         let operation = &self.document["paths"][&template][method.to_lowercase()];
         let answer = &operation["responses"][status.to_string()];
@@ -221,7 +220,7 @@ impl Tour {
         self.seen.insert((method.to_owned(), template, status));
     }
 
-    /// The path under which one is described. The name of an entity takes slashes.
+    /// Returns the path under which it is described. The name of an entity contains slashes.
     fn template(&self, path: &str) -> String {
         let path = path.split('?').next().unwrap_or_default();
         let fits = |template: &str| {
@@ -243,7 +242,7 @@ impl Tour {
             .clone()
     }
 
-    /// What is answered while a client holds locks, and that an encoded message is explained.
+    /// Responses while a client holds locks, and the explanation of an encoded message.
     fn locks(&mut self) {
         let mut peer = self.bus.client();
         let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
@@ -251,7 +250,7 @@ impl Tour {
         peer.receive_one(&receiver);
         self.ask(r#"408 POST ~/settled {"within":0}"#);
         self.ask(r#"200 POST ~/settled {"within":0,"refuse":false}"#);
-        // The lock is due on the way.
+        // The lock is due meanwhile.
         self.ask(r#"408 POST ~/clock/advance {"seconds":3600,"steps":0}"#);
         self.ask(r#"408 POST /$emulator/v1/clock/advance {"seconds":3600,"steps":0}"#);
         self.ask("200 GET ~/timeline?entity=q&message_id=held");
@@ -270,7 +269,7 @@ impl Tour {
         self.note("POST", self.template(&target), answer.status, &answer.body);
     }
 
-    /// What is refused because there are as many as there may be.
+    /// Refusals because a limit is reached.
     fn limits(&mut self) {
         let fault = r#"{"operation":"send","effect":"lose-reply"}"#;
         for _ in 1..MAX_FAULTS {
@@ -303,7 +302,7 @@ impl Tour {
         self.ask("403 PUT /$emulator/v1/namespaces/full/subscriptions/t/Subscriptions/more");
     }
 
-    /// The authority's certificates, where there are none, and where they cannot be kept.
+    /// The authority's certificates, with none and where they cannot be stored.
     fn certificates(&mut self) {
         let path = "/$emulator/v1/ca.pem";
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -332,7 +331,7 @@ impl Tour {
     }
 }
 
-/// As many queues and topics as there may be, and a topic with as many subscriptions.
+/// The maximum number of queues and topics, and of subscriptions of a topic.
 fn full_namespace() -> Value {
     let list = |count: usize| {
         let entities = (0..count).map(|number| json!({"Name": format!("n{number}")}));
@@ -358,19 +357,19 @@ fn answers(document: &Value) -> BTreeSet<Answered> {
     answers
 }
 
-/// The schema of what is sent, whatever its media type.
+/// The schema of a body, whatever its media type.
 fn content(described: &Value) -> Option<&Value> {
     let (_, media) = described["content"].as_object()?.iter().next()?;
     media.get("schema")
 }
 
-/// Panics unless a value is as a schema says; where there is none it must be nothing.
+/// Panics unless a value matches a schema; without one it must be empty.
 fn judge(document: &Value, schema: Option<&Value>, value: &Value) {
     let Some(schema) = schema else {
         assert_eq!(*value, Value::Null);
         return;
     };
-    // By which schemas find each other; nothing is fetched.
+    // By which schemas refer to each other; nothing is fetched.
     let url = "http://localhost/openapi.json";
     let mut judged = schema.clone();
     // References are to the components of the document.

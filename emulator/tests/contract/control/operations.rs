@@ -1,4 +1,4 @@
-//! The operation log: what clients did, as faults see it, and that a fault can be narrowed to one entry of it.
+//! The operation log: the operations of clients as faults see them, and a fault that matches one entry of it.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The inspector's page as files: how they are sent, and that nothing else can run in it. What the page does is for
-//! `inspector/run`.
+//! The files of the inspector page: how they are sent, and that no other script can run in it. `inspector/run` tests the
+//! page.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use servicebus_inspector::{ASSETS, CONTENT_SECURITY_POLICY};
 
 use crate::support::*;
 
-/// What the page may take of the program, in bytes.
+/// Maximum size of the page in the program, in bytes.
 const BUDGET: usize = 80 * 1024;
 
 fn get(bus: &Bus, path: &str, headers: &str) -> String {

@@ -1,4 +1,4 @@
-//! Queues are made, changed and removed while the emulator serves.
+//! Queues are created, changed and removed at run time.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn a_queue_is_made_changed_shown_and_removed() {
         .map(|queue| &queue["name"])
         .collect();
     assert_eq!(names, ["new", "q"]);
-    // What it shows can be written back.
+    // Its response can be written back.
     let same = put(&bus, "new", &changed.body["properties"]);
     assert_eq!((same.status, &same.body), (200, &changed.body));
 
@@ -159,7 +159,7 @@ fn targets_must_be_there() {
             problems(&answer),
             [(property.to_owned(), allowed.to_owned())]
         );
-        // An entity may name itself: hops end what goes round (observed 26).
+        // An entity may name itself: the limit of hops ends cycles (observed 26).
         assert_eq!(put(&bus, "q", &json!({ property: "Q" })).status, 200);
         let itself = format!("itself-{property}");
         assert_eq!(put(&bus, &itself, &json!({ property: itself })).status, 201);

@@ -1,4 +1,4 @@
-//! Sessions as a test sees them: who holds which, and taking one away.
+//! The list of sessions with their holders, and ending a session's lock.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,4 @@
-//! Waiting for rest: nothing due, nothing to be written, nothing locked.
-//!
-//! How many messages there are.
+//! Waiting for an idle namespace (nothing due, nothing to be written, nothing locked), and message counts.
 
 use std::thread;
 
@@ -12,8 +10,8 @@ fn settled(bus: &Bus, body: &Value) -> Answer {
     bus.http.post("~/settled", body)
 }
 
-/// What keeps the bus from rest, once all that it has said to clients is in their sockets: a client may read an
-/// answer before the emulator has noted that it is written.
+/// What keeps the namespace busy, once all its output is in the sockets: a client may read an answer before the emulator has
+/// recorded that it is written.
 fn problems(bus: &Bus) -> Value {
     eventually("nothing but locks", || {
         let answer = settled(bus, &json!({"within": 0.01}));
@@ -96,11 +94,11 @@ fn an_entity_is_meant_by_any_of_its_addresses() {
     assert_eq!(answer.error(404).0, "not-found");
 }
 
-/// Starts to wait, ends the lock in some way, and expects rest.
+/// Starts a wait, ends the lock in some way, and expects an idle namespace.
 fn waits_for(end: impl FnOnce(&Bus, &mut Peer, &Delivery)) {
     let (bus, mut peer, delivery) = locked();
     thread::scope(|scope| {
-        // Of the whole namespace: the queue may be gone before this is asked.
+        // Of the whole namespace, because the queue may be deleted before this request.
         let waiting = scope.spawn(|| settled(&bus, &json!({"within": 30})));
         end(&bus, &mut peer, &delivery);
         assert_eq!(waiting.join().expect("it answers").status, 200);

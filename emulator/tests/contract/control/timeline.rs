@@ -1,4 +1,4 @@
-//! What happened, oldest first: what people read when a test has failed.
+//! The record, oldest event first: what people read after a test has failed.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn a_message_is_followed_from_queue_to_dead_letter_queue() {
     let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";
     assert_eq!(kinds(&events).join(" "), expected);
     assert!(all(&events, "message_id", "poison"), "{events:?}");
-    // What the broker does by a rule of its own has no client.
+    // Actions of the broker itself have no client.
     assert!(all(&events[..5], "client", "worker-1") && events[5]["client"].is_null());
     assert!(all(&events[..6], "entity", "q") && all(&events[6..], "entity", "q/$DeadLetterQueue"));
     let counts: Vec<Option<u64>> = events
@@ -157,10 +157,10 @@ fn it_is_filtered_by_entity_and_message() {
     assert_eq!(bus.http.events("").len(), 5);
     let both = bus.http.events("?message_id=1");
     assert_eq!(column(&both, "entity"), [json!("a"), json!("b"), json!("")]);
-    // What concerns the whole namespace belongs to every view.
+    // Events of the whole namespace belong to every view.
     let one = bus.http.events("?entity=b&message_id=2");
     assert_eq!(kinds(&one), ["sent", "clock-advanced"]);
-    // A number is that of one message in its entity, and of nothing else.
+    // A number is that of one message in its entity only.
     let numbered = bus.http.events("?entity=b&sequence_number=2");
     assert_eq!(column(&numbered, "message_id"), [json!("2")]);
     assert_eq!(bus.http.events("?entity=b&sequence_number=3").len(), 0);
@@ -291,7 +291,7 @@ fn what_a_deleted_queue_counted_still_counts_in_all() {
         .filter(|event| event["entity"] == "q")
         .filter_map(|event| event["kind"].as_str())
         .collect();
-    // The last is what its sender was told.
+    // The last one is the error of its sender.
     assert_eq!(kinds, ["sent", "removed", "entity-deleted", "refused"]);
 }
 

@@ -1,4 +1,4 @@
-//! Topics under the control API: their clock, their rest, their record.
+//! Topics in the control API: the clock, the wait for idleness, and the record.
 
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn a_subscription_with_a_lock_is_not_at_rest() {
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let delivery = peer.receive_from("t/Subscriptions/red");
     let settled = |body: Value| bus.http.post("~/settled", &body);
-    // A client may read a message before the emulator has noted that it is written.
+    // A client may read a message before the emulator has recorded that it is written.
     let problem = eventually("nothing but a lock", || {
         let answer = settled(json!({"within": 0}));
         answer.error(408);

@@ -1,6 +1,4 @@
-//! Namespaces are made and removed while others are served, and are told apart.
-//!
-//! The list of namespaces, and reset.
+//! Namespaces are created and removed at run time, and are separate. Also the list of namespaces, and reset.
 
 mod choosing;
 mod lifecycle;
@@ -15,7 +13,7 @@ use servicebus_emulator::auth::{Claims, ConnectionString, Key, sas};
 
 use crate::support::*;
 
-/// A file with one namespace: its queues, and what stands in its `Emulator` block.
+/// A file with one namespace: its queues, and the contents of its `Emulator` block.
 fn declared(queues: &[&str], emulator: &str) -> String {
     let queues: Vec<String> = queues
         .iter()
@@ -27,7 +25,7 @@ fn declared(queues: &[&str], emulator: &str) -> String {
     )
 }
 
-/// A namespace as the control API tells of it.
+/// A namespace in the control API's responses.
 #[derive(Debug)]
 struct Made {
     name: String,
@@ -125,7 +123,7 @@ fn a_reset_leaves_entities_as_declared_and_nothing_in_them() {
     assert_eq!(timeline["counters"]["sent"], 0);
     let answer = peer.settle(&locked, accepted());
     assert_eq!(described_list(&answer).0, 0x25, "the lock is gone");
-    // Links and clocks go on.
+    // Links and clocks continue.
     peer.send(&sender, &Message::new("new"));
     assert_eq!(peer.receive_one(&receiver).id(), "new");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The administration API tells whose a subscription of JMS is.
+//! The administration API returns the client of a JMS subscription.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Queues and topics are made when a client of JMS 2.0 first attaches to them.
+//! Queues and topics are created when a client of JMS 2.0 first attaches to them.
 
 use serde_json::json;
 
@@ -50,7 +50,7 @@ fn what_is_made_has_the_idle_time_of_its_connection() {
             "{path}"
         );
     }
-    // Less than the service knows.
+    // Less than the service's minimum.
     let open = Open::jms("d", &[(&name("queue"), long(5))]);
     let mut hasty = bus.client_as(&open);
     let refusal = hasty.refused(&Attach::producer("short", "queue"));
@@ -69,7 +69,7 @@ fn names_follow_the_rules_of_the_service() {
     peer.attached(&Attach::producer("topic", "topic"));
     let refusal = peer.refused(&Attach::consumer("topic/Subscriptions/nope"));
     assert_eq!(refusal.condition, "amqp:not-found");
-    // Without a word about its kind nothing is made.
+    // Without a kind nothing is created.
     assert_eq!(
         peer.refused(&Attach::sender("new")).condition,
         "amqp:not-found"
@@ -116,7 +116,7 @@ fn only_who_may_manage_makes_anything() {
     let mut all = client(b"\0all\0a");
     let first = all.attached(&Attach::subscriber("s", "t", true, &[]));
     all.leave(&first);
-    // What is there is consumed by who may listen, and ended by who may manage.
+    // An existing one needs Listen to consume, and Manage to end.
     let own = some.attached(&Attach::subscriber("s", "t", true, &[]));
     some.leave(&own);
     let refusal = some.refused(&Attach::unsubscriber("s", &[]));
@@ -152,7 +152,7 @@ fn nothing_is_made_for_an_attach_that_is_refused() {
         Attach::queue_browser("q").selecting("n >"),
         Attach::subscriber("s", "t", true, &[]).selecting("n >"),
         Attach::subscriber("a b", "t", true, &[]),
-        // Idle for less than the service knows.
+        // An idle time below the service's minimum.
         Attach::subscriber("s", "t", true, &[]),
         Attach::subscriber("qpid-jms:receiver:1", "t", false, &[]),
     ] {

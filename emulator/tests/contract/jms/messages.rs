@@ -109,8 +109,8 @@ fn a_transaction_in_which_a_message_was_refused_is_not_committed() {
     assert_eq!(bus.http.counts("q")["active"], 0);
 }
 
-/// They forget a delivery with its disposition: where that is refused, here because a transaction has one queue or topic
-/// (semantics §12), only the commit can tell it.
+/// They forget a delivery with its disposition: if that is refused, here because a transaction has one queue or topic
+/// (semantics §12), only the commit can report it.
 #[test]
 fn a_transaction_of_two_queues_is_not_committed_and_gives_back_what_was_received_from_both() {
     let bus = Bus::premium(&["q", "r"]);
@@ -159,7 +159,7 @@ fn a_consumer_may_go_on_another_connection_where_the_first_was_cut() {
     let own = eventually("the first consumer goes", || {
         again.attach(&Attach::subscriber("a", "t", true, &[])).ok()
     });
-    // Its lock is not given back with its link (decision D2).
+    // Its lock is not released with its link (decision D2).
     bus.http.advance(61.0);
     let delivery = again.receive_one(&own);
     assert_eq!(delivery.id(), "one");

@@ -36,7 +36,7 @@ fn a_subscription_gets_what_its_selector_matches() {
     assert_eq!(filter, "n BETWEEN 2 AND 3 OR JMSType = '5'");
 }
 
-/// Legal as a selector, but not in the language of the service, in which it is longer.
+/// Valid as a selector, but longer than allowed in the language of the service.
 fn long_selector() -> String {
     let terms = [0, 1, 2, 3, 4].repeat(12);
     let terms = terms.iter().map(|number| format!("JMSPriority={number}"));
@@ -90,7 +90,7 @@ fn another_selector_makes_an_unused_subscription_anew() {
     assert_eq!(peer.drain_ids(&second, 10), [""; 0]);
     send_all(&mut bus.client(), "t", &[1, 2, 3]);
     assert_eq!(peer.drain_ids(&second, 10), ["2"]);
-    // Who shares a volatile one must want the same.
+    // Consumers that share a volatile one must have the same selector.
     let shared = Attach::subscriber("s|volatile1", "t", false, &["shared"]);
     peer.attached(&shared.clone().selecting("n = 1"));
     let refusal = other.refused(&shared.selecting("n = 2"));
@@ -147,7 +147,7 @@ fn a_browser_shows_what_its_selector_matches() {
     assert_eq!(bus.http.held("q"), (200, 0));
 }
 
-/// It asks for everything and reads nothing: what the system takes for it is all that is written.
+/// It grants credit for everything and reads nothing: only what the system buffers is written.
 #[test]
 fn a_browser_that_never_reads_keeps_no_copies_in_memory() {
     let bus = bus();

@@ -1,4 +1,4 @@
-//! The six kinds of subscriptions of JMS 2.0, whose they are, and what ends them.
+//! The six kinds of subscriptions of JMS 2.0, their clients, and their ends.
 
 use serde_json::json;
 
@@ -191,7 +191,7 @@ fn a_client_ends_its_durable_subscription_without_naming_the_topic() {
         assert_eq!(bus.subscriptions_of("t"), [""; 0]);
         assert_eq!(other.refused(&attach).condition, "amqp:not-found");
     }
-    // That of another client is not there.
+    // That of another client is not found.
     let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
     peer.leave(&own);
     let refusal = bus.jms("d").refused(&Attach::unsubscriber("a", &[]));
@@ -238,7 +238,7 @@ fn an_attach_that_is_refused_makes_changes_and_deletes_nothing() {
     peer.leave(&own);
     let message = Message::new("kept").application("n", long(1));
     bus.client().send_to("t", &message);
-    // Transactions send to the topic by way of the queue, so that nothing of it is received on their session.
+    // Transactions send to the topic via the queue, so that nothing of it can be received on their session.
     peer.attached(&Attach::coordinator());
     peer.attached(&Attach::producer("q", "queue").named("first"));
     peer.attached(&Attach::producer("t", "topic").named("second"));
@@ -249,7 +249,7 @@ fn an_attach_that_is_refused_makes_changes_and_deletes_nothing() {
     let mut again = bus.jms("c");
     let own = again.attached(&with("n = 1"));
     assert_eq!(again.drain_ids(&own, 10), ["kept"]);
-    // One that goes with its last consumer does not go with one that it never had.
+    // One that ends with its last consumer does not end with a consumer that it never had.
     let client = "<Status>ReceiveDisabled</Status><IsClientAffine>true</IsClientAffine><ClientAffineProperties>\
         <ClientId>c</ClientId><IsDurable>false</IsDurable><IsShared>true</IsShared></ClientAffineProperties>";
     let path = "/t/Subscriptions/s$c$ND?api-version=2021-05";

@@ -1,4 +1,4 @@
-//! Who is a client of JMS 2.0, what it is offered, and how it signs in.
+//! Which clients are clients of JMS 2.0, what they are offered, and how they authenticate.
 
 use serde_amqp::Value;
 

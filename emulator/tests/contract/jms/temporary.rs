@@ -1,4 +1,4 @@
-//! Temporary queues and topics last as long as the link that they were made for.
+//! Temporary queues and topics live as long as their link.
 
 use crate::support::*;
 

@@ -1,4 +1,4 @@
-//! The certificate that clients must trust: made once, found everywhere, or brought along.
+//! The certificate that clients must trust: created once, available everywhere, or given by the user.
 
 use std::fs;
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
         Stream::secured(process.address("amqps"), name, &ca).expect(name);
     }
     assert!(Stream::secured(process.address("amqps"), "other.test", &ca).is_err());
-    // The kept one vouches for this machine and the service alone.
+    // The user's authority issues certificates only for this machine and the service.
     for (name, is_believed) in [
         ("localhost", true),
         ("sbemulatorns.localhost", true),
@@ -202,7 +202,7 @@ fn a_directory_that_cannot_be_used_is_named() {
         log.contains(&below) && log.contains("--tls-directory"),
         "{log}"
     );
-    // The user's cache directory was not asked for: without one there is TLS all the same.
+    // Without a cache directory of the user TLS still works.
     let variables = [("XDG_CACHE_HOME", below.as_str())];
     let process = Process::start_with(&FREE_PORTS, &variables);
     assert_eq!(process.ready["ca_certificate"], Value::Null);

@@ -1,6 +1,4 @@
-//! Every listener tells AMQP, HTTP, TLS and the rest apart by the first bytes.
-//!
-//! Heads of requests that are not as HTTP has them.
+//! Every listener distinguishes AMQP, HTTP, TLS and the rest by the first bytes. Also heads of requests that violate HTTP.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -130,7 +128,7 @@ fn a_head_that_others_may_read_differently_is_refused() {
 #[test]
 fn a_head_behind_another_request_is_judged_as_the_first() {
     let bus = Bus::with_queues(&["q"]);
-    // Two bodies with the look of a head, the one of a known length, the other in chunks.
+    // Two bodies that look like a head, one of known length, the other chunked.
     let body = "GET /health HTTP/1.1\nHost: a\n\n";
     let freeze = "POST /$emulator/v1/clock/freeze HTTP/1.1\r\nHost: a\r\n";
     let known = format!("{freeze}Content-Length: {}\r\n\r\n{body}", body.len());

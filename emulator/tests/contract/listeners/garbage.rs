@@ -1,4 +1,4 @@
-//! What comes to the listeners and is no protocol, or half of one: bounded, and logged once.
+//! Input that is no protocol, or half of one: bounded, and logged once.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn what_breaks_a_protocol_is_logged_once() {
     web.write_all(b"GET \0 HTTP/1.1\r\n\r\n")
         .expect("it can be written");
     read_to_end(web);
-    // A client that just goes away has done nothing wrong.
+    // A client that just disconnects has done nothing wrong.
     drop(Stream::plain(listener).upgraded("/$servicebus/websocket", Some("amqp")));
     drop(Stream::secured(listener, "localhost", &ca));
     process.signal("TERM");
@@ -129,13 +129,13 @@ fn nobody_is_waited_for_any_longer_than_said() {
         ..Options::default()
     });
     let ca = bus.ca();
-    // The handshake has the same time: on a machine that takes longer, another try does it.
+    // The handshake has the same timeout: on a slower machine, another attempt passes.
     let secured = || {
         let mut tries = (0..10).filter_map(|_| Stream::secured(bus.amqp, "localhost", &ca).ok());
         tries.next().expect("TLS begins")
     };
     let head = b"GET /health HTTP/1.1\r\nHost: ";
-    // Made one by one: the patience of each begins when it is connected.
+    // Opened one by one: the timeout of each begins when it is connected.
     let slow: [(&dyn Fn() -> Stream, &[u8]); 5] = [
         (&|| Stream::plain(bus.amqp), b""),
         (&|| Stream::plain(bus.amqp), b"\x16\x03\x01\x02\x00\x01"),
@@ -147,8 +147,8 @@ fn nobody_is_waited_for_any_longer_than_said() {
         let mut stream = connect();
         stream.set_read_timeout(TIMEOUT);
         let mut answer = Vec::new();
-        // A stream that was dropped ends TLS without a word, and one that is written to too late is reset; what
-        // counts is that it ends, and well before the test's own patience.
+        // A dropped stream ends TLS without a close, and one that is written to too late is reset; what counts is that it
+        // ends, and well before the test's own timeout.
         let ended = stream
             .write_all(beginning)
             .and_then(|()| stream.read_to_end(&mut answer));
@@ -169,7 +169,7 @@ fn smuggle(bus: &Bus, headers: &str, body: &str) -> String {
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n";
     let mut stream = Stream::plain(bus.http.0);
     let request = format!("{health}{headers}\r\n{body}{health}\r\n");
-    // The rest may meet a closed socket, and the answer a reset.
+    // The rest may meet a closed socket, and the response a reset.
     let _ = stream.write_all(request.as_bytes());
     stream.set_read_timeout(TIMEOUT);
     let mut answer = Vec::new();
@@ -194,7 +194,7 @@ fn requests_that_servers_understand_differently_are_refused() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{headers}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{headers}: {answer}");
     }
-    // Read as RFC 9112 §6.3 has it, by its chunks; what comes behind it is not believed.
+    // Parsed as RFC 9112 §6.3 requires, by its chunks; what follows it is not trusted.
     let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
     let answer = smuggle(&bus, both, "0\r\n\r\n");
     assert!(answer.contains("connection: close"), "{answer}");
@@ -212,7 +212,7 @@ fn heads_are_bounded() {
     stream.set_read_timeout(TIMEOUT);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    // A client that writes on is reset, and may not see the answer.
+    // A client that continues to write is reset, and may not see the response.
     let text = String::from_utf8_lossy(&answer);
     assert!(
         text.is_empty() || text.starts_with("HTTP/1.1 431 "),

@@ -1,6 +1,5 @@
-//! AMQP and HTTP inside TLS, at every listener.
-//!
-//! `curl` and `openssl` work as the README says, with nothing but the certificate that it fetches.
+//! AMQP and HTTP inside TLS, at every listener. `curl` and `openssl` work as the README says, with only the fetched
+//! certificate.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -99,7 +98,7 @@ fn stopping_closes_through_tls() {
     stopping.join().expect("the emulator stops");
 }
 
-/// The certificate of an authority that the emulator has nothing to do with.
+/// The certificate of an unrelated authority.
 fn rcgen_authority() -> String {
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut authority = rcgen::CertificateParams::default();

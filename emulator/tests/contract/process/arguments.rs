@@ -1,4 +1,4 @@
-//! Arguments, variables, help, and what happens when they are wrong.
+//! Arguments, variables, help, and errors in them.
 
 use serde_json::Value;
 

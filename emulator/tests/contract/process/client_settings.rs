@@ -1,8 +1,5 @@
-//! What the binary prints for code that insists on `*.servicebus.windows.net`.
-//!
-//! `--print-env az`: the lines that point `az` at an emulator.
-//!
-//! `import`: a configuration on standard output, what it leaves out on standard error.
+//! The output for code that insists on `*.servicebus.windows.net`; `--print-env az`: the lines that point `az` at an
+//! emulator; `import`: a configuration on standard output, what it leaves out on standard error.
 
 use crate::support::*;
 
@@ -33,7 +30,7 @@ fn it_tells_name_ports_connection_string_and_authority() {
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    // It is made now, so that what is printed can be run before the emulator is.
+    // It is created now, so that the printed lines work before the emulator runs.
     let certificate = std::fs::read_to_string(&ca_file).expect("it is made");
     assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
     std::fs::remove_dir_all(directory).expect("it can be removed");

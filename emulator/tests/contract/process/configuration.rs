@@ -1,4 +1,4 @@
-//! Configurations, good and bad, and ports that are taken.
+//! Valid and invalid configurations, and ports in use.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! A data directory: what was accepted is there after the process was killed, and a directory that cannot be used is told of.
+//! A data directory: accepted messages survive a kill of the process, and a directory that cannot be used is reported.
 
 mod damage;
 mod format;
@@ -60,7 +60,7 @@ impl Drop for Directory {
     }
 }
 
-/// Ends a process as a power switch would, as far as a process can be ended so.
+/// Kills a process, the closest to a power failure that a process allows.
 pub(super) fn kill(process: Process) {
     process.signal("KILL");
     assert_eq!(process.ended().code, None);
@@ -147,7 +147,7 @@ fn a_stop_in_order_leaves_the_same() {
     );
 }
 
-/// Bytes that neither memory nor the database has stand in the journal.
+/// Bytes that neither memory nor the database has are in the journal.
 #[test]
 fn messages_that_are_not_in_memory_are_received_whole() {
     const SENT: u16 = 280;

@@ -1,4 +1,4 @@
-//! `servicebus-emulator health`: what a container engine asks the image with.
+//! `servicebus-emulator health`, with which a container engine checks the image.
 
 use std::net::TcpListener;
 

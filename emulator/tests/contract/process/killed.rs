@@ -1,8 +1,8 @@
-//! The binary is killed again and again while clients work: what was accepted is delivered, nothing comes again whose completion
-//! was confirmed, and transactions are whole.
+//! The binary is killed again and again while clients work: accepted messages are delivered, no message comes again whose
+//! completion was confirmed, and transactions are complete.
 //!
-//! `KILLED_SENDS`, `KILLED_TIMES` and `KILLED_CLIENTS` say how much of it: 1,200 accepted sends, 3 kills and 12 clients without
-//! them.
+//! `KILLED_SENDS`, `KILLED_TIMES` and `KILLED_CLIENTS` set the size; the defaults are 1,200 accepted sends, 3 kills and 12
+//! clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// A message in a queue.
 type Place = (&'static str, String);
 
-/// What clients know, who outlive the emulator.
+/// The knowledge of the clients, which outlive the emulator.
 #[derive(Default)]
 struct Ledger {
     address: Mutex<Option<SocketAddr>>,
@@ -29,13 +29,13 @@ struct Ledger {
     accepted: Mutex<BTreeSet<Place>>,
     /// Messages of transactions, each of which is sent to both queues.
     transactions: Mutex<BTreeSet<String>>,
-    /// What came, and whether its completion was confirmed.
+    /// Received messages, and whether their completion was confirmed.
     delivered: Mutex<BTreeMap<Place, bool>>,
     again: Mutex<Vec<Place>>,
     sent: AtomicU64,
     /// Messages that have an id.
     made: AtomicU64,
-    /// Nothing is sent any more.
+    /// Whether sending is over.
     is_sent: AtomicBool,
     is_over: AtomicBool,
 }
@@ -83,7 +83,7 @@ fn what_was_accepted_outlives_kills() {
     eprintln!("{sent} accepted sends, {kills} kills, {clients} clients: {took:?}");
 }
 
-/// Ends the work of clients, also where the test fails.
+/// Ends the clients, also if the test fails.
 struct Over<'a>(&'a Ledger);
 
 impl Drop for Over<'_> {
@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// What a client does, over one connection after another: each ends with the emulator, as a panic of the peer.
+    /// Runs a client over one connection after another: each ends with the emulator, as a panic of the peer.
     fn work(&self, client: u64) {
         while !self.is_over.load(Ordering::Relaxed) {
             let Some(address) = *lock(&self.address) else {
@@ -201,7 +201,7 @@ impl Ledger {
     }
 }
 
-/// No state is left by half where a client ends.
+/// No state is left half-way where a client ends.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

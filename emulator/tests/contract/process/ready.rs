@@ -120,7 +120,7 @@ fn a_connection_string_names_the_host_that_was_asked_for() {
             &[],
         );
         let namespace = &process.ready["namespaces"][0];
-        // Unsigned tokens give every right: not to clients from elsewhere.
+        // Unsigned tokens give every right, but not to clients from elsewhere.
         let jwt = if host == "0.0.0.0" {
             "refuse"
         } else {
@@ -169,7 +169,7 @@ fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
     );
 }
 
-/// Everything made up by the emulator in a fixed conversation.
+/// Everything that the emulator generates in a fixed conversation.
 fn made_up(arguments: &[&str]) -> Vec<String> {
     let process = Process::start(arguments);
     let mut all = Vec::new();

@@ -1,6 +1,4 @@
-//! How a process ends: with zero, and with a word to everybody.
-//!
-//! Ending when no client is connected.
+//! The end of a process: exit code zero, and a close for every client. Also the end when no client is connected.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -21,7 +19,7 @@ fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
     }
     let ended = process.ended();
     assert_eq!(ended.code, Some(0));
-    // Of a client that was too busy to answer in two seconds it says so.
+    // It logs clients that were too busy to answer in two seconds.
     let is_meant = |line: &&str| !line.contains("connections were cut");
     let logged: Vec<&str> = ended.stderr.lines().filter(is_meant).collect();
     assert!(logged.is_empty(), "{logged:?}");
@@ -50,7 +48,7 @@ fn the_end_of_standard_input_means_nothing_otherwise() {
 #[test]
 fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
     let process = Process::start(&[]);
-    // One in the middle of a handshake, one in the middle of a request, one that has said nothing, one open.
+    // One in a handshake, one in a request, one that has sent nothing, one open.
     let mut handshaking = Peer::connect(process.amqp());
     handshaking.write(SASL_HEADER);
     let mut requesting = Peer::connect(process.http().0);
@@ -87,7 +85,7 @@ fn a_hold_lasts_until_the_emulator_stops_and_does_not_stop_it() {
     stream.read_exact(&mut head).expect("it is answered");
     assert_eq!(&head, b"HTTP/1.1 200 OK");
     process.signal("TERM");
-    // An end in order, or for a client that is slow to read one without a word.
+    // A clean end, or one without a close for a client that reads slowly.
     let _ = stream.read_to_end(&mut Vec::new());
     assert_eq!(process.ended().code, Some(0));
 }

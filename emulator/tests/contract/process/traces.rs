@@ -1,4 +1,4 @@
-//! Spans of messages, as a collector of OpenTelemetry gets them.
+//! Spans of messages, as an OpenTelemetry collector gets them.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -98,7 +98,7 @@ fn start_with(arguments: &[&str], endpoint: &str, more: &[(&str, &str)]) -> Proc
     Process::start_with(&[&FREE_PORTS[..], arguments].concat(), &variables)
 }
 
-/// A message of a sender who is traced.
+/// A message of a traced sender.
 fn traced(id: &str, name: &str, flags: &str) -> Message {
     let parent = format!("00-{TRACE}-{PARENT}-{flags}");
     Message::new(id).application(name, text(&parent))
@@ -128,7 +128,7 @@ fn attribute(span: &Span, name: &str) -> String {
     }
 }
 
-/// Name, outcome, and the name of the span above; `sender` for that of the sender.
+/// Name, outcome, and the name of the parent span; `sender` for that of the sender.
 fn shape(spans: &[Span]) -> Vec<(&str, String, &str)> {
     let outcome = |span| attribute(span, "servicebus.outcome");
     let shape = spans
@@ -381,7 +381,7 @@ fn a_collector_that_takes_nothing_is_told_of_once() {
 fn without_a_collector_messages_go_on_and_the_end_does_not_wait() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it listens");
-    // Who listens and never answers is worse than who is not there.
+    // A collector that never answers is worse than a missing one.
     let process = start(&format!("http://{address}"), &[DELAY]);
     let mut peer = process.client();
     for _ in 0..10 {
@@ -390,7 +390,7 @@ fn without_a_collector_messages_go_on_and_the_end_does_not_wait() {
     let start = std::time::Instant::now();
     process.signal("TERM");
     assert_eq!(process.ended().code, Some(0));
-    // Two seconds for clients, two for the collector, whose answer may take ten.
+    // Two seconds for clients, two for the collector, whose response may take ten.
     assert!(start.elapsed().as_secs() < 10);
 }
 

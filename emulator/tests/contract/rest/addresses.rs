@@ -1,4 +1,4 @@
-//! What can be done where, and with which statuses everything else is refused.
+//! The operations of each address, and the statuses of the others.
 
 use serde_json::json;
 use servicebus_emulator::auth::{Claims, Key, sas};

@@ -1,6 +1,6 @@
-//! Tokens of requests: who may, and how the others are told.
+//! Tokens of requests and the errors for missing rights.
 //!
-//! Too large, too long, too slow, and not HTTP: bounded, and answered where that is possible.
+//! Requests that are too large, too long, too slow, or not HTTP: bounded, and answered if possible.
 
 use serde_json::json;
 use servicebus_emulator::auth::{Claims, Key, sas};
@@ -136,7 +136,7 @@ fn a_stranger_does_not_learn_which_names_exist() {
 #[test]
 fn json_web_tokens_and_no_checks_are_settings() {
     let bearer = format!("Bearer {JWT}");
-    // Keys with fewer rights are declared: unsigned tokens have every right only where that is said.
+    // Keys with fewer rights are declared: unsigned tokens only have every right if the configuration says so.
     let unset = keys("");
     let refused = unset.rest_with(Some(&bearer)).send("q", &[], "x");
     assert!(refused.refusal(401).contains("unsigned tokens are refused"));

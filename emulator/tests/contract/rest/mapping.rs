@@ -1,4 +1,4 @@
-//! What is sent over HTTP as it arrives over AMQP, and the reverse.
+//! Messages sent over HTTP as received over AMQP, and the reverse.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;

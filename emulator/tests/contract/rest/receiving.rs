@@ -1,4 +1,4 @@
-//! `POST` and `DELETE {entity}/messages/head` where there is a message, or is known not to be.
+//! `POST` and `DELETE {entity}/messages/head` where there is a message, or certainly none.
 //!
 //! `DELETE`, `PUT` and `POST {entity}/messages/{message id or sequence number}/{lock token}`.
 

@@ -5,8 +5,7 @@ use servicebus_emulator::Options;
 
 use crate::support::*;
 
-/// A bus on which it shows when a receiver waits at `q`: only then its expired message goes to the dead letters
-/// (decision D1).
+/// An emulator that shows when a receiver waits at `q`: only then its expired message is dead-lettered (decision D1).
 fn bus_with_a_canary() -> Bus {
     canary_with(Options::default())
 }
@@ -32,7 +31,7 @@ fn canary_with(options: Options) -> Bus {
     bus
 }
 
-/// What ends a wait, and how that is told.
+/// The ends of a wait, and their responses.
 type End = (fn(&Bus), u16, &'static str);
 
 fn until_somebody_waits(bus: &Bus) {
@@ -103,7 +102,7 @@ fn nothing_is_lost_with_clients_that_go_away() {
         let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
         (number("active") > number("locked")).then_some(())
     });
-    // A request that was dropped may be read this late, and take a lock that ends like the others.
+    // A dropped request may be read this late, and take a lock that ends like the others.
     eventually("every message", || {
         bus.http.advance(61.0);
         let counts = bus.http.counts("q");

@@ -1,9 +1,9 @@
-//! What the clients know: which messages were accepted, and which they have seen the last of.
+//! The clients' knowledge: which messages were accepted, and which are done.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The books of all clients.
+/// The ledger of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     books: Mutex<Books>,
@@ -13,7 +13,7 @@ pub(super) struct Ledger {
 struct Books {
     /// Accepted.
     sent: BTreeSet<String>,
-    /// On their way when the connection was dropped.
+    /// In flight when the connection was dropped.
     maybe_sent: BTreeSet<String>,
     /// Confirmed to be removed.
     completed: BTreeSet<String>,

@@ -6,7 +6,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use super::ledger::Ledger;
 use crate::support::*;
 
-/// A client that does whatever comes to its mind.
+/// A client with random actions.
 pub(super) struct Worker<'a> {
     bus: &'a Bus,
     ledger: &'a Ledger,
@@ -93,7 +93,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes what is there and does one thing or another with each message.
+    /// Takes available messages and settles each at random.
     fn receive(&mut self) {
         let wanted = self.random.random_range(1..12);
         let Connection { peer, receiver, .. } = self.connection();
@@ -106,7 +106,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Says what becomes of a message; false when the connection is to be dropped.
+    /// Settles a message; returns false if the connection must be dropped.
     fn settle(&mut self, delivery: &Delivery) -> bool {
         let whim = self.random.random_range(0..20);
         let ledger = self.ledger;
@@ -138,7 +138,7 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Takes without a lock; reads everything, as what is not read would be lost.
+    /// Receives without a lock; reads everything, as unread messages would be lost.
     fn receive_and_delete(&mut self) {
         let wanted = self.random.random_range(1..4);
         let ledger = self.ledger;
@@ -150,7 +150,7 @@ impl<'a> Worker<'a> {
         peer.detach(&link);
     }
 
-    /// Asks for messages and goes away before they come.
+    /// Grants credit and disconnects before messages arrive.
     fn go_silent(&mut self) {
         let Connection { peer, receiver, .. } = self.connection();
         peer.credit(receiver, 10);

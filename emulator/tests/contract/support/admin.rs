@@ -1,4 +1,4 @@
-//! The administration API as a client of it sees it: requests by hand, answers as text.
+//! A client of the administration API: requests by hand, responses as text.
 
 use servicebus_emulator::auth::{Key, sas};
 

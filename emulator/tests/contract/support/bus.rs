@@ -1,6 +1,4 @@
-//! An emulator inside the test process, on threads of its own, on ports of its own.
-//!
-//! Configurations of topics, in the format of files.
+//! An emulator in the test process, with its own threads and ports, and configurations of topics in the format of files.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -145,7 +143,7 @@ impl Bus {
         pem.expect("the certificate was made here").to_owned()
     }
 
-    /// A client that has shown nothing yet.
+    /// A client that has shown no token yet.
     pub(crate) fn stranger(&self) -> Peer {
         Peer::open(self.amqp, &Open::default())
     }

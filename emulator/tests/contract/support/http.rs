@@ -1,4 +1,4 @@
-//! The control API as a client of it sees it: HTTP/1.1 by hand, one connection for each request.
+//! A client of the control API: HTTP/1.1 by hand, one connection per request.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer than the emulator's own patience with clients that do not read, and than an unoptimised build takes to
-/// write a whole timeline on a busy machine.
+/// Longer than the emulator's timeout for clients that do not read, and than an unoptimised build takes to write a whole
+/// timeline on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The path of the default namespace.
@@ -78,12 +78,12 @@ impl Http {
         stream
             .set_read_timeout(Some(TIMEOUT))
             .expect("a time-out can be set");
-        // An answer may come before all of it is read, and the reader be gone: what came back tells.
+        // A response may come before all of it is read, and the reader be gone: the response shows the result.
         let _ = stream.write_all(request);
         let mut response = Vec::new();
         let mut block = [0; 16 * 1024];
         let mut whole = None;
-        // Not to the end of the stream: one that has not read everything is reset by its peer.
+        // Not to the end of the stream: a stream whose input was not read completely is reset.
         while whole.is_none_or(|whole| response.len() < whole) {
             match stream.read(&mut block) {
                 Ok(0) => break,
@@ -102,8 +102,8 @@ impl Http {
         self.post("/$emulator/v1/clock/advance", &body).ok();
     }
 
-    /// Stops the first namespace's clock, for a test that comes close to a deadline: from now on only
-    /// [`Self::advance`] moves it, however long the machine takes.
+    /// Stops the first namespace's clock, for a test that comes close to a deadline: from now on only [`Self::advance`]
+    /// moves it, however long the machine takes.
     pub(crate) fn freeze(&self) {
         self.post("/$emulator/v1/clock/freeze", &Value::Null).ok();
     }

@@ -115,7 +115,7 @@ impl Attach {
 }
 
 impl Peer {
-    /// Attaches a link and returns it, or what was said against it.
+    /// Attaches a link and returns it, or the error.
     pub(crate) fn attach(&mut self, attach: &Attach) -> Result<Link, ServiceError> {
         let handle = self.ask_to_attach(attach);
         self.answer_to(attach, handle)

@@ -1,6 +1,4 @@
-//! `$cbs` and `$management`: requests out, replies in.
-//!
-//! Bodies of `$management` requests, and what its replies carry (wire.md §6.2).
+//! `$cbs` and `$management`: sends requests and reads replies (wire.md §6.2).
 
 use serde_amqp::Value;
 use serde_amqp::primitives::{Array, OrderedMap};
@@ -93,7 +91,7 @@ impl Reply {
 }
 
 impl Peer {
-    /// Attaches to a node with plenty of credit, as Go does: replies find their way by the target's address.
+    /// Attaches to a node with ample credit, as Go does: the target's address routes the replies.
     pub(crate) fn node(&mut self, address: &str) -> Node {
         let reply_to = format!("{address}-replies-{}", self.next_handle);
         let node = self.node_without_credit(address, &reply_to);
@@ -129,7 +127,7 @@ impl Peer {
         Reply::new(self.receive(&node.replies))
     }
 
-    /// Shows a token of the key that everybody knows, for the whole namespace.
+    /// Puts a token of the well-known key, for the whole namespace.
     pub(crate) fn let_in(&mut self) {
         let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
         let reply = self.put_token("sb://localhost/", &token);

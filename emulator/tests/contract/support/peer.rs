@@ -1,6 +1,6 @@
 //! One AMQP connection, frame by frame.
 //!
-//! What arrives is kept until somebody asks for it, so that a test names what it waits for and nothing else.
+//! Received frames are kept until a test asks for them, so that a test only names what it waits for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -17,7 +17,7 @@ use servicebus_test_support::frame::{
 use servicebus_test_support::stream::Stream;
 use servicebus_test_support::value::{text, uint};
 
-/// As good as no limit.
+/// Practically no limit.
 const WINDOW: u32 = i32::MAX as u32;
 
 /// A client's connection.
@@ -161,7 +161,7 @@ impl Peer {
             .expect("the socket can be written");
     }
 
-    /// Writes what may meet a closed socket, and says whether it could.
+    /// Writes to a socket that may be closed; returns whether it could.
     pub(crate) fn try_write(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
@@ -209,7 +209,7 @@ impl Peer {
         self.inbox.iter().any(wanted)
     }
 
-    /// The first disposition that is wanted. One for a whole range stays for those who ask about the rest of it.
+    /// The first wanted disposition. One for a whole range stays available for the rest of it.
     pub(super) fn disposition(&mut self, what: &str, wanted: impl Fn(&Frame) -> bool) -> Frame {
         let found = self.take(what, wanted);
         if found.field(2) != &Value::Null && found.field(2) != found.field(1) {
@@ -218,7 +218,7 @@ impl Peer {
         found
     }
 
-    /// The frames that have arrived and were not asked for, once everything sent before is dealt with.
+    /// The received frames that were not asked for, once everything sent before is handled.
     pub(crate) fn settle_down(&mut self) -> Vec<Frame> {
         let mut flow = vec![uint(0), uint(WINDOW), uint(0), uint(WINDOW)];
         flow.extend([Value::Null, Value::Null, Value::Null, Value::Null]);
@@ -230,7 +230,7 @@ impl Peer {
         self.inbox.drain(..).collect()
     }
 
-    /// Asserts that no such frame comes, once everything sent before is dealt with.
+    /// Asserts that no such frame arrives, once everything sent before is handled.
     #[track_caller]
     pub(crate) fn assert_no_frame(&mut self, is_unwanted: impl Fn(&Frame) -> bool) {
         let frames = self.settle_down();
@@ -265,7 +265,7 @@ impl Peer {
         assert!(self.ended, "the stream goes on: {self:?}");
     }
 
-    /// Reads until a link on channel 0 is answered, and says whether the connection was closed before.
+    /// Reads until a link on channel 0 is answered; returns whether the connection was closed before.
     pub(crate) fn is_closed_before(&mut self, handle: u32) -> bool {
         let frame = self.take("an attach or a close", |frame| {
             frame.code == CLOSE || frame.code == ATTACH && frame.number(1) == handle
@@ -301,7 +301,7 @@ impl Peer {
                     error.kind(),
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 ) => {}
-            // To close a socket with unread input in it resets the connection.
+            // Closing a socket with unread input resets the connection.
             Err(error)
                 if matches!(
                     error.kind(),

@@ -184,8 +184,8 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// An address of the loopback on which only its owner takes ports, where the system has more than one:
-/// on the usual one every connection of every test takes some port.
+/// A loopback address on which only its owner uses ports, if the system has several: on the usual one every connection of
+/// every test uses some port.
 pub(crate) fn own_loopback(block: u8) -> Option<String> {
     let pid = std::process::id();
     let host = format!("127.{block}.{}.{}", pid / 250 % 250, pid % 250 + 1);
@@ -220,7 +220,7 @@ fn command(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
     }
-    // Tests leave nothing behind in the user's cache directory, and do not depend on what is there.
+    // Tests leave nothing in the user's cache directory, and do not depend on its contents.
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.args(arguments).envs(variables.iter().copied());
     command

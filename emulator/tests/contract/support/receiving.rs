@@ -1,6 +1,4 @@
-//! Deliveries to a peer: asked for, taken, settled.
-//!
-//! Deliveries of a peer, and what it hears about them.
+//! Deliveries to a peer: credit, receipt and settlement; and its own deliveries with their outcomes.
 
 use serde_amqp::Value;
 use servicebus_test_support::frame::{
@@ -37,7 +35,7 @@ impl Delivery {
 }
 
 impl Peer {
-    /// Wants this many messages from now on.
+    /// Grants credit for this many messages.
     pub(crate) fn credit(&mut self, link: &Link, credit: u32) {
         self.flow(link, credit, false);
     }
@@ -92,7 +90,7 @@ impl Peer {
         }
     }
 
-    /// Takes what is there, up to so many, and waits for nothing else. For messages that fit a frame.
+    /// Takes available messages, up to so many, without waiting for more. For messages that fit a frame.
     pub(crate) fn drain(&mut self, link: &Link, most: u32) -> Vec<Delivery> {
         self.flow(link, most, true);
         let of = |frame: &Frame, index| {
@@ -278,7 +276,7 @@ impl Peer {
             let is_answer = frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
             is_answer && frame.flag(3)
         };
-        // A disposition may answer for others too, who will ask for it.
+        // A disposition may answer for others too, which are asked for later.
         let found = self.disposition("the settled outcome of a send", covers);
         match described_list(found.field(4)) {
             (0x24, []) => Ok(()),

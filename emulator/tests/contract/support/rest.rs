@@ -1,4 +1,4 @@
-//! A client of the REST data plane: one request for each connection, said exactly as told.
+//! A client of the REST data plane: one request per connection, sent exactly as written.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -70,12 +70,12 @@ impl Rest {
         self.send(entity, &[content_type], &batch.to_string())
     }
 
-    /// Locks the next message, or says at once that there is none.
+    /// Locks the next message, or returns at once that there is none.
     pub(crate) fn peek_lock(&self, entity: &str) -> Response {
         self.ask("POST", &format!("/{entity}/messages/head?timeout=0"))
     }
 
-    /// Takes the next message away, or says at once that there is none.
+    /// Receives and deletes the next message, or returns at once that there is none.
     pub(crate) fn take(&self, entity: &str) -> Response {
         self.ask("DELETE", &format!("/{entity}/messages/head?timeout=0"))
     }
@@ -123,7 +123,7 @@ impl Rest {
         // Some requests wait for a minute by themselves.
         let patience = Some(TIMEOUT * 3);
         stream.set_read_timeout(patience).expect("it can be set");
-        // An answer may come before all of it is read, and the reader be gone: what came back tells.
+        // A response may come before all of it is read, and the reader be gone: the response shows the result.
         let _ = stream.write_all(bytes);
         Pending(stream)
     }

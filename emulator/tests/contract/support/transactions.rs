@@ -1,6 +1,4 @@
-//! Transactions of a peer: declared, worked in, discharged (wire.md §8).
-//!
-//! Sessions: asked for, granted, filled.
+//! Transactions of a peer (declare, work, discharge; wire.md §8), and sessions.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;

@@ -1,4 +1,4 @@
-//! What a link is told when it is attached.
+//! Answers to attaches.
 //!
 //! Links and tokens that are refused in the service's words: rows 13, 50, 60, 66 and 67 of spec/observed.md.
 

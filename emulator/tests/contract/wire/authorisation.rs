@@ -1,4 +1,4 @@
-//! Who is let in, and what everybody else is told.
+//! Which clients are authorized, and the errors for all others.
 
 use serde_amqp::Value;
 use servicebus_emulator::auth::{Claims, Key, sas};
@@ -114,7 +114,7 @@ fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
             !words.contains("SAS_KEY_VALUE"),
             "a secret got out: {words}"
         );
-        // Python takes the mere presence of a condition at $cbs for failure; the others read the status.
+        // Python takes the mere presence of a condition at $cbs for a failure; the others read the status.
         assert_eq!(reply.condition(), "");
         assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
     }
@@ -130,7 +130,7 @@ fn cbs_refuses_what_is_no_put_token() {
         |message: Message, operation: &str| message.application("operation", text(operation));
     let good = text(&root_token("sb://localhost/a"));
     let name = ("name", text("sb://localhost/a"));
-    // The type does not say what a token is: Python calls a signature a JSON web token.
+    // The type does not determine the token: Python calls a signature a JSON web token.
     let python = named(request(good.clone()), "put-token")
         .application("type", text("jwt"))
         .application(name.0, name.1.clone());
@@ -253,7 +253,7 @@ fn every_mechanism_of_the_sdks_is_offered() {
         peer.introduce(&Open::default());
         assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
     }
-    // SASL may be left out altogether.
+    // SASL is optional.
     let mut peer = Peer::connect(bus.amqp);
     peer.introduce(&Open::default());
     show_root(&mut peer, "sb://localhost/");
@@ -330,7 +330,7 @@ fn a_key_that_may_send_may_schedule_and_nothing_else() {
         let refused = (reply.status(), reply.condition());
         assert_eq!(refused, (401, UNAUTHORIZED.to_owned()), "{operation}");
     }
-    // What there is none of is told whatever the rights.
+    // A missing operation is reported whatever the rights.
     for peer in [(&mut sender, &management), (&mut listener, &other)] {
         let reply = peer.0.call(peer.1, "nonsense", map([]));
         let refused = (reply.status(), reply.condition());

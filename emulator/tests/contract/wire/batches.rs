@@ -1,6 +1,6 @@
-//! A batch is in the queue as a whole or not at all, whatever is wrong with one of its messages (semantics §17.1).
+//! A batch is accepted completely or not at all, whatever is wrong with one of its messages (semantics §17.1).
 //!
-//! `batch-delete-messages`: many messages go without anybody reading them (semantics §17.3).
+//! `batch-delete-messages` deletes messages without receiving them (semantics §17.3).
 
 use serde_amqp::Value;
 

@@ -1,4 +1,4 @@
-//! Credit, windows and drain: never more than was asked for, and everything that was.
+//! Credit, windows and drain: never more messages than credit, and all that the credit allows.
 
 use serde_amqp::Value;
 
@@ -37,7 +37,7 @@ fn nobody_gets_more_than_was_asked_for() {
     assert_eq!(transfers(&mut peer), 0, "without credit");
     peer.credit(&receiver, 3);
     assert_eq!(transfers(&mut peer), 3);
-    // Counted from what has arrived, credit is absolute: a flow that crossed three deliveries adds none.
+    // Credit is absolute, counted from the received deliveries: a flow that crossed three deliveries adds none.
     let window = i32::MAX as u32;
     let mut stale = vec![uint(0), uint(window), uint(0), uint(window)];
     stale.extend([uint(receiver.handle), uint(0), uint(3)]);
@@ -77,7 +77,7 @@ fn a_drain_is_answered_after_what_is_there() {
         "delivery-count and link-credit"
     );
     assert_eq!(flow.field(9), &Value::Bool(false), "echo");
-    // Nothing was outstanding: answered all the same.
+    // No credit was left: answered all the same.
     let count = uint(10);
     let window = i32::MAX as u32;
     let mut fields = vec![uint(0), uint(window), uint(0), uint(window)];
@@ -91,7 +91,7 @@ fn a_drain_is_answered_after_what_is_there() {
     peer.frame(0, FLOW, &fields);
     let flow = drained(&mut peer, &receiver);
     assert_eq!((flow.field(5), flow.number(6)), (&count, 0));
-    // And the link goes on.
+    // And the link continues.
     peer.send_to("q", &Message::new("late"));
     assert_eq!(transfers(&mut peer), 0);
     fields[6] = uint(1);
@@ -116,7 +116,7 @@ fn a_flow_that_asks_for_an_echo_gets_one() {
 
 #[test]
 fn everything_comes_to_a_reader_with_credit_for_it() {
-    // More than the output may hold at a time, whether the socket takes it at once or not.
+    // More than the output may hold at a time, whether the socket accepts it at once or not.
     for (count, size) in [(3000, 500), (40, 200_000)] {
         let (bus, mut peer) = filled(count, size).with_client();
         let receiver = peer.attached(&Attach::deleting("q"));

@@ -1,4 +1,4 @@
-//! Messages set aside and fetched by number (semantics §7, wire.md §6.2).
+//! Deferred messages, received by sequence number (semantics §7, wire.md §6.2).
 
 use serde_amqp::Value;
 
@@ -148,7 +148,7 @@ fn a_request_needs_numbers_and_a_mode() {
     }
 }
 
-/// All SDKs name the link that they ask for (wire.md §6.2).
+/// All SDKs name the link for which they ask (wire.md §6.2).
 #[test]
 fn what_is_fetched_for_a_link_is_freed_with_it_where_locks_are() {
     for (setting, locked) in [("keep", 1), ("release", 0)] {

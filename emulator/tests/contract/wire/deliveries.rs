@@ -1,4 +1,4 @@
-//! What a message looks like when it arrives (wire.md §4.2, §7.1).
+//! The contents of a delivery (wire.md §4.2, §7.1).
 
 use serde_amqp::Value;
 
@@ -38,7 +38,7 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
             delivery.message.annotation("x-opt-locked-until"),
             Value::Null
         );
-        // Rust, .NET and Java settle it all the same; no part may mind.
+        // Rust, .NET and Java settle it all the same, which must be harmless.
         peer.dispose(0, delivery.id, delivery.id, true, accepted());
     }
     peer.assert_no_frame(|frame| frame.code == DETACH);
@@ -113,7 +113,7 @@ fn o3_o4_a_message_where_it_was_sent_has_these_annotations_and_no_others() {
     assert_eq!((names, tokens), (expected(&removed), Some(0)));
 }
 
-/// The lock begins when the message is taken, which is some milliseconds after it was enqueued.
+/// The lock begins when the message is taken, some milliseconds after it was enqueued.
 fn enqueued_lock(message: &Received, enqueued: i64) -> i64 {
     let until = message.instant("x-opt-locked-until");
     let taken = until - 60_000;

@@ -1,4 +1,4 @@
-//! Queues are changed, deleted and forgotten while clients use them (semantics §5, §14, decisions D17, D27).
+//! Queues are changed, deleted and become idle while clients use them (semantics §5, §14, decisions D17, D27).
 
 use serde_json::json;
 
@@ -72,7 +72,7 @@ fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
             assert_eq!(refusal.condition, DISABLED);
         }
         assert_eq!(all.bus.http.counts("q")["locked"], 1, "{status}");
-        // The lock ran on and is still good.
+        // The lock continued and is still valid.
         all.bus.http.advance(30.0);
         all.bus.http.set_status("q", "Active");
         assert_eq!(all.renew().status(), 200);
@@ -136,7 +136,7 @@ fn other_changes_end_every_lock() {
         (again.id().as_str(), again.message.header(4)),
         ("m", uint(1))
     );
-    // What changes nothing ends nothing.
+    // An update without changes ends nothing.
     all.bus.http.put_queue("q", &json!({"MaxDeliveryCount": 3}));
     all.peer.complete(&again);
 }
@@ -176,7 +176,7 @@ fn deleting_a_queue_detaches_its_links() {
         assert_eq!(all.peer.refused(&attach).condition, "amqp:not-found");
     }
     all.peer.send(&elsewhere, &Message::new("x"));
-    // One of the same name is another one; the node finds it.
+    // The new one of the same name is another entity; the node finds it.
     all.bus.http.put_queue("q", &json!({}));
     assert_lock_lost(&all.settle("completed"));
     assert!(all.peer.peek_all(&all.node).is_empty());

@@ -1,7 +1,7 @@
-//! When an expired message leaves (decision D1).
+//! When an expired message is removed (decision D1).
 //!
-//! Instants on the wire while the namespace's clock is ahead: in the client's frame, so that what is left of
-//! a lock or a life is true for it (decision D20).
+//! Instants on the wire while the namespace's clock is ahead: in the client's time, so that the remaining time of a lock or
+//! a message is right (decision D20).
 //!
 //! A message that was sent before is accepted and dropped (semantics §9).
 
@@ -16,7 +16,7 @@ fn what_expires_before_all_else_leaves_at_its_instant() {
     let config = queues("", &[("q", properties), ("other", "")]);
     let (bus, mut peer) = Bus::configured(&config).with_client();
     bus.http.freeze();
-    // The first of the entities with deadlines is looked at each time, and what is late about it corrected.
+    // The first entity with deadlines is checked each time, and its stale deadline corrected.
     peer.send_to("other", &Message::new("between").ttl(30_000));
     let receiver = peer.receiver("q/$DeadLetterQueue");
     peer.credit(&receiver, 2);
@@ -104,7 +104,7 @@ fn a_duplicate_is_accepted_and_dropped() {
     let two = batch(&["b", "b", "a"].map(|id| Message::new(id).encode()));
     let id = peer.transfer(&sender, BATCH, false, &two);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
-    // Ids have their case, and a message without one is like no other.
+    // Ids are case-sensitive, and a message without one is no duplicate.
     peer.send(&sender, &Message::new("A"));
     peer.send(&sender, &Message::default().body("x"));
     peer.send(&sender, &Message::default().body("x"));
@@ -126,7 +126,7 @@ fn a_duplicate_is_accepted_and_dropped() {
     assert_eq!(named("refused"), ["none"]);
 }
 
-/// It keeps the instant that was fixed when it was enqueued (decision D7).
+/// It keeps the instant that was set when it was enqueued (decision D7).
 #[test]
 fn a_message_shows_its_own_life_whatever_the_queue_says_by_now() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();

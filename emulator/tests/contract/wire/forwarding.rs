@@ -1,4 +1,4 @@
-//! Queues that send on what they get, and where it goes when it cannot go on (semantics §11, decisions D3, D22).
+//! Queues that forward, and messages that cannot be forwarded (semantics §11, decisions D3, D22).
 
 use serde_json::json;
 
@@ -43,7 +43,7 @@ fn nobody_receives_from_a_queue_that_forwards() {
     );
     peer.receiver("a/$DeadLetterQueue");
     peer.receiver(&format!("a{TRANSFER_DEAD}"));
-    // One that begins to forward loses its receivers, and hands over what it has.
+    // A queue that begins to forward loses its receivers, and forwards its messages.
     let receiver = peer.receiver("b");
     send(&bus, "b", &Message::new("m"));
     bus.http.put_queue("c", &json!({}));
@@ -82,7 +82,7 @@ fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
     assert_eq!(application("DeadLetterErrorDescription"), text(words));
     let again = peer.settle(&delivery, dead_lettered("why", ""));
     assert_eq!(refused(&again).condition, "amqp:not-allowed");
-    // The lock is as it was.
+    // The lock is unchanged.
     peer.settle_by_token(&node, "completed", delivery.token());
     assert_eq!(bus.http.counts("q5")["transfer_dead_letter"], 0);
     assert_eq!(

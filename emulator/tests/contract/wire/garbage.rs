@@ -1,6 +1,4 @@
-//! Input that no client should send: answered in its own scope, and of no concern to any other.
-//!
-//! What an open connection may be sent and should not be, and what that costs.
+//! Invalid input: answered in its own scope, without effect on other clients, and what it costs on an open connection.
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -65,7 +63,7 @@ fn an_offence_costs_its_connection_session_or_link_and_no_other() {
         if matches!(scope, Scope::Connection) {
             continue;
         }
-        // What was not meant goes on.
+        // What is not affected continues.
         peer.send(&sender, &Message::new("still here"));
     }
     bystander.go_on();
@@ -164,7 +162,7 @@ fn hundreds_of_bad_connections_cost_little_memory() {
             random.fill_bytes(&mut bytes);
             match number % 3 {
                 0 => drop(peer.try_write(&bytes)),
-                // A frame that never becomes whole, and a request that never does.
+                // A frame that is never completed, and a request that is not either.
                 1 => drop(peer.try_write(&[AMQP_HEADER, &raw(60_000, 2, 0, &bytes)[..]].concat())),
                 _ => drop(peer.try_write(
                     &[b"POST / HTTP/1.1\r\nHost: x\r\nX: ", &vec![b'a'; 3000][..]].concat(),
@@ -194,7 +192,7 @@ const UNATTACHED: &str = "amqp:session:unattached-handle";
 /// Something to send, and what it is.
 type Offence = (&'static str, Vec<u8>, Scope, &'static str);
 
-/// How far the damage goes.
+/// The scope of the error.
 #[derive(Debug, Clone, Copy)]
 enum Scope {
     /// The connection is closed with the condition.

@@ -1,6 +1,4 @@
-//! How a connection begins and stays alive.
-//!
-//! Clients are named as their SDKs were told to: in the record, and as receivers and holders of locks.
+//! How a connection begins and stays alive, and the names of clients: in the record, and as receivers and holders of locks.
 
 use serde_amqp::Value;
 use serde_json::json;
@@ -75,7 +73,7 @@ fn a_client_that_wants_signs_of_life_gets_them() {
     };
     let mut peer = Peer::open(bus.amqp, &open);
     peer.wait_for_heartbeats(3);
-    // One empty frame from us keeps it going, too.
+    // One empty frame from this side keeps it alive, too.
     peer.write(&[0, 0, 0, 8, 2, 0, 0, 0]);
     let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
     assert_eq!(peer.put_token("sb://localhost/", &token).cbs_status(), 202);
@@ -149,7 +147,7 @@ fn a_link_without_an_identifier_goes_by_the_container() {
     let receiver = peer.receiver("q");
     assert_eq!(clients(&bus, "sent"), ["container"]);
     let receivers = || bus.http.get(RECEIVERS).ok()["receivers"].clone();
-    // It has attached and asked for nothing yet.
+    // It has attached and granted no credit yet.
     assert_eq!(receivers(), json!([]));
     peer.receive_one(&receiver);
     assert_eq!(receivers(), json!([{"client": "container", "credit": 0}]));

@@ -1,6 +1,4 @@
-//! What a message may carry beside its body: sizes, lengths and types (semantics §1, §20.2).
-//!
-//! How large messages and what is written on them may be (semantics §1, §17).
+//! Sizes, lengths and types of messages and of their parts beside the body (semantics §1, §17, §20.2).
 
 use serde_amqp::Value;
 use serde_json::json;
@@ -150,7 +148,7 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
         refusal.condition, MESSAGE_TOO_LARGE,
         "what is scheduled has it too"
     );
-    // The link has heard no and goes on; a receiver is sent what is that large.
+    // The link was refused one and continues; a receiver gets messages of that size.
     peer.send(&sender, &Message::new("small"));
     let receiver = peer.receiver("q");
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Nothing that many or large messages bring about keeps a thread for long: the watchdog (`emulator/src/watchdog.rs`),
-//! with which tests are built, tells `/health` of a poll that takes more than 50 ms.
+//! No number or size of messages blocks a thread for long: the watchdog (`emulator/src/watchdog.rs`), which test builds
+//! have, reports a poll of more than 50 ms to `/health`.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::support::*;
 const MANY: usize = 100_000;
 const IN_A_BATCH: usize = 2_000;
 const MIB: usize = 1024 * 1024;
-/// A message of a WebSocket is unmasked in one step, of which the library alone takes 45 ms for 100 MiB where it is not optimised.
+/// A WebSocket message is unmasked in one step, which takes the library alone 45 ms for 100 MiB in an unoptimised build.
 const LARGE: usize = 60 * MIB;
 
 /// A queue with many messages that live for a second.

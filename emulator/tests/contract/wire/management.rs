@@ -1,4 +1,4 @@
-//! `$management`: the operations, and the exact types of their answers (wire.md §6).
+//! `$management`: the operations, and the exact types of their replies (wire.md §6).
 
 use serde_amqp::Value;
 use serde_amqp::primitives::Array;
@@ -43,7 +43,7 @@ fn peeking_shows_without_taking() {
         assert_eq!(message.header(4), uint(0), "delivery-count is written");
         assert_eq!(message.data(), b"body");
     }
-    // Python writes the count in whatever integer fits.
+    // Python writes the count in any integer type that fits.
     for count in [Value::Int(1), long(1), uint(1), Value::Ubyte(1), ulong(1)] {
         assert_eq!(
             ids(&peeked(&peer.call(
@@ -181,7 +181,7 @@ fn a_second_settlement_of_a_token_finds_no_lock() {
         let reply = peer.update_disposition(&node, status, &[held.token()]);
         assert_lock_lost(&reply);
     }
-    // A token is good at its own entity only.
+    // A token is valid at its own entity only.
     let held = peer.receive_one(&receiver);
     let other = peer.node("other/$management");
     let reply = peer.update_disposition(&other, "completed", &[held.token()]);
@@ -268,7 +268,7 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
     let nameless = Message::request(text("id"), text(&node.reply_to), map([]));
     let reply = peer.ask(&node, &nameless);
     refused_with(&reply, 400, argument);
-    // What was done has no condition at all.
+    // A success has no condition at all.
     let reply = peer.peek(&node, 1, 1);
     assert_eq!(
         (reply.condition(), reply.text()),
@@ -285,7 +285,7 @@ fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
     assert_eq!(peer.peek(&node, 1, 1).status(), 200);
 }
 
-/// Clients wait for a reply, and would wait on if only the transfer was refused.
+/// Clients wait for a reply, and would not get one if only the transfer was refused.
 #[test]
 fn a_request_that_is_too_large_ends_its_link_alone() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();

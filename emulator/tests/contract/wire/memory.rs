@@ -1,4 +1,4 @@
-//! What a peer makes the emulator keep is counted, told, and bounded for a connection and for all.
+//! The memory that a peer uses is counted, reported, and limited for a connection and in total.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ fn memory(http: &Http) -> Json {
     http.get("/health").ok()["memory"].clone()
 }
 
-/// A message of which more is announced than comes.
+/// A message of which more is announced than arrives.
 fn unfinished(peer: &mut Peer, link: &Link, size: usize) -> bool {
     let id = peer.next_delivery_id();
     let part = vec![b'x'; 50_000];
@@ -120,7 +120,7 @@ fn unread_pongs() {
     let stream = Stream::plain(process.http().0);
     let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
     let ping = Incoming::Ping(vec![1; 125].into());
-    // Until the system holds no more for either side, and then the emulator.
+    // Until the system buffers no more for either side, and then the emulator.
     let closed = |http: &Http| memory(http)["closed_connections"] == 1;
     while !closed(&process.http()) {
         let sent = (0..4096).try_for_each(|_| socket.write(ping.clone()));
@@ -137,7 +137,7 @@ fn unread_pongs() {
     assert_eq!(told.count(), 1, "{log}");
 }
 
-/// Attaches links with names of 4,000 bytes, and says how many were before the end.
+/// Attaches links with names of 4,000 bytes; returns how many before the connection ended.
 fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), ServiceError> {
     for number in 0..count {
         let link = Attach::sender(address).named(&format!("{number:04000}"));
@@ -215,7 +215,7 @@ fn at_the_limit_of_the_process_a_client_that_asks_for_more_is_closed() {
     assert_eq!(refusal.condition, TOO_MUCH);
     let words = refusal.words();
     assert_contains(words, "the limit is 4194304 (--process-memory)");
-    // The others go on, and new ones come.
+    // The others continue, and new ones are accepted.
     first.detach(&links[0]);
     let mut third = bus.client();
     third.send_to("q", &Message::new("small"));
@@ -231,7 +231,7 @@ fn the_largest_message_of_the_premium_tier_passes_everywhere() {
     let plain = || Stream::plain(bus.amqp);
     let secured = || Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
     let size = 100 * MIB - 1_000;
-    // One after the other: a client that says nothing while others send is not waited for.
+    // One after the other: the emulator does not wait for a client that is silent while others send.
     let streams: [&dyn Fn() -> Stream; 4] = [
         &plain,
         &secured,
@@ -249,7 +249,7 @@ fn the_largest_message_of_the_premium_tier_passes_everywhere() {
         peer.close();
     }
     assert_eq!(memory(&bus.http)["closed_connections"], 0);
-    // All frames in one message, as fe2o3-amqp writes them. How long that takes is judged of a smaller one (`long_polls`).
+    // All frames in one message, as fe2o3-amqp writes them. `long_polls` checks the duration with a smaller one.
     let mut peer = Peer::open_over(plain().websocket(PATH, "amqp"), &Open::default());
     peer.let_in();
     let sender = peer.sender("q");

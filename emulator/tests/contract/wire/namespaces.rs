@@ -57,7 +57,7 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     let sender = alpha.sender("q");
     alpha.send(&sender, &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 0));
-    // Chosen once.
+    // Determined once.
     assert_eq!(show(&mut alpha, "b", "kb"), 401);
 
     let mut beta = Peer::connect(bus.amqp);

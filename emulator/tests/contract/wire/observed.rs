@@ -1,5 +1,5 @@
-//! Where the service was seen to do otherwise than its documents say (spec/observed.md): what SDKs of other languages write
-//! and read, frame by frame, by the numbers there. The table of all of them is `tests/conformance/OBSERVED.md`.
+//! Behaviour of the service that differs from its documentation (spec/observed.md): what SDKs of other languages write and
+//! read, frame by frame, by the numbers there. `tests/conformance/OBSERVED.md` has the table of all.
 
 use serde_amqp::Value;
 
@@ -334,7 +334,7 @@ fn o63_a_link_without_its_session_is_refused_at_once_and_detached_a_second_later
     assert_eq!(answer.condition, LOST);
     let detach = peer.detached(&link);
     assert_eq!(detach.refusal(2).condition, LOST);
-    // The detach was due a second after the clock had moved; the answer was on its way meanwhile.
+    // The detach was due a second after the clock had moved; the answer was in flight meanwhile.
     let waited = before.elapsed();
     assert!(waited < std::time::Duration::from_secs(10), "{waited:?}");
 }

@@ -1,8 +1,8 @@
-//! fe2o3-amqp 0.14 loses an outcome that comes before it has entered the delivery among the unsettled: to clients that look
-//! like it, outcomes are repeated until they have proved that it is there (decision D31).
+//! fe2o3-amqp 0.14 loses an outcome that arrives before it has entered the delivery among the unsettled ones: outcomes to
+//! such clients are repeated until they have proved that it is there (decision D31).
 //!
-//! A client that does not wait for its settlements, as Python's 7.14 does not, asks for an advance at once: what it wrote
-//! before is seen first (spec/observed.md 18).
+//! A client that does not wait for its settlements, such as Python's 7.14, asks for an advance at once: what it wrote before
+//! is handled first (spec/observed.md 18).
 
 use serde_amqp::Value;
 use servicebus_emulator::Options;
@@ -142,7 +142,7 @@ fn an_outcome_of_a_link_that_goes_is_not_repeated() {
     assert_eq!(bus.http.held("q"), (21, 0));
 }
 
-/// A client that loses outcomes takes one that does not settle the delivery for none at all, in a transaction.
+/// In a transaction, a client that loses outcomes ignores one that does not settle the delivery.
 #[test]
 fn an_outcome_in_a_transaction_settles() {
     let bus = bus(true);
@@ -185,8 +185,8 @@ fn all_other_clients_are_told_once() {
     }
 }
 
-/// Spec/observed.md: the official client for Rust announces no idle time-out; a change of `channel-max` is known by the
-/// windows of its sessions.
+/// Spec/observed.md: the official client for Rust announces no idle time-out; the windows of its sessions reveal it if it
+/// changes its `channel-max`.
 #[test]
 fn the_library_is_known_by_either_frame() {
     let bus = bus(true);

@@ -1,4 +1,4 @@
-//! Partitioned queues: numbers that carry the partition, keys that decide about it (semantics §15, decision D18).
+//! Partitioned queues: sequence numbers with the partition, and keys that determine it (semantics §15, decision D18).
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ fn whole_numbers_find_messages_and_halves_do_not() {
         let reply = peer.call(&node, "peek-message", from(own));
         assert_eq!(ids(&peeked(&reply)), [id]);
     }
-    // As SDKs go on: from the last number and one.
+    // As SDKs continue: from the last number and one.
     let reply = peer.call(&node, "peek-message", from(all[0] + 1));
     assert_eq!(ids(&peeked(&reply)), ["b"]);
 

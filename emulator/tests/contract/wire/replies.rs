@@ -1,4 +1,4 @@
-//! How replies find their way, and wait for it to open (wire.md §10a.10).
+//! How replies are routed to links, and wait for them to open (wire.md §10a.10).
 
 use serde_amqp::Value;
 

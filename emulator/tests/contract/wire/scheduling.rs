@@ -1,4 +1,4 @@
-//! Messages for later: scheduled over `$management` or on a link, cancelled, active in their time (semantics §8).
+//! Scheduled messages: over `$management` or on a link, cancelled, active when due (semantics §8).
 
 use serde_amqp::Value;
 

@@ -1,4 +1,4 @@
-//! Messages on their way in: what is accepted, and what is said about the rest (semantics §2.1, §4).
+//! Sent messages: accepted ones, and the errors for the others (semantics §2.1, §4).
 
 use serde_amqp::Value;
 

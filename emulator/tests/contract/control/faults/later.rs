@@ -1,6 +1,4 @@
-//! What a fault puts off, by the namespace's clock or by the real one.
-//!
-//! Which operations a fault is meant for.
+//! Delays by faults in the namespace's time or in real time, and the operations that a fault matches.
 
 use std::time::{Duration, Instant};
 

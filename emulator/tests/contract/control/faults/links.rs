@@ -1,6 +1,4 @@
-//! Links and connections that go, before an operation or after it.
-//!
-//! Connections that do not open, or are slow.
+//! Links and connections that end before an operation or after it, that do not open, or are slow.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +17,7 @@ fn sending(effect: &Value) -> (Bus, Peer, Link, Value) {
     (bus, peer, sender, id)
 }
 
-/// Sends two messages in one piece; what becomes of the first becomes of the second, too.
+/// Sends two messages in one write; the fate of the first is that of the second, too.
 fn send_two(peer: &mut Peer, sender: &Link) {
     let frames =
         ["1", "2"].map(|id| peer.transfer_frame(sender, false, &Message::new(id).encode()));
@@ -148,7 +146,7 @@ fn an_update_of_the_service_takes_all_locks_and_links() {
     for link in [&node.requests, &node.replies] {
         assert_eq!(other.detached(link).refusal(2).condition, FORCED);
     }
-    // What crosses the detach has lost its lock.
+    // A settlement that crosses the detach has lost its lock.
     let answer = refused(&peer.settle(&held, accepted()));
     assert_eq!(answer.condition, "com.microsoft:message-lock-lost");
     assert_eq!(bus.http.counts("q")["locked"], 0);

@@ -1,6 +1,4 @@
-//! What a client is told of a send or a settlement, and what it is not told.
-//!
-//! Locks that are lost, and messages that come again.
+//! Outcomes of sends and settlements that clients get or do not get; lost locks, and redelivered messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Faults that make no sense are refused with what does.
+//! Meaningless faults are refused with the allowed values.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const SECONDS: &str = "a number of seconds above 0, at most 3600";
 /// A body, and the one problem that it has.
 type Senseless = (Value, Value);
 
-/// A fault of sends with this in place of what is usual.
+/// A fault of sends with this instead of the usual value.
 fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> Senseless {
     let mut body = json!({"operation": "send", "effect": "lose-reply"});
     body[key] = value.clone();
@@ -54,7 +54,7 @@ fn of_counts() -> Vec<Senseless> {
     each.collect()
 }
 
-/// Where an effect is wrong, its value there, what is allowed, and the effect.
+/// The location of a wrong value, the value, what is allowed, and the effect.
 const WRONG_EFFECTS: &str = r#"
     delay.clock | "wall" | virtual, real | {"delay": {"seconds": 1, "clock": "wall"}}
     delay.minutes | 1 | seconds, clock | {"delay": {"minutes": 1}}
@@ -134,7 +134,7 @@ fn what_an_operation_does_not_have_cannot_narrow_it() {
     }
 }
 
-/// The member that is wrong, and the fault of sends.
+/// The wrong member, and the fault of sends.
 const CHANCE: &str = r#"
     random | {"random": {"seed": 1, "probability": 0}, "effect": "lose-reply"}
     random | {"random": {"seed": 1, "probability": 1.1}, "effect": "lose-reply"}

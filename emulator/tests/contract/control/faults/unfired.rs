@@ -1,4 +1,4 @@
-//! What a test that has passed fails for nevertheless: faults that were to fire and have not.
+//! Reasons to fail a test that has passed: expected faults that were not applied.
 
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
-//! How clients find a namespace that was made while the emulator ran: by key name, by host name, by address.
+//! How clients reach a namespace that was created at run time: by key name, host name or address.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::*;
 
-/// An address that no other test has: they run in one process, or in several at a time.
+/// An address that no other test has: tests run in one process, or several at a time.
 fn address() -> IpAddr {
     let [high, low] = (std::process::id() as u16).to_be_bytes();
     Ipv4Addr::new(127, 201, high, low.clamp(1, 254)).into()
@@ -38,7 +38,7 @@ fn a_key_name_chooses_with_either_way_to_sign_in() {
         ),
         (2, 0)
     );
-    // Chosen once: a later token must belong to it.
+    // Determined once: a later token must belong to it.
     let first = make(&bus, "third", "");
     let reply = plain.put_token("sb://localhost/", &first.token());
     assert_eq!(reply.cbs_status(), 401, "{}", reply.text());
@@ -72,7 +72,7 @@ fn a_host_name_chooses_even_one_with_dots() {
             assert_eq!(reply.cbs_status(), 202, "{host}: {}", reply.text());
             send_one(&mut peer);
             assert_eq!(active(&bus, name, "q"), sent, "{host}");
-            // The key of the other namespace would choose, were it not for the host.
+            // The key of the other namespace would select it, were it not for the host.
             let mut peer = Peer::open(bus.amqp, &Open::to(host));
             let reply = peer.put_token("sb://localhost/", &root_token("sb://localhost/"));
             assert_eq!(reply.cbs_status(), 401, "{host}: {}", reply.text());
@@ -104,7 +104,7 @@ fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
     let made = make(&bus, "second", &declared(&["q"], &emulator));
     assert_eq!(made.entry.host, address.to_string());
     let listener = at(address, bus.amqp);
-    // Clients name the address alone: no host name, no key.
+    // Clients name only the address: no host name, no key.
     let mut peer = Peer::open(listener, &Open::default());
     send_one(&mut peer);
     assert_eq!(active(&bus, "second", "q"), 1);
@@ -183,7 +183,7 @@ fn the_administration_api_and_rest_choose_in_the_same_ways() {
         ),
         (3, 0)
     );
-    // A host chooses before a key does.
+    // A host takes precedence over a key.
     let rest = bus.rest_with(Some(&root_token("http://localhost")));
     let refused = rest.send(
         "q",
@@ -198,7 +198,7 @@ fn certificates_hold_for_what_was_made_later() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     let stream = |name: &str| Stream::secured(bus.amqp, name, &ca);
-    // The first one is made before anybody knows of the others.
+    // The first one is created before the others are known.
     assert!(stream("localhost").is_ok());
     let known = ["later", "later.localhost", "own.test"];
     for name in known {

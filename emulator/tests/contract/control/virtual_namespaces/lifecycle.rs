@@ -1,4 +1,4 @@
-//! Making, listing and removing; and that what was made is alone.
+//! Creating, listing and removing namespaces, which are independent.
 
 use serde_json::json;
 
@@ -144,7 +144,7 @@ fn a_reset_brings_back_what_was_declared_when_it_was_made() {
 #[test]
 fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
     let bus = Bus::with_queues(&["q"]);
-    // Only a receiver that waits lets the expired message leave (decision D1): by that it shows.
+    // The expired message leaves only when a receiver waits (decision D1), which makes this visible.
     let made = make(
         &bus,
         "second",
@@ -164,7 +164,7 @@ fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
     waiting.answer().refusal(410);
 }
 
-/// Locks that end every five seconds, for a hundred years: without its end the walk would take all steps that it may.
+/// Locks that end every five seconds, for a hundred years: without its end the advance would take the maximum of steps.
 #[test]
 fn an_advance_ends_with_its_namespace() {
     let bus = Bus::with_queues(&["other"]);
@@ -175,7 +175,7 @@ fn an_advance_ends_with_its_namespace() {
     let mut peer = made.client(bus.amqp);
     peer.send_to("q", &Message::new("m"));
     peer.receiver_with_credit("q", 1_000_000_000);
-    // It reads on: where nothing is delivered no lock ends.
+    // It keeps reading: without deliveries no lock would end.
     let reader = std::thread::spawn(move || peer.read_to_end());
     let (http, clock) = (bus.http, format!("{}/clock", path("short")));
     let advance = format!("{clock}/advance");

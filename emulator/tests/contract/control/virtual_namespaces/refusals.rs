@@ -1,10 +1,10 @@
-//! What is not made or removed, and in which words.
+//! Refused creations and removals, and their texts.
 
 use serde_json::json;
 
 use super::*;
 
-/// As many as there may be.
+/// The maximum number of namespaces.
 const LIMIT: usize = 1_000;
 
 #[test]
@@ -69,7 +69,7 @@ fn a_key_name_and_an_address_are_had_by_one_alone() {
     );
     taken(r#""Address":"First.Example""#, "Address", "first.example");
     assert_eq!(names(&bus), ["sbemulatorns", "first"]);
-    // What was removed has nothing any more.
+    // A removed namespace keeps no selector.
     assert_eq!(remove(&bus, "first").status, 204);
     make(
         &bus,
@@ -119,7 +119,7 @@ fn a_body_may_be_as_large_as_a_configuration_file_and_no_larger() {
     let bus = Bus::with_queues(&["q"]);
     let mebibytes = |count: usize| " ".repeat(count << 20);
     make(&bus, "large", &(declared(&["q"], "") + &mebibytes(2)));
-    // One byte more, so that all of it is read before the answer.
+    // One byte more, so that all of it is read before the response.
     let answer = put(&bus, "larger", &(mebibytes(16) + " "));
     assert_eq!(answer.error(413).0, "invalid-body");
     let latin = bus.http.raw(
@@ -142,7 +142,7 @@ fn the_last_one_stays_and_an_unknown_one_is_not_found() {
         message.contains("\"nobody\"") && message.contains("sbemulatorns"),
         "{message}"
     );
-    // The oldest may go when there is another; that one is the first then.
+    // The oldest may be removed if there is another, which is the first then.
     make(&bus, "second", "");
     bus.http
         .post(

@@ -1,4 +1,4 @@
-//! A topology in short, as packages for other languages declare it.
+//! The short form of a topology, as packages for other languages declare it.
 
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! What a namespace holds, in the format in which it can be declared again.
+//! The contents of a namespace, in the format in which it can be declared again.
 
 use serde_json::json;
 
 use super::*;
 
-/// Everything that a file can say, as far as it goes together in one namespace.
+/// Everything that a file can contain, as far as one namespace can combine it.
 const EVERYTHING: &str = r#"{
   "UserConfig": { "Namespaces": [ {
     "Name": "any",
@@ -50,7 +50,7 @@ fn topology(bus: &Bus, name: &str) -> Value {
     bus.http.get(&format!("{}/topology", path(name))).ok()
 }
 
-/// Everything that the control API tells of the entities of a namespace.
+/// All that the control API returns of a namespace's entities.
 fn entities(bus: &Bus, name: &str) -> [Value; 3] {
     ["queues", "topics", "subscriptions"]
         .map(|kind| bus.http.get(&format!("{}/{kind}", path(name))).ok())
@@ -115,7 +115,7 @@ fn it_tells_what_is_there_now() {
     assert_eq!(rules[0]["Name"], "cheap");
     assert_eq!(rules.as_array().map(Vec::len), Some(1));
 
-    // A subscription without rules gets nothing: neither does what is declared in its place.
+    // A subscription without rules gets nothing, and neither does its declared copy.
     admin.delete("/t/subscriptions/s/rules/cheap").expect(200);
     let exported = topology(&bus, "sbemulatorns");
     let started = Bus::configured(&exported.to_string());
@@ -138,7 +138,7 @@ fn a_key_set_stands_in_it_as_it_is() {
     let exported = topology(&bus, "second");
     let jwt = &exported["UserConfig"]["Namespaces"][0]["Emulator"]["Jwt"];
     assert_eq!(jwt["Audience"], "me");
-    // The first key of the set is of a kind that checks nothing here.
+    // The first key of the set is of a kind that is not checked here.
     let modulus = &set["keys"][1]["n"];
     assert!(modulus.is_string(), "{set}");
     assert_eq!(jwt["Keys"]["keys"][0]["n"], *modulus);
@@ -150,7 +150,7 @@ fn a_key_set_stands_in_it_as_it_is() {
     );
 }
 
-/// A request opens nothing: its answer is the same for what is there and what is not, and a pipe stops no request.
+/// A request opens nothing: its response is the same for existing and missing files, and a pipe blocks no request.
 #[test]
 fn a_request_names_no_files() {
     let bus = Bus::with_queues(&["q"]);

@@ -1,4 +1,4 @@
-//! Files that are not as they were left are told of by their names, and nothing that was accepted is lost without a word.
+//! Damaged files are reported by name, and nothing that was accepted is lost silently.
 
 use super::{Directory, kill};
 use crate::support::*;
@@ -6,7 +6,7 @@ use std::fs;
 
 const FILES: [&str; 3] = ["FORMAT", "journal", "store.redb"];
 
-/// What a killed process has left, with a message in it.
+/// The files of a killed process, with a message in them.
 fn left() -> (Directory, [Vec<u8>; 3]) {
     let directory = Directory::new();
     let process = directory.start();
@@ -68,7 +68,7 @@ fn a_directory_in_the_place_of_a_file_is_told_by_its_name() {
     }
 }
 
-/// What a process leaves that is killed in its first start, or has no room for it.
+/// The files of a process that is killed in its first start, or has no disk space for it.
 #[test]
 fn a_store_that_was_never_whole_is_made_anew() {
     let directory = Directory::new();

@@ -1,4 +1,4 @@
-//! Stores of every released version are read as they were written.
+//! Stores of every released version can be read.
 
 use std::io::{Read as _, Write as _};
 
@@ -22,7 +22,7 @@ fn exported(directory: &Directory) -> String {
     format!("{exported:#}\n")
 }
 
-/// One of everything that is kept.
+/// One of each kind of stored item.
 fn write() -> Directory {
     let directory = Directory::new();
     let properties = [
@@ -52,7 +52,7 @@ fn write() -> Directory {
     peer.settle(&later, deferred());
     peer.settle(&dead, dead_lettered("bad", "it is"));
     let node = peer.node("plain/$management");
-    // The last year that a timestamp of every SDK can say.
+    // The last year that a timestamp of every SDK can represent.
     let scheduled_for = Message::new("scheduled").scheduled_at(253_370_764_800_000);
     peer.schedule(&node, &[scheduled_for]);
     peer.send_to("once", &Message::new("known"));

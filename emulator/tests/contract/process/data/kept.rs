@@ -1,4 +1,4 @@
-//! What is kept beside entities and messages.
+//! Stored state beside entities and messages.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn keys_management_locks_and_tags_stay() {
     assert_eq!(manage(&process, "GET", &locks, None)["value"], json!([]));
 }
 
-/// As in a container, where the user has no place of their own.
+/// As in a container, where the user has no cache directory.
 #[test]
 fn the_authority_stays_where_its_user_has_no_place_for_it() {
     let directory = Directory::new();

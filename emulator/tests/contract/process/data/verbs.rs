@@ -1,8 +1,8 @@
-//! What `data DIR` does with a directory that is not served.
+//! The commands of `data DIR` on a directory that is not served.
 
 use super::*;
 
-/// Runs a verb; its code, what it printed and what it complained about.
+/// Runs a command; returns its exit code, its output and its errors.
 fn verb(directory: &Directory, verb: &str) -> (Option<i32>, String, String) {
     let output = run(&["data", directory.path(), verb], &[]);
     let text = |bytes| String::from_utf8(bytes).expect("it is text");

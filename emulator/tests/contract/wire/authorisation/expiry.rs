@@ -1,4 +1,4 @@
-//! How long what was proved holds: by the real clock, whatever the namespace's says (decision D19).
+//! The lifetime of accepted tokens: by the real clock, whatever the namespace's time is (decision D19).
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use servicebus_emulator::auth::{Key, sas};
 use super::{UNAUTHORIZED, keys, show, show_root, token};
 use crate::support::*;
 
-/// How long a token of these tests is good for, in seconds of real time, which no test can move: long enough for a
-/// busy machine to do meanwhile what it allows.
+/// Lifetime of these tests' tokens, in seconds of real time, which no test can advance: long enough for a busy machine to do
+/// meanwhile what the token allows.
 const LIFE: i64 = 10;
 
 #[test]
@@ -56,7 +56,7 @@ fn links_end_with_their_token_and_others_stay() {
         );
     }
     peer.send(&stays, &Message::new("still allowed"));
-    // The lock of what was delivered runs on, as for any link that closes.
+    // The lock of a delivered message continues, as for any link that closes.
     assert_eq!(bus.http.held("a"), (1, 0));
     show_root(&mut peer, "sb://localhost/a");
     peer.sender("a");
@@ -86,7 +86,7 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
             ..Options::default()
         })
     };
-    // Nothing is owed where nothing is asked for.
+    // No token is required where the namespace needs none.
     let open = impatient(r#""TokenCheck":"none""#);
     let mut first = open.stranger();
     let mut unopened = Stream::plain(open.amqp);

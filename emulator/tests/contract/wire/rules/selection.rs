@@ -1,4 +1,4 @@
-//! What rules select, and what their actions change (semantics §13, decisions D11, D12, D13).
+//! The messages that rules select, and the changes of their actions (semantics §13, decisions D11, D12, D13).
 
 use serde_amqp::Value;
 

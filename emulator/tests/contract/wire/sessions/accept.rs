@@ -1,6 +1,5 @@
-//! A link is granted a session, and told so in its client's own shape.
-//!
-//! Who may not have a session, and in which words that is said (semantics §20.2).
+//! A link is granted a session, and answered in its client's own form; links that are refused a session, and the texts
+//! (semantics §20.2).
 
 use serde_amqp::Value;
 
@@ -104,7 +103,7 @@ fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
         granted.each_ref().map(|(id, _)| id.as_str()),
         ["b", "a", "c"]
     );
-    // A session that is closed is next again if it has the oldest.
+    // A released session is next again if it has the oldest message.
     peer.detach(&granted[0].1);
     assert_eq!(peer.accept_next("q").0, "b");
 }
@@ -224,7 +223,7 @@ fn a_time_to_wait_must_be_one() {
         );
         assert_ends_with(words, "milliseconds from 0 to 4294967295.");
     }
-    // Who names a session does not wait.
+    // A receiver that names a session does not wait.
     peer.attached(&Attach::session("q", text("s")).patient(text("60")));
 }
 

@@ -5,7 +5,7 @@ use serde_amqp::Value;
 use crate::support::*;
 
 const HOUR: i64 = 3_600_000;
-/// "Sessions with messages": a sign and no time.
+/// "Sessions with messages": a marker and no time.
 const WITH_MESSAGES: i64 = 253_402_300_800_000;
 
 fn listed(peer: &mut Peer, node: &Node, since: i64, skip: Value, top: Value) -> Reply {
@@ -24,7 +24,7 @@ fn page(peer: &mut Peer, node: &Node, since: i64, skip: i32, top: i32) -> Reply 
 #[test]
 fn sessions_with_messages_are_listed_page_by_page() {
     let bus = Bus::with_sessions();
-    // The sign is none of the namespace's times.
+    // The marker is no instant of the namespace.
     bus.http.advance(86_400.0);
     let (mut peer, node) = bus.node("q/$management");
     let none = page(&mut peer, &node, WITH_MESSAGES, 0, 100);
@@ -70,7 +70,7 @@ fn sessions_are_listed_by_when_their_state_was_set() {
     assert_eq!(sessions(&recent), ["new"]);
     let all = page(&mut peer, &node, 0, 0, 100);
     assert_eq!(sessions(&all), ["new", "old"]);
-    // As .NET says that it wants any, and by saying nothing.
+    // As .NET asks for any, and by omitting it.
     let any = page(&mut peer, &node, WITH_MESSAGES - 1, 0, 100);
     assert_eq!(sessions(&any), ["new", "old", "without-state"]);
     let untimed = map([(text("skip"), Value::Int(0)), (text("top"), Value::Int(9))]);
@@ -149,7 +149,7 @@ fn peeking_may_be_limited_to_a_session() {
     );
     let reply = peer.call(&node, "peek-message", peek(uint(1)));
     refused_with(&reply, 400, "com.microsoft:argument-error");
-    // No client has to hold it, and one that does is in no other's way.
+    // No client must hold it, and one that does is not affected.
     let mut holder = bus.client();
     holder.accept("q", "a");
     let reply = peer.call(&node, "peek-message", peek(text("a")));

@@ -1,6 +1,6 @@
-//! A session is one queue for one reader: strictly in order, whatever becomes of its messages.
+//! A session is one queue for one receiver: strictly in order, whatever happens to its messages.
 //!
-//! The lock of a session is over: its link is detached, and what was received under it cannot be settled.
+//! After the lock of a session has ended its link is detached, and deliveries under it cannot be settled.
 
 use serde_json::json;
 
@@ -107,7 +107,7 @@ fn the_link_is_closed_when_the_time_is_over() {
     let refusal = detach.refusal(2);
     assert_eq!(refusal.condition, LOST);
     assert_starts_with(refusal.words(), "The session lock has expired");
-    // What crosses the detach is refused like the link.
+    // A settlement that crosses the detach is refused like the link.
     let answer = refused(&peer.settle(&held, accepted()));
     assert_eq!(answer.condition, LOST);
     let (session, link) = peer.accept_next("q");

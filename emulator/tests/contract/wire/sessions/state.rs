@@ -1,7 +1,7 @@
-//! What a client keeps with a session: its state (wire.md §6.2).
+//! The application state of a session (wire.md §6.2).
 //!
 //! Sessions that another receiver takes over by a token, as .NET 7.21 asks for them (spec/observed.md 55, newest.md 1): no
-//! published SDK of another language knows them, so these are its frames.
+//! published SDK of another language supports them, so these are its frames.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;
