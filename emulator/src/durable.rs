@@ -291,7 +291,7 @@ impl Store {
         self.append_row(vec![load::RESOURCES], row);
     }
 
-    /// Tells the writer thread to commit what is pending and end.
+    /// Signals the writer thread to commit pending changes and end.
     pub(crate) fn begin_close(&self) {
         self.pending.lock().is_closing = true;
         self.space.set_may_wait(false);

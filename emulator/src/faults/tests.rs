@@ -1,4 +1,4 @@
-//! Which operations faults are applied to.
+//! Which operations faults match.
 
 use serde_json::{Value, json};
 use servicebus_control_api::{EffectKind, Filter, Pick, Property, Random};
@@ -177,7 +177,7 @@ fn chance_finds_the_same_operations_again() {
         });
         let numbers = 1..=100;
         let is_hit = numbers.filter(|_| {
-            // What happens elsewhere changes nothing.
+            // Operations elsewhere change nothing.
             faults.find_match(&discharge(&["audit"]));
             faults.find_match(&discharge(&["orders"])).then.is_some()
         });

@@ -1,12 +1,12 @@
-//! Time between two starts: it went back, or much fell due.
+//! Clock changes between two starts: time went back, or many deadlines became due.
 
 use servicebus_broker::{EntityDescription, EntityKind};
 
 use super::*;
 
-/// Messages that fall due where nothing else is asked for by `CRASH_DUE`.
+/// Messages that become due; `CRASH_DUE` overrides it.
 const DUE: usize = 10_000;
-/// As much of what is due as happens before others have their turn.
+/// Deadlines that run before other tasks get their turn.
 const TURN: usize = 2048;
 
 #[tokio::test(start_paused = true)]
@@ -37,7 +37,7 @@ async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
     write(first);
     let second = begin(&file, 3_600_000);
     let mut before = active(&second.namespace, "q");
-    // A start takes two of them, before anything is served.
+    // A start runs two such turns before anything is served.
     assert!(before <= 2 * TURN, "{before} at once at the start");
     while second.namespace.fire_due() {
         let now = active(&second.namespace, "q");
@@ -47,7 +47,7 @@ async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
     assert_eq!(active(&second.namespace, "q"), count);
 }
 
-/// A process with the queue `q`, which begins when the machine's clock is so far ahead of another, in milliseconds.
+/// Starts a process with the queue `q`, whose machine's clock is `ahead` milliseconds ahead.
 fn begin(file: &SimulatedDisk, ahead: i64) -> Process {
     let process = Process::start_at(file, DiskSpace::new(Box::new(())), ahead);
     let queue = EntityDescription {
@@ -55,12 +55,12 @@ fn begin(file: &SimulatedDisk, ahead: i64) -> Process {
         ..EntityDescription::default()
     };
     let made = (process.namespace).create(EntityKind::Queue, &path("q"), queue, Vec::new());
-    // It is there at the second start.
+    // It exists at the second start.
     drop(made);
     process
 }
 
-/// Schedules messages that fall due so many milliseconds later.
+/// Schedules messages that become due so many milliseconds later.
 fn schedule(process: &Process, count: usize, later: i64) {
     let queue = process.namespace.entity(&path("q")).expect("it is there");
     let at = process.namespace.clock.now().as_millis() + later;
@@ -75,7 +75,7 @@ fn schedule(process: &Process, count: usize, later: i64) {
     }
 }
 
-/// Writes what waits, and ends.
+/// Writes the pending batch, and ends.
 fn write(process: Process) {
     let mut writer = ManualWriter {
         disk: process.disk,

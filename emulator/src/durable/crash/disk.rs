@@ -1,4 +1,4 @@
-//! Files that remember what was written to them and when they were synchronized, and what a crash leaves of them.
+//! Files that record writes and synchronizations, and their contents after a crash.
 
 use std::fmt;
 use std::io;
@@ -10,10 +10,10 @@ use redb::StorageBackend;
 
 use super::SeededRng;
 
-/// What a disk writes whole or not at all.
+/// Bytes that a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// The rows of a store and their journal, in memory, which clones share.
+/// The rows of a store and their journal in memory, shared by clones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -21,33 +21,33 @@ pub(super) struct SimulatedDisk(Arc<Mutex<State>>);
 #[derive(Debug)]
 pub(super) struct SimulatedFile(SimulatedDisk, usize);
 
-/// What is in the rows, and in the journal.
+/// The contents of the rows and of the journal.
 type Contents = [Vec<u8>; 2];
 
 #[derive(Default)]
 struct State {
     contents: Contents,
     log: Vec<Event>,
-    /// How far the emulator is.
+    /// The progress of the emulator.
     progress: Option<Progress>,
     fault: Fault,
 }
 
-/// What a disk refuses.
+/// The operations that a disk refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Fault {
     #[default]
     None,
-    /// Writes: there is no room.
+    /// Writes: the disk is full.
     Full,
-    /// To be synchronized.
+    /// Synchronizations.
     Unsynchronized,
 }
 
 /// Returns how many changes are committed, and how many operations have ended.
 pub(super) type Progress = Arc<dyn Fn() -> (u64, usize) + Send + Sync>;
 
-/// Something that is done to a file of a disk, with how far the emulator was just before that.
+/// An operation on a file of a disk, with the progress of the emulator just before it.
 #[derive(Debug, Clone)]
 struct Event {
     file: usize,
@@ -65,10 +65,10 @@ enum Kind {
     End,
 }
 
-/// A crash, just before something was done to a file.
+/// A crash just before an operation on a file.
 #[derive(Debug)]
 pub(super) struct Crash {
-    /// What is left of it.
+    /// The disk after the crash.
     pub(super) disk: SimulatedDisk,
     /// How many changes were committed.
     pub(super) committed: u64,
@@ -96,19 +96,19 @@ impl SimulatedDisk {
         self.0.lock().contents.iter().all(Vec::is_empty)
     }
 
-    /// Another disk of the same content.
+    /// Returns another disk of the same contents.
     pub(super) fn copy(&self) -> Self {
         Self::of(self.0.lock().contents.clone())
     }
 
-    /// Remembers what is done from now on; all that is there is safe.
+    /// Records operations from now on; everything written before is safe.
     pub(super) fn begin_log(&self, progress: Progress) {
         let mut state = self.0.lock();
         state.log.clear();
         state.progress = Some(progress);
     }
 
-    /// Every crash that could have been since `before` was the content, each with one of its possible outcomes.
+    /// Calls `each` for every possible crash since the contents were `before`, each with one of its possible outcomes.
     pub(super) fn crashes(&self, before: &Self, rng: &mut SeededRng, mut each: impl FnMut(Crash)) {
         self.note(0, Kind::End);
         let log = mem::take(&mut self.0.lock().log);
@@ -145,7 +145,7 @@ impl SimulatedDisk {
 
     fn note(&self, file: usize, kind: Kind) {
         let progress = self.0.lock().progress.clone();
-        // It looks at the store, which may be writing.
+        // It reads the store, which may be writing.
         let Some((committed, done)) = progress.map(|progress| progress()) else {
             return;
         };
@@ -180,15 +180,15 @@ impl Kind {
     }
 }
 
-/// What becomes of what was not synchronized.
+/// The fate of unsynchronized writes.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
-    /// It is all there: the process was killed.
+    /// All are kept: the process was killed.
     Nothing,
     Everything,
-    /// Some of it is there, whatever its order.
+    /// Some are kept, in any order.
     Some,
-    /// Of some only a part is there.
+    /// Some are kept in part.
     Parts,
 }
 

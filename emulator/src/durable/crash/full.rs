@@ -1,4 +1,4 @@
-//! A disk that is full, and one that is broken.
+//! A full disk, and a broken one.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::super::space::Reserve;
 use super::disk::Fault;
 use super::*;
 
-/// A reserve that can be set aside or not, and gives room to a file when it is released.
+/// A reserve that may or may not be allocated, and gives room to a file when it is released.
 #[derive(Debug, Clone)]
 struct Aside {
     file: SimulatedDisk,
@@ -47,7 +47,7 @@ impl Reserve for Aside {
     }
 }
 
-/// A process whose thread writes, with the queue `q`.
+/// Starts a process with its writer thread and the queue `q`.
 fn start(file: &SimulatedDisk, space: DiskSpace) -> (Arc<Store>, Namespace, Failures) {
     let process = Process::start(file, space);
     let Process {
@@ -96,7 +96,7 @@ fn take(namespace: &Namespace) -> bool {
     })
 }
 
-/// Waits until it is so, for ten seconds at most.
+/// Waits for a condition, for ten seconds at most.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
     let waited = tokio::time::timeout(Duration::from_secs(10), async {
         while !is_so() {
@@ -128,7 +128,7 @@ async fn a_full_disk_refuses_sends_alone_and_recovers() {
     assert!(take(&namespace));
     store.flush().await.expect("what follows is written");
     assert_eq!(active(&namespace, "q"), 1);
-    // The reserve is used up, too: answers wait until there is space.
+    // The reserve is used up, too: answers wait for space.
     file.set_fault(Fault::Full);
     assert!(take(&namespace));
     let waited = tokio::time::timeout(Duration::from_millis(300), store.flush()).await;
@@ -174,7 +174,7 @@ async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
         "{failed}"
     );
     assert_eq!(failures.all()[0].reason, failed);
-    // Not even when the disk is well again: what it has of the last transaction is not known.
+    // Not even when the disk works again: its state after the last transaction is unknown.
     file.set_fault(Fault::None);
     send(&namespace, "later").expect("it stays in memory");
     store.flush().await.expect_err("and it is not acknowledged");

@@ -1,4 +1,4 @@
-//! What clients and operators do in a history.
+//! The operations of clients and operators in a history.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{SeededRng, Steps};
 use crate::namespace::{Caller, Ids, Namespace};
 use crate::router::ConnectionId;
 
-/// A client, who sends, receives and administers.
+/// A client that sends, receives and administers.
 pub(super) struct Client {
     caller: Caller,
     ids: Ids,
@@ -29,9 +29,9 @@ pub(super) struct Client {
     scheduled: Vec<SequenceNumber>,
     /// Ids that the queue with duplicate detection has accepted.
     pub(super) known: BTreeSet<String>,
-    /// How far the clock of the machine was put forward.
+    /// How far the machine's clock was moved forward.
     put: Arc<AtomicI64>,
-    /// Told after each operation that is whole or absent.
+    /// Notified after each operation, which must be present completely or not at all.
     steps: Arc<Steps>,
 }
 
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Makes what there is before anything else is done.
+    /// Creates the initial entities.
     pub(super) fn set_up(&self, namespace: &Namespace) {
         let to = |name: &str| EntityDescription {
             forward_to: Some(path(name)),
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// One operation, which may do nothing where there is nothing to do it to.
+    /// Runs one operation, which may find nothing to do.
     pub(super) fn act(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
         match rng.below(20) {
             0..5 => self.send(namespace, rng),
@@ -148,7 +148,7 @@ impl Client {
     fn send(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
         let name = ["q", "d", "s", "f", "g", "t", "t", "x"][rng.below(8)];
         let sent = self.message(rng);
-        // The same again is a duplicate.
+        // The same message again is a duplicate.
         let again = self.known.first().filter(|_| rng.one_in(3)).cloned();
         let sent = match again.filter(|_| name == "d") {
             Some(id) => sent.property(0, text(&id)),
@@ -265,7 +265,7 @@ impl Client {
             .extend(taken.map(|delivery| ("q", delivery.token)));
     }
 
-    /// Takes a session, keeps something with it, receives from it, and leaves it.
+    /// Accepts a session, sets its state, receives from it, and releases it.
     fn use_session(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
         let name = SessionName::new(&format!("s{}", rng.below(2))).expect("it is legal");
         let (id, client) = (self.receiver(), ClientId(1));
@@ -307,7 +307,7 @@ impl Client {
             return;
         }
         let mut transaction = Transaction::declare(self.caller.ids());
-        // A transaction has one queue or topic; what it sends to others goes by way of that.
+        // A transaction has one queue or topic; it sends to others via that one.
         let mut names = vec!["q"];
         let others = ["s", "f", "t"].map(path);
         for destination in [None, Some(&others[rng.below(3)])] {
@@ -343,7 +343,7 @@ impl Client {
             }
             return;
         }
-        // It may fail, as where a lock has ended.
+        // It may fail, for example because a lock has ended.
         drop(namespace.commit(&entities, &mut self.caller, transaction));
         self.steps.add(namespace, &self.known);
     }
@@ -367,7 +367,7 @@ impl Client {
             _ => RuleChange::Remove("$Default".into()),
         };
         let subscription = path("t/subscriptions/a");
-        // It may be refused, as where there is no such rule.
+        // It may be refused, for example because the rule does not exist.
         drop(namespace.change_rules(&topic, &subscription, change));
         self.steps.add(namespace, &self.known);
     }
@@ -387,7 +387,7 @@ impl Client {
         self.steps.add(namespace, &self.known);
     }
 
-    /// Time passes, and what is due happens.
+    /// Advances time and runs what is due.
     fn wait(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
         let by = 1_000 * (1 + rng.below(40) as i64);
         self.put.fetch_add(by, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What can be seen of a namespace from outside, and what of that a restart changes.
+//! The state of a namespace as seen from outside, after a restart.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -10,7 +10,7 @@ use crate::namespace::Namespace;
 /// The value of `x-opt-message-state` of a message that is deferred, whether it is locked or not.
 const DEFERRED: i32 = 1;
 
-/// A line for everything that there is, as it is after a restart: who had locked a message has lost it, and the delivery counts.
+/// Returns a line for every item, as it is after a restart: locks are lost, and their deliveries count.
 pub(super) fn seen(namespace: &Namespace) -> Vec<String> {
     let mut lines = Vec::new();
     for shared in namespace.entities() {
