@@ -1,9 +1,9 @@
-//! The field has a word for each of these, which stands in the code instead (`ARCHITECTURE.md`, "Words").
+//! The field has a word for each of these identifiers, which the code uses instead (`ARCHITECTURE.md`, "Words").
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Identifiers that were ours alone.
+/// Home-made identifiers.
 const GONE: [&str; 32] = [
     "Mailbox",
     "StoreKind",

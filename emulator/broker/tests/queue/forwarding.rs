@@ -316,7 +316,7 @@ fn an_entity_with_sessions_forwards_what_has_one() {
     assert!(world.post("a", &message("3")).is_err());
     assert!(world.queued("a").is_empty());
     assert_eq!(world.queued("b"), ["1", "2"]);
-    // What waits when forwarding is set goes on, in the order of its numbers.
+    // Waiting messages are forwarded when forwarding is set, in the order of their numbers.
     world.update("a", |queue| queue.forward_to = None);
     world.post("a", &message("4").session("s")).unwrap();
     world.post("a", &message("5").session("r")).unwrap();

@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// Queues of which each forwards to the next; the last keeps what it gets.
+    /// A chain of queues, each of which forwards to the next; the last keeps its messages.
     pub(crate) fn chain(names: &[&str]) -> Self {
         let mut world = Self::new();
         for pair in names.windows(2) {

@@ -163,7 +163,7 @@ fn rules_of_an_entity_are_kept_with_their_keys() {
     assert_eq!((primary[0], primary[1].len()), (SECRET, 44));
     assert_eq!(made.texts("SecondaryKey")[0], OTHER);
     assert_eq!(made.texts("ClaimType"), ["SharedAccessKey"; 2]);
-    // Masked keys are kept, others are changed, and what is left out is gone.
+    // Masked keys are kept, others are changed, and omitted rules are removed.
     let masked = authorization_rule("all", &["Listen"], "<PrimaryKey></PrimaryKey>");
     let changed = admin.change("/q", &rules(&masked)).expect(200);
     assert_eq!(

@@ -46,7 +46,7 @@ fn described(reply: &AtomReply) -> Vec<&str> {
 const NO_ACTION: &str = "<Action i:type=\"EmptyRuleAction\"/>";
 const LEVEL: &str = "<CompatibilityLevel>20</CompatibilityLevel>";
 
-/// The name of a rule, what is given of it, and what is shown of it alone.
+/// The name of a rule, what the client sends, and what the API returns for it alone.
 type Form = (&'static str, String, String);
 
 fn constants() -> [Form; 2] {

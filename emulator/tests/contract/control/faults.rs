@@ -28,7 +28,7 @@ fn hits(bus: &Bus, id: &Value) -> u64 {
     fault["hits"].as_u64().expect("a count")
 }
 
-/// What the timeline says of the faults of a queue.
+/// The faults in the timeline of a queue.
 fn told(bus: &Bus, entity: &str) -> Vec<String> {
     let events = bus.http.events(&format!("?entity={entity}"));
     let faults = events.iter().filter(|event| event["kind"] == "fault");

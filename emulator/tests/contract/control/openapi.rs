@@ -160,7 +160,7 @@ fn what_any_operation_may_answer_is_described() {
     assert_eq!(bus.http.get("/$emulator/v1/clock").ok()["frozen"], false);
 }
 
-/// Asks, and keeps what was answered.
+/// Sends a request, and records the response.
 struct Tour {
     document: Value,
     bus: Bus,

@@ -165,7 +165,7 @@ impl Drop for Bus {
     }
 }
 
-/// A configuration of one namespace: what stands in its `Emulator` block, and queues with their properties.
+/// A configuration of one namespace: the contents of its `Emulator` block, and queues with their properties.
 pub(crate) fn queues(emulator: &str, queues: &[(&str, &str)]) -> String {
     let mut text = String::from(r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","#);
     let _ = write!(text, r#""Emulator":{{{emulator}}},"Queues":["#);

@@ -129,7 +129,7 @@ impl Http {
         self.post("~/reset", &Value::Null).ok();
     }
 
-    /// Asks for a queue of the default namespace, or tells what to do with it.
+    /// Gets a queue of the default namespace, or sends an operation on it.
     pub(crate) fn queue(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
         self.request(method, &format!("~/queues/{path}"), body)
     }

@@ -129,7 +129,7 @@ impl Peer {
         handle
     }
 
-    /// The answer to what was asked for.
+    /// The answer to an attach.
     pub(crate) fn answer_to(&mut self, attach: &Attach, handle: u32) -> Result<Link, ServiceError> {
         let channel = attach.channel;
         let ours = |code| {

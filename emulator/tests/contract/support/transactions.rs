@@ -373,7 +373,7 @@ impl Peer {
         self.attached(&Attach::session(address, text(id)).named(&name))
     }
 
-    /// Accepts the next available session, which there must be, and says which it is.
+    /// Accepts the next available session, which must exist; returns its id.
     pub(crate) fn accept_next(&mut self, address: &str) -> (String, Link) {
         let name = format!("next-{}", self.next_handle);
         let attach = Attach::session(address, Value::Null).named(&name);

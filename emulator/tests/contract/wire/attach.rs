@@ -97,7 +97,7 @@ fn a_missing_entity_is_refused_in_the_words_that_sdks_look_for() {
             );
         }
     }
-    // The connection goes on.
+    // The connection stays open.
     peer.sender("q");
 }
 

@@ -93,7 +93,7 @@ fn names(peer: &mut Peer, node: &Node, skip: i32, top: i32) -> Vec<String> {
     rules.into_iter().map(name).collect()
 }
 
-/// Sends messages to the topic, and tells which the subscription got.
+/// Sends messages to the topic; returns those that the subscription got.
 fn selected(bus: &Bus, messages: &[Message]) -> Vec<String> {
     delivered(bus, messages).iter().map(Received::id).collect()
 }

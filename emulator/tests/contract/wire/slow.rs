@@ -1,7 +1,7 @@
-//! A client that asks for everything and reads nothing: it costs a bounded amount of memory, and no other waits
-//! for it.
+//! A client that grants credit for everything and reads nothing: it uses a bounded amount of memory, and delays no other
+//! client.
 //!
-//! Links, sessions and connections that come and go as fast as some SDKs make them.
+//! Links, sessions and connections that are opened and closed as fast as some SDKs do.
 
 use std::time::Instant;
 
@@ -84,8 +84,7 @@ fn an_advance_ends_with_the_client_that_asked_for_it() {
     let clock = || bus.http.get("/$emulator/v1/clock").ok();
     let mut asking = ask();
     let mut offset = 60.0;
-    // Until the emulator has lost its patience with the slow reader. An advance that was not seen on its way is
-    // followed by another.
+    // Until the timeout for the slow reader. An advance that was not seen in progress is followed by another.
     eventually("the advance to begin", || {
         let clock = clock();
         if clock["offset_seconds"] == offset {
@@ -103,7 +102,7 @@ fn an_advance_ends_with_the_client_that_asked_for_it() {
     bus.http.advance(1.0);
 }
 
-/// A request for everything that the queue holds.
+/// A request for everything in the queue.
 fn peek_all(node: &Node) -> Vec<u8> {
     let body = peek_from(1, Value::Int(100));
     Message::request(text("id"), text(&node.reply_to), body)
@@ -113,7 +112,7 @@ fn peek_all(node: &Node) -> Vec<u8> {
 
 #[test]
 fn its_output_is_bounded() {
-    // The last one looks like a client to whom outcomes are repeated.
+    // The last one looks like a client to which outcomes are repeated.
     let fe2o3 = vec![uint(65_536), Value::Ushort(255), uint(30_000)];
     for rest in [vec![], fe2o3] {
         let process = Process::start(&[]);
@@ -125,7 +124,7 @@ fn its_output_is_bounded() {
             ..Open::default()
         });
         let node = slow.node("queue.1/$management");
-        // A gigabyte of replies, if all were made.
+        // A gigabyte of replies, if all were rendered.
         let requests: Vec<u8> = (0..1000)
             .flat_map(|_| slow.transfer_frame(&node.requests, true, &peek_all(&node)))
             .collect();
@@ -189,7 +188,7 @@ fn a_link_that_is_to_be_resumed_begins_anew() {
         !peer.detached(&receiver).flag(1),
         "answered as it was asked"
     );
-    // As fe2o3 recovers: the same name, with what it holds unsettled.
+    // As fe2o3 recovers: the same name, with its unsettled deliveries.
     let mut fields = Attach::receiver("q").fields(receiver.handle);
     fields[7] = map([(binary(&held.tag), accepted())]);
     peer.frame(0, ATTACH, &fields);

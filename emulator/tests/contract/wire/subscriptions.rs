@@ -1,4 +1,4 @@
-//! Subscriptions in their surroundings: forwarding, idleness, tokens, changes (semantics §5, §11, §14).
+//! Subscriptions with forwarding, idle deletion, tokens and changes (semantics §5, §11, §14).
 
 use serde_amqp::Value;
 use serde_json::json;
@@ -98,7 +98,7 @@ fn a_token_covers_what_is_below_it() {
         let mut peer = bus.stranger();
         let audience = format!("sb://localhost/{audience}");
         let token = sas::sign(&audience, &Key::well_known(), in_an_hour());
-        // Row 13 of spec/observed.md: a token for what is not there is refused, and gives nothing.
+        // Row 13 of spec/observed.md: a token for a missing entity is refused, and gives no right.
         let there = !audience.ends_with("other");
         let status = if there { 202 } else { 404 };
         assert_eq!(peer.put_token(&audience, &token).cbs_status(), status);
@@ -123,7 +123,7 @@ fn a_token_covers_what_is_below_it() {
         assert!(!allowed(audience, &Attach::sender("t")), "{audience}");
     }
     assert!(!allowed("t/Subscriptions/other", &receiver));
-    // A stranger does not learn which names exist.
+    // A client without a token does not learn which names exist.
     assert!(!allowed("q", &Attach::receiver("t/Subscriptions/none")));
 }
 

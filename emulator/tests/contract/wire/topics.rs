@@ -1,4 +1,5 @@
-//! Topics and their subscriptions: what is sent to the one is received from the others (semantics §13, decision D25).
+//! Topics and their subscriptions: messages sent to a topic are received from its subscriptions (semantics §13, decision
+//! D25).
 
 use serde_amqp::Value;
 use serde_json::json;
@@ -103,7 +104,7 @@ fn a_subscription_settles_as_a_queue_does() {
     let dead = peer.receive_one(&dead);
     assert_eq!(dead.id(), "b");
     assert_eq!(dead.message.dead_letter_reason(), text("why"));
-    // A token is good at its own subscription only.
+    // A token is valid at its own subscription only.
     let other = peer.node("t/Subscriptions/other/$management");
     let body = disposition("completed", &[dead.token()]);
     assert_lock_lost(&peer.call(&other, "update-disposition", body));
@@ -170,7 +171,7 @@ fn links_of_a_subscription_outlive_a_reset() {
     );
 }
 
-/// What clients write into messages is in their time, and so is what rules see and set (decision D20).
+/// Instants in messages are in the client's time, and so are those that rules see and set (decision D20).
 #[test]
 fn rules_see_and_set_instants_in_the_time_of_clients() {
     let soon = rules(&[sql("soon", "deadline > sys.EnqueuedTimeUtc", "")]);
@@ -195,7 +196,7 @@ fn rules_see_and_set_instants_in_the_time_of_clients() {
     let Value::Timestamp(at) = noted.application("at") else {
         panic!("{noted:?}");
     };
-    // The copy came to the subscription when the rules had been evaluated at the topic.
+    // The copy reached the subscription after the rules were evaluated at the topic.
     let between = noted.instant("x-opt-enqueued-time") - at.milliseconds();
     assert!((0..60_000).contains(&between), "{between} ms");
     assert_eq!(bus.http.counts("q")["scheduled"], 1);

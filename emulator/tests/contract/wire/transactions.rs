@@ -72,7 +72,7 @@ fn management_requests_take_part() {
         map([numbers(&[3])]),
     );
     refused_with(&reply, 400, "amqp:not-allowed");
-    // What is no work of a transaction happens at once.
+    // Operations outside a transaction take effect at once.
     let reply = peer.call_in(&node, &transaction, "renew-lock", map([tokens(&held)]));
     assert_eq!(reply.status(), 200);
     assert_eq!(bus.http.counts("q")["scheduled"], 0);

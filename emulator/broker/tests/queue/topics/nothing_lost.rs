@@ -15,7 +15,7 @@ const SUBSCRIPTIONS: [&str; 3] = [
 /// What an action can fail on: only with messages whose number is 3.
 const FAILING_ACTION: &str = "SET x = 1 / (n - 3)";
 
-/// A filter of which the test knows what it says of a number.
+/// A filter whose result for a number the test knows.
 #[derive(Debug, Clone, Copy)]
 enum Select {
     All,

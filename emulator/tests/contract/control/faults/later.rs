@@ -132,7 +132,7 @@ fn an_attach_is_answered_later_with_the_credit_it_was_given() {
     assert_eq!(peer.receive_one(&receiver).id(), "1");
 }
 
-/// Sends these and says which were rejected.
+/// Sends these; returns which were rejected.
 fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
     let bus = Bus::with_queues(&["q"]);
     let mut fault = json!({

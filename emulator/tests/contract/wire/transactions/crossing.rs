@@ -1,7 +1,7 @@
-//! Transactions over several entities: by way of one of them (semantics §12, wire.md §8).
+//! Transactions over several entities, via one of them (semantics §12, wire.md §8).
 //!
-//! Microsoft's .NET library overwrites an outcome that comes before its own write has returned. It alone authenticates
-//! with `MSSBCBS`, and is told every outcome twice, back to back (spec/observed.md 44): the exchange as it was replayed.
+//! Microsoft's .NET library overwrites an outcome that arrives before its own write has returned. It alone authenticates
+//! with `MSSBCBS`, and gets every outcome twice, back to back (spec/observed.md 44): the exchange as it was replayed.
 
 use serde_amqp::Value;
 
@@ -109,7 +109,7 @@ fn o44_every_outcome_is_told_twice_back_to_back() {
     assert_eq!((first.0, second.0), (false, true));
     assert_eq!(refused(&second.1).condition, "amqp:transaction:unknown-id");
 
-    // What it settles itself is answered once.
+    // A settlement by the client itself is answered once.
     let delivery = peer.receive_one(&receiver);
     peer.complete(&delivery);
     peer.assert_no_frame(|frame| frame.code == DISPOSITION);

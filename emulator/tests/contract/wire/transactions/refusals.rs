@@ -1,4 +1,4 @@
-//! What transactions refuse, after which they are as they were.
+//! Operations that transactions refuse without a change.
 
 use serde_amqp::Value;
 
@@ -101,7 +101,7 @@ fn a_connection_has_so_many_transactions_open() {
     let id = peer.demand(&coordinator, composite(0x31, []));
     let refused = peer.outcome(&coordinator, id);
     assert_eq!(condition(refused), "amqp:resource-limit-exceeded");
-    // One whose time is over makes room.
+    // A transaction whose time is over makes room.
     bus.http.advance(121.0);
     let last = peer.declare(&coordinator);
     assert_eq!(condition(peer.commit(&coordinator, &first)), UNKNOWN);

@@ -52,7 +52,7 @@ fn o41_after_a_rollback_the_delivery_is_settled_anew() {
     }
 }
 
-/// Its transaction still owes the client that it is settled.
+/// Its transaction still has to settle it for the client.
 #[test]
 fn o41_a_second_settlement_is_refused_and_leaves_the_delivery_to_its_transaction() {
     for commits in [true, false] {
@@ -136,7 +136,7 @@ fn o42_what_belongs_to_another_partition_comes_back() {
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
 }
 
-/// As .NET does it with `EnableCrossEntityTransactions`: all links on the session of the coordinator.
+/// As .NET does with `EnableCrossEntityTransactions`: all links on the session of the coordinator.
 #[test]
 fn o43_what_is_sent_to_by_way_of_another_cannot_be_received_from() {
     for fail in [false, true] {

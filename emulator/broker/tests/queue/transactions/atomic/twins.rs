@@ -37,12 +37,12 @@ pub(crate) struct Twins {
     generations: BTreeMap<&'static str, u32>,
 }
 
-/// A transaction, and what it would do in a world that knows none.
+/// A transaction, and its operations in a world without transactions.
 pub(crate) struct Open {
     connection: usize,
     transaction: Transaction,
     work: Vec<Work>,
-    /// The entity that the first operation was for, and of which generation it was.
+    /// The entity of the first operation, and its generation.
     first: Option<(&'static str, u32)>,
     deadline: Option<Timestamp>,
 }
