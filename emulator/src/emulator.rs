@@ -106,7 +106,7 @@ impl Emulator {
         self.shared.tls.authority_file()
     }
 
-    /// Returns the same certificates as a trust store for Java, a PKCS#12 file that any password opens.
+    /// Returns the certificates of [`Self::ca_certificate`] as a trust store for Java, a PKCS#12 file that any password opens.
     pub fn trust_store(&self) -> Option<&Path> {
         self.shared.tls.trust_store()
     }

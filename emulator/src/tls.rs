@@ -44,8 +44,9 @@ pub struct IssuedCertificate {
     pub authority: String,
 }
 
-/// Issues a certificate for a name or an address. The user's authority that emulators use by default signs it; for a name
-/// that means neither this machine nor the service, an authority that is created for this call.
+/// Issues a certificate for a name or an address. The authority of this user that emulators use unless their [`TlsOptions`]
+/// say otherwise signs it; for a name that means neither this machine nor the service, an authority that is created for this
+/// call.
 pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(TlsOptions::default(), None, Vec::new(), now);
