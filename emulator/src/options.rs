@@ -71,7 +71,7 @@ pub struct Options {
     /// above it is closed with `amqp:resource-limit-exceeded`. The limit is at least twice the largest message of the
     /// namespace, and 1 MiB until a token was accepted. 64 MiB unless set. Messages in entities do not count.
     pub connection_memory: u64,
-    /// The same limit for all connections together: the connection that asks for more is closed. 1 GiB unless set.
+    /// The limit for all connections together: the connection that asks for more is closed. 1 GiB unless set.
     pub process_memory: u64,
     /// How many peers of any protocol may be connected at the same time; one address beyond the loopback may have four
     /// fifths of them. 50 further connections are reserved for `/health`. 5,000 unless set, as in a namespace of the
@@ -242,6 +242,6 @@ pub struct Endpoints {
     pub amqps: Option<SocketAddr>,
     /// The control API, and AMQP over WebSocket.
     pub http: SocketAddr,
-    /// The same as `http`, over TLS.
+    /// The control API, and AMQP over WebSocket, over TLS.
     pub https: Option<SocketAddr>,
 }

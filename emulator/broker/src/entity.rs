@@ -410,7 +410,7 @@ impl Entity {
         self.serve(cx);
     }
 
-    /// Does the same without granting sessions, whose locks must not begin in the past.
+    /// Reserves messages without granting sessions, whose locks must not begin in the past.
     fn serve(&mut self, cx: &mut Context<'_>) {
         self.active.serve(cx, &self.path);
         if let Role::Queue { dead_letters } | Role::Subscription { dead_letters, .. } =

@@ -39,7 +39,7 @@ impl Namespace {
         result.unwrap_or_else(|broken| resume_unwind(Box::new(broken)))
     }
 
-    /// Does the same for callers that must continue if the entity breaks.
+    /// Runs an operation for a caller that must continue if the entity breaks.
     pub(crate) fn try_operate<T>(
         &self,
         entity: &SharedEntity,
@@ -52,7 +52,7 @@ impl Namespace {
         result
     }
 
-    /// Does the same for deadlines, the control API and other callers without a connection.
+    /// Runs an operation for deadlines, the control API and other callers without a connection.
     pub(crate) fn operate_as_broker<T>(
         &self,
         entity: &SharedEntity,
@@ -62,7 +62,7 @@ impl Namespace {
         self.operate(entity, &mut broker, work)
     }
 
-    /// Does the same for an operator.
+    /// Runs an operation for an operator.
     pub(crate) fn operate_as_inspector<T>(
         &self,
         entity: &SharedEntity,
@@ -74,7 +74,7 @@ impl Namespace {
         })
     }
 
-    /// Does the same with several entities, which are in the order of their ids and locked together.
+    /// Runs an operation for an operator on several entities, in the order of their ids and locked together.
     pub(crate) fn operate_together_as_inspector<T>(
         &self,
         entities: &[Arc<SharedEntity>],

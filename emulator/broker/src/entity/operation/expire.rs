@@ -21,7 +21,7 @@ impl Entity {
         done
     }
 
-    /// Does the same without idle deletion. What was due but waited for a receiver (decision D1) takes effect when there was
+    /// Runs what is due, without idle deletion. What was due but waited for a receiver (decision D1) takes effect when there was
     /// one, not in the past.
     pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
         let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
