@@ -9,14 +9,16 @@ use crate::entity::operation::send::SendError;
 use crate::message::Message;
 
 impl Entity {
-    /// Returns the key that determines a message's partition: session id, else partition key, else message id with duplicate
-    /// detection (semantics §15). `None` without partitions.
+    /// What decides about the partition of a message, where there are partitions: session id, else partition key, else
+    /// message id where duplicates are detected. A session id and a partition key that differ are refused at every entity
+    /// (semantics §15; azure-sdk-for-net 13811).
     pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
-        if !self.description.enable_partitioning {
+        let partition_key = message.partition_key();
+        let is_partitioned = self.description.enable_partitioning;
+        if !is_partitioned && partition_key.is_none() {
             return Ok(None);
         }
         let session_id = message.session_id();
-        let partition_key = message.partition_key();
         if let (Some(session_id), Some(partition_key)) = (&session_id, &partition_key)
             && session_id != partition_key
         {
@@ -24,6 +26,9 @@ impl Entity {
                 session_id: session_id.clone().into_owned(),
                 partition_key: partition_key.clone().into_owned(),
             });
+        }
+        if !is_partitioned {
+            return Ok(None);
         }
         let key = session_id.or(partition_key);
         let key = key.or_else(|| self.history.is_some().then(|| message.id()));

@@ -1,9 +1,10 @@
 //! Forwarding of dead letters to another queue (semantics §3.3; decisions D3, D22, D23).
 
-use servicebus_broker::{EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue};
+use servicebus_broker::filter::Filter;
+use servicebus_broker::{EntityDescription, EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue};
 
 use crate::bus::{annotation, message, rules, secs, text};
-use crate::world::World;
+use crate::world::{World, acting};
 
 const ACTIVE: SubQueue = SubQueue::Active;
 const DEAD: SubQueue = SubQueue::DeadLetter;
@@ -238,14 +239,26 @@ fn a_dead_letter_has_no_more_hops_than_others() {
 
 #[test]
 fn one_that_can_never_go_on_does_not_hold_up_the_others() {
-    let mut world = world();
-    world.declare("graveyard", rules().partitioned());
-    let torn = message("torn").session("s").partition_key("k");
-    world.post("orders", &torn).unwrap();
-    world.dead_letter_next("orders", "bad");
-    bury(&mut world, "sound");
-    assert_eq!(world.dead_letters("orders"), ["torn"]);
-    assert_eq!(world.queued("graveyard"), ["sound"]);
+    const SUBSCRIPTION: &str = "t/Subscriptions/s";
+    let expected = [
+        (rules().partitioned(), vec!["torn"], vec!["sound"]),
+        (rules(), vec![], vec!["torn", "sound"]),
+    ];
+    for (graveyard, left, arrived) in expected {
+        let mut world = World::topic(&[]);
+        world.declare("graveyard", graveyard);
+        let change = |subscription: &mut EntityDescription| {
+            subscription.forward_dead_lettered_messages_to = Some("graveyard".parse().unwrap());
+        };
+        let action = acting("r", Filter::True, "SET sys.PartitionKey = 'k'");
+        world.subscribe_by(SUBSCRIPTION, change, [action]);
+        for sent in [message("torn").session("s"), message("sound")] {
+            world.post("t", &sent).unwrap();
+            world.dead_letter_next(SUBSCRIPTION, "bad");
+        }
+        assert_eq!(world.dead_letters(SUBSCRIPTION), left);
+        assert_eq!(world.queued("graveyard"), arrived);
+    }
 }
 
 #[test]

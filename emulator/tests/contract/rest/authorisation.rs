@@ -238,9 +238,8 @@ fn what_is_too_long_for_a_property_is_refused() {
 }
 
 #[test]
-fn keys_that_differ_are_refused_where_they_decide_a_partition() {
-    let (_bus, rest) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_rest();
+fn keys_that_differ_are_refused() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let keys = (
         "BrokerProperties",
         r#"{"PartitionKey":"a","SessionId":"b"}"#,

@@ -180,7 +180,11 @@ impl Entity {
         transfer: Transfer,
     ) -> Result<(), SendError> {
         self.check_arrival(transfer.message.size())?;
-        let key = self.partition_key(&transfer.message)?;
+        // A rule's action may have changed the session id alone, which matters where there are partitions.
+        let key = match self.description.enable_partitioning {
+            true => self.partition_key(&transfer.message)?,
+            false => None,
+        };
         let now = cx.now;
         // A rule's action may have set it; here it takes effect (semantics §13.2).
         let activates_at = transfer.message.scheduled_at().filter(|&at| at > now);

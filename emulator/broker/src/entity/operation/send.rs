@@ -64,7 +64,7 @@ pub enum SendError {
          support enabled can only receive messages that have the SessionId set to a valid value."
     )]
     NoSession,
-    /// The session id and the partition key of a message differ, and the entity is partitioned (semantics §15).
+    /// A session id and a partition key that differ (semantics §15).
     #[error(
         "The partition key '{partition_key}' and the session id '{session_id}' of a message must be equal \
          when both are set."

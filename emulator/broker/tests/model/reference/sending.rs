@@ -99,9 +99,6 @@ impl Reference {
     /// The key of the partition.
     pub(crate) fn key(&mut self, q: usize, draft: &Draft) -> Result<Option<String>, Refused> {
         let description = &self.at(q).description;
-        if !description.enable_partitioning {
-            return Ok(None);
-        }
         if let (Some(session), Some(key)) = (draft.session, draft.key)
             && session != key
         {
@@ -112,6 +109,9 @@ impl Reference {
             );
             let reason = "InvalidOperationException";
             return Err(Refused { reason, text });
+        }
+        if !description.enable_partitioning {
+            return Ok(None);
         }
         let key = draft.session.or(draft.key).map(session_text);
         let id = description.requires_duplicate_detection;
