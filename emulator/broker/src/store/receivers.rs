@@ -54,6 +54,14 @@ struct Receiver {
     selection: Option<Box<Selection>>,
 }
 
+impl Receiver {
+    /// Whether it has credit and has not looked at everything that is ready.
+    fn is_looking(&self) -> bool {
+        let selection = self.selection.as_ref();
+        self.credit > 0 && selection.is_some_and(|selection| selection.is_behind())
+    }
+}
+
 /// A place in the order in which receivers are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn(u64);
@@ -118,7 +126,7 @@ impl Receivers {
 
     /// Returns whether entries are reserved and not taken, or a receiver is still looking for some.
     pub(crate) fn has_reserved(&self) -> bool {
-        self.reserved > 0 || self.have_selectors() && self.looking().next().is_some()
+        self.reserved > 0 || self.have_selectors() && self.table.values().any(Receiver::is_looking)
     }
 
     /// Returns whether there are receivers with selectors.
@@ -126,16 +134,7 @@ impl Receivers {
         self.selecting > 0
     }
 
-    /// Returns the receivers with credit that have not looked at every ready message.
-    pub(crate) fn looking(&self) -> impl Iterator<Item = ReceiverId> {
-        let receivers = self.table.iter().filter(|(_, receiver)| {
-            let selection = receiver.selection.as_ref();
-            receiver.credit > 0 && selection.is_some_and(|selection| selection.is_behind())
-        });
-        receivers.map(|(&id, _)| id)
-    }
-
-    /// Returns the receivers with credit, in the order in which they are served.
+    /// The receivers with credit, in the order in which they are served.
     pub(crate) fn in_turn(&self) -> Vec<ReceiverId> {
         self.turns.values().copied().collect()
     }
@@ -153,7 +152,7 @@ impl Receivers {
 
     /// Returns whether a receiver has not looked at every ready message.
     pub(crate) fn is_looking(&self, id: ReceiverId) -> bool {
-        self.have_selectors() && self.looking().any(|looking| looking == id)
+        self.table.get(&id).is_some_and(Receiver::is_looking)
     }
 
     /// Adds a ready entry to those that receivers with selectors must look at.
@@ -256,7 +255,17 @@ impl Receivers {
         receiver.is_some_and(|receiver| !std::mem::replace(&mut receiver.woken, true))
     }
 
-    /// Lets a receiver be woken again.
+    /// Notes that the first by turn is told that has yet to look at what is ready, of those that have not been; says which.
+    pub(crate) fn wake_looking(&mut self) -> Option<ReceiverId> {
+        let is_next = |id: &ReceiverId| {
+            let receiver = self.table.get(id);
+            receiver.is_some_and(|receiver| receiver.is_looking() && !receiver.woken)
+        };
+        let id = self.turns.values().copied().find(is_next)?;
+        self.wake(id).then_some(id)
+    }
+
+    /// Lets a receiver be told of what comes from now on.
     pub(crate) fn listen(&mut self, id: ReceiverId) {
         if let Some(receiver) = self.table.get_mut(&id) {
             receiver.woken = false;

@@ -84,7 +84,7 @@ impl Selection {
                 return Some(offset);
             }
         }
-        self.is_behind = true;
+        self.is_behind = !self.returned.is_empty() || self.from < store.next;
         None
     }
 
@@ -117,11 +117,9 @@ impl MessageStore {
                 cx.effects.push(Effect::Wake(receiver));
             }
         }
-        let looking: Vec<_> = self.receivers.looking().collect();
-        for receiver in looking {
-            if self.receivers.wake(receiver) {
-                cx.effects.push(Effect::Wake(receiver));
-            }
+        // One at a time: its next operation goes on and wakes the one behind it, so that many do not look at once.
+        if let Some(receiver) = self.receivers.wake_looking() {
+            cx.effects.push(Effect::Wake(receiver));
         }
     }
 

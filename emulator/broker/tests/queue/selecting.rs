@@ -137,3 +137,30 @@ fn many_that_come_back_are_all_seen_again() {
     found.sort();
     assert_eq!(found, ["0", "2999"]);
 }
+
+#[test]
+fn of_many_that_have_to_look_again_one_is_woken_at_a_time() {
+    let mut bus = bus();
+    bus.send_numbered(0..3_000);
+    let all = bus.receiver_with_credit(3_000);
+    while bus.counts().locked < 3_000 {
+        bus.take(all);
+    }
+    let selecting: Vec<_> = (0..20).map(|_| bus.selecting("n = -1")).collect();
+    for &receiver in &selecting {
+        bus.credit(receiver, 1);
+    }
+    bus.woken();
+    bus.close(all);
+    bus.advance(secs(60));
+    let mut operations = 0;
+    loop {
+        let woken = bus.woken();
+        let Some(&id) = woken.first() else { break };
+        assert_eq!(woken.len(), 1);
+        operations += 1;
+        bus.take(*selecting.iter().find(|receiver| receiver.id == id).unwrap());
+    }
+    assert!(selecting.iter().all(|&receiver| bus.is_drained(receiver)));
+    assert!((50..70).contains(&operations), "{operations}");
+}
