@@ -10,27 +10,13 @@ use crate::message::Message;
 
 impl Entity {
     /// What decides about the partition of a message, where there are partitions: session id, else partition key, else
-    /// message id where duplicates are detected. A session id and a partition key that differ are refused at every entity
-    /// (semantics §15; azure-sdk-for-net 13811).
+    /// message id where duplicates are detected (semantics §15).
     pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
-        let partition_key = message.partition_key();
-        let is_partitioned = self.description.enable_partitioning;
-        if !is_partitioned && partition_key.is_none() {
+        check_keys(message)?;
+        if !self.description.enable_partitioning {
             return Ok(None);
         }
-        let session_id = message.session_id();
-        if let (Some(session_id), Some(partition_key)) = (&session_id, &partition_key)
-            && session_id != partition_key
-        {
-            return Err(SendError::KeysDiffer {
-                session_id: session_id.clone().into_owned(),
-                partition_key: partition_key.clone().into_owned(),
-            });
-        }
-        if !is_partitioned {
-            return Ok(None);
-        }
-        let key = session_id.or(partition_key);
+        let key = message.session_id().or_else(|| message.partition_key());
         let key = key.or_else(|| self.history.is_some().then(|| message.id()));
         Ok(key.map(|key| key.into_owned()))
     }
@@ -56,8 +42,21 @@ impl Entity {
     }
 }
 
-/// Returns the key of a batch: its messages that have keys must have the same, and all go to one partition (semantics
-/// §17.1).
+/// Refuses a session id and a partition key that differ, at every entity (semantics §15; azure-sdk-for-net 13811).
+pub(crate) fn check_keys(message: &Message) -> Result<(), SendError> {
+    let Some(partition_key) = message.partition_key() else {
+        return Ok(());
+    };
+    match message.session_id().filter(|id| *id != partition_key) {
+        Some(session_id) => Err(SendError::KeysDiffer {
+            session_id: session_id.into_owned(),
+            partition_key: partition_key.into_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The key of a batch: messages of it that have keys have the same, and all go to one partition (semantics §17.1).
 pub(crate) fn key_of_batch(keys: &[Option<String>]) -> Result<Option<&str>, SendError> {
     let mut given = keys.iter().flatten();
     let Some(first) = given.next() else {

@@ -1,7 +1,9 @@
 //! Forwarding of dead letters to another queue (semantics §3.3; decisions D3, D22, D23).
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{EntityDescription, EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue};
+use servicebus_broker::{
+    EntityDescription, EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue,
+};
 
 use crate::bus::{annotation, message, rules, secs, text};
 use crate::world::{World, acting};

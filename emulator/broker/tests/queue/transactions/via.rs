@@ -292,9 +292,11 @@ fn messages_of_several_partitions_go_by_way_of_none() {
     world.declare("out", rules());
     let out = "out".parse().unwrap();
     let keyed = ["one", "two"].map(|key| message(key).via_partition_key(key));
+    let torn = [message("a").session("s").partition_key("k")];
     for refused in [
         world.send_via("via", &out, &keyed).map(|()| vec![]),
         world.schedule_via("via", &out, &keyed),
+        world.send_via("via", &out, &torn).map(|()| vec![]),
     ] {
         refused.unwrap_err();
     }

@@ -12,7 +12,7 @@ use super::{Partition, TransactError, Transaction, Work};
 use crate::context::Context;
 use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
-use crate::entity::partition::key_of_batch;
+use crate::entity::partition::{check_keys, key_of_batch};
 use crate::event::EventKind;
 use crate::ids::{EntityPath, Offset, SequenceNumber};
 use crate::message::Message;
@@ -88,7 +88,7 @@ impl Entity {
         destination: Option<&EntityPath>,
     ) -> Result<Vec<SequenceNumber>, TransactError> {
         let key = |entity: &Self, message: &Message| match destination {
-            Some(_) => Ok(entity.via_key(message)),
+            Some(_) => entity.via_key(message),
             None => entity.own_key(message),
         };
         let partition = self.check_sends(cx, transaction, &messages, key)?;
@@ -167,8 +167,7 @@ impl Entity {
         destination: &EntityPath,
         messages: Vec<Message>,
     ) -> Result<(), TransactError> {
-        let key = |entity: &Self, message: &Message| Ok(entity.via_key(message));
-        let partition = self.check_sends(cx, transaction, &messages, key)?;
+        let partition = self.check_sends(cx, transaction, &messages, Self::via_key)?;
         for message in messages {
             self.record_send(cx, transaction, &message, None);
             let work = Work::Transfer {
@@ -205,10 +204,8 @@ impl Entity {
     ) -> Result<u8, SendError> {
         self.check_quota(messages.iter().map(Message::size).sum())?;
         self.check_room(cx)?;
-        let keys: Vec<_> = messages
-            .iter()
-            .map(|message| self.via_key(message))
-            .collect();
+        let keys = messages.iter().map(|message| self.via_key(message));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
         self.partition_of_batch(&keys)
     }
 
@@ -227,10 +224,11 @@ impl Entity {
         self.enqueue(cx, entry, None);
     }
 
-    /// Returns the key of the partition here; the partition key of a message counts at its destination.
-    pub(crate) fn via_key(&self, message: &Message) -> Option<String> {
+    /// What decides about the partition here; the partition key of a message does at its destination.
+    pub(crate) fn via_key(&self, message: &Message) -> Result<Option<String>, SendError> {
+        check_keys(message)?;
         let key = message.via_partition_key();
         let key = key.filter(|_| self.description.enable_partitioning);
-        key.map(|key| key.into_owned())
+        Ok(key.map(|key| key.into_owned()))
     }
 }
