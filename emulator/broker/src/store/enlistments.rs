@@ -70,7 +70,7 @@ impl MessageStore {
 
     /// Returns the message that this token locks now, unless a transaction will settle it.
     pub(crate) fn find_lock(&self, token: LockToken, now: Timestamp) -> Option<Offset> {
-        let offset = self.locked_by(token)?;
+        let offset = self.held_by(token, now)?;
         let enlistment = self.enlistments.as_ref();
         let enlistment = enlistment.and_then(|all| all.0.get(&offset));
         let is_free = enlistment.is_none_or(|enlistment| enlistment.until <= now);

@@ -3,7 +3,7 @@
 use servicebus_broker::{EventKind, LockToken, RenewError, SettleError, SubQueue};
 use uuid::Uuid;
 
-use crate::bus::{Bus, START, bus, ids, millis, rules, secs};
+use crate::bus::{Bus, MessageBuilder, START, bus, ids, message, millis, rules, secs};
 
 #[test]
 fn a_lock_begins_when_the_message_is_taken() {
@@ -308,4 +308,22 @@ fn a_token_leads_to_its_message_while_it_locks() {
     assert_eq!(found(&bus), Some((2, "b".to_owned())));
     assert_eq!(bus.complete(&taken[1]), Ok(()));
     assert_eq!(found(&bus), None);
+}
+
+#[test]
+fn of_very_many_locks_that_end_at_once_none_is_held_on() {
+    let mut bus = bus();
+    let messages = (0..5_000).map(|number| message(&number.to_string()));
+    bus.post_all(&messages.collect::<Vec<MessageBuilder>>())
+        .unwrap();
+    let receiver = bus.receiver_with_credit(5_000);
+    let mut taken = Vec::new();
+    while taken.len() < 5_000 {
+        taken.extend(bus.take(receiver));
+    }
+    bus.pass(secs(60));
+    let last = taken.last().unwrap();
+    let lost = RenewError::LockLost(last.token);
+    assert_eq!(bus.renew(&[last.token]), Err(lost));
+    assert_eq!(bus.complete(last), Err(SettleError::LockLost));
 }
