@@ -164,3 +164,19 @@ fn of_many_that_have_to_look_again_one_is_woken_at_a_time() {
     assert!(selecting.iter().all(|&receiver| bus.is_drained(receiver)));
     assert!((50..70).contains(&operations), "{operations}");
 }
+
+/// As where faults are scripted, and each delivery is looked at before it is taken.
+#[test]
+fn one_that_looks_before_it_takes_goes_on_as_often_as_it_is_woken() {
+    let mut bus = bus();
+    bus.send_numbered(0..5_000);
+    let last = bus.selecting("n = 4999");
+    bus.credit(last, 1);
+    let mut is_there = false;
+    while !bus.woken().is_empty() {
+        is_there =
+            bus.operate(|entity, cx| entity.next_assigned(cx, last.store, last.id).is_some());
+    }
+    assert!(is_there);
+    assert_eq!(ids(&bus.take(last)), ["4999"]);
+}

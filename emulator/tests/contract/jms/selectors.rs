@@ -1,5 +1,7 @@
 //! Selectors of subscriptions, of consumers of queues, and of browsers.
 
+use serde_json::json;
+
 use crate::support::*;
 
 const ARGUMENT: &str = "com.microsoft:argument-error";
@@ -120,6 +122,15 @@ fn a_consumer_of_a_queue_passes_over_the_rest() {
 #[test]
 fn a_drain_is_answered_when_all_of_a_long_queue_was_looked_at() {
     let bus = bus();
+    look_at_a_long_queue(&bus);
+    let bus = self::bus();
+    // With a fault deliveries are looked at one by one.
+    let fault = json!({"operation": "send", "entity": "t", "effect": {"reject": {"condition": "amqp:internal-error"}}});
+    assert_eq!(bus.http.post("~/faults", &fault).status, 201);
+    look_at_a_long_queue(&bus);
+}
+
+fn look_at_a_long_queue(bus: &Bus) {
     let mut peer = bus.jms("c");
     let numbers: Vec<i64> = (0..3000).collect();
     send_all(&mut peer, "q", &numbers);

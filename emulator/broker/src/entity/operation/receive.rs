@@ -127,7 +127,13 @@ impl Entity {
         kind: SubQueue,
         id: ReceiverId,
     ) -> Option<(ReceiveMode, DeliveryView<'_>)> {
-        self.touch(cx);
+        self.verb(cx, |entity, _| {
+            let store = entity.store_mut(kind);
+            if store.receivers().reserved_to(id) == 0 {
+                // It selects, and was told to look at more: it has come.
+                store.listen(id);
+            }
+        });
         let store = self.store(kind);
         let (offset, mode) = store.receivers().first_reserved(id)?;
         Some((mode, store.view(offset)?))
