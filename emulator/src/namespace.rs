@@ -46,7 +46,7 @@ pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule, EntityMetadata};
-pub(crate) use operate::while_others_run;
+pub(crate) use operate::{may_block, while_others_run};
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use refusals::Refusals;
 

@@ -9,11 +9,9 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use servicebus_broker::{BodyId, EntityId, Message, SubQueue};
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
 
 use super::{LoadError, NamespaceStore, Store};
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, while_others_run};
 
 /// Bytes of committed bodies that stay in memory.
 const CACHE_LIMIT: u64 = 64 << 20;
@@ -128,19 +126,15 @@ impl MissingBodies {
         let Some(snapshot) = &self.0 else {
             return;
         };
-        let read = || {
+        // Only this thread waits for the disk.
+        while_others_run(|| {
             for message in messages {
                 let read = |body| snapshot.as_ref().map_err(Clone::clone)?.body(body);
                 if let Err(reason) = fill(message, read) {
                     tracing::error!(%reason, "the bytes of a message cannot be read");
                 }
             }
-        };
-        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            // Only this thread waits for the disk.
-            Ok(RuntimeFlavor::MultiThread) => block_in_place(read),
-            _ => read(),
-        }
+        });
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use super::{Batch, CachedBody, Disk, LoadError, Store, WriteFailed};
 use crate::failures::{Failure, Failures, panic_text};
+use crate::namespace::may_block;
 
 /// How long changes for which no client waits may stay pending: when an entity was last used, and its namespace's clock.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -85,9 +85,8 @@ impl Store {
         if self.is_committed(sequence) != Ok(false) {
             return;
         }
-        let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
         // On a runtime of one thread all other clients would wait, too.
-        if !matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
+        if !may_block() {
             return;
         }
         let Some(failures) = self.failures.get() else {

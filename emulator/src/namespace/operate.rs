@@ -355,11 +355,16 @@ impl Namespace {
 /// Runs work that may take long on an entity or a namespace; the thread's other tasks move to another thread meanwhile,
 /// unless the runtime has only this one.
 pub(crate) fn while_others_run<T>(work: impl FnOnce() -> T) -> T {
-    let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
-    match Handle::try_current().is_ok_and(has_others) {
+    match may_block() {
         true => block_in_place(work),
         false => work(),
     }
+}
+
+/// Whether the runtime has other threads, which tasks run on while this one blocks.
+pub(crate) fn may_block() -> bool {
+    let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+    Handle::try_current().is_ok_and(has_others)
 }
 
 impl Entities for Carrier<'_> {
