@@ -16,7 +16,7 @@ use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
     create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
 };
-use super::journal::{CHECKPOINT_SIZE, Journal, Position};
+use super::journal::{Journal, Position};
 use super::reader::BodyReader;
 use super::shrink::{self, Waste};
 use super::space::DiskSpace;
@@ -164,10 +164,10 @@ impl RowFile {
 
     /// Moves the oldest records of the journal into the database.
     fn checkpoint_oldest(&mut self) -> Result<(), redb::Error> {
-        let count = self.journal.oldest(CHECKPOINT_SIZE);
+        let count = self.journal.oldest();
         let start = self.journal.start_after(count);
         let waste = &mut self.waste;
-        let mut moved = Vec::new();
+        let (mut moved_rows, mut moved_bodies) = (Vec::new(), Vec::new());
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         let mut bodies = transaction.open_table(BODIES)?;
@@ -182,11 +182,12 @@ impl RowFile {
             }
             for (key, row) in batch.rows {
                 put(&mut rows, &key, row.as_deref(), waste)?;
+                moved_rows.extend(row.is_some().then_some(key));
             }
             for (body, bytes) in batch.bodies {
                 let key = body.0.get().to_be_bytes();
                 put(&mut bodies, &key, bytes.as_deref(), waste)?;
-                moved.extend(bytes.is_some().then_some(body));
+                moved_bodies.extend(bytes.is_some().then_some(body));
             }
         }
         drop((rows, bodies));
@@ -194,7 +195,8 @@ impl RowFile {
         journal.insert(START, &start.encode()[..])?;
         drop(journal);
         transaction.commit()?;
-        self.journal.remove_oldest(count, &moved, start)?;
+        self.journal
+            .remove_oldest(count, &moved_rows, &moved_bodies, start)?;
         Ok(())
     }
 

@@ -32,7 +32,10 @@ use super::{Batch, remove_prefix};
 /// and the start after a kill checkpoints all of them.
 const CHECKPOINT_THRESHOLD: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 /// Bytes of records of one checkpoint, if its only record is not longer.
-pub(super) const CHECKPOINT_SIZE: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
+const CHECKPOINT_SIZE: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
+/// Rows and bodies of one checkpoint, if its only record has no more: clients wait while it lasts, and the database takes longer for
+/// each of them than for its bytes.
+const CHECKPOINT_ROWS: usize = if cfg!(test) { 8 } else { 8 << 10 };
 /// Where the ring ends, unless its first record is longer: records that follow at the threshold have space until there.
 const RING_SIZE: u64 = CHECKPOINT_THRESHOLD + 2 * CHECKPOINT_SIZE;
 /// The journal grows by so many zeros: a synchronization for which the file system has to allocate blocks takes half as long again.
@@ -75,6 +78,8 @@ struct Record {
     number: u64,
     position: Position,
     length: u64,
+    /// Rows and bodies.
+    rows: usize,
 }
 
 impl Position {
@@ -185,12 +190,13 @@ impl Journal {
         Ok(())
     }
 
-    /// The number of the oldest records that have `bytes` together; all records, if they have less.
-    pub(super) fn oldest(&self, bytes: u64) -> usize {
-        let mut sum = 0;
+    /// The number of the oldest records that one checkpoint moves.
+    pub(super) fn oldest(&self) -> usize {
+        let (mut bytes, mut rows) = (0, 0);
         let is_enough = |record: &Record| {
-            sum += record.length;
-            sum >= bytes
+            bytes += record.length;
+            rows += record.rows;
+            bytes >= CHECKPOINT_SIZE || rows >= CHECKPOINT_ROWS
         };
         let last = self.records.iter().position(is_enough);
         last.map_or(self.records.len(), |last| last + 1)
@@ -220,10 +226,11 @@ impl Journal {
         record.map_or_else(Position::random, |record| record.position)
     }
 
-    /// Removes the `count` oldest records, whose `bodies` are in the database now; the other records begin at `start`.
+    /// Removes the `count` oldest records, whose `rows` and `bodies` are in the database now; the other records begin at `start`.
     pub(super) fn remove_oldest(
         &mut self,
         count: usize,
+        rows: &[Vec<u8>],
         bodies: &[BodyId],
         start: Position,
     ) -> io::Result<()> {
@@ -234,7 +241,9 @@ impl Journal {
         if self.records.is_empty() {
             self.end = start;
         }
-        self.rows.retain(|_, record| *record >= first);
+        for key in rows {
+            self.rows.remove(key);
+        }
         let last = bodies.iter().map(|body| body.0.get()).max();
         self.last_body = self.last_body.max(last.unwrap_or(0));
         self.bodies.remove_moved(bodies, first, &*self.file)
@@ -296,6 +305,7 @@ impl Journal {
             number: self.number,
             position: self.end,
             length: self.buffer.len() as u64,
+            rows: batch.rows.len() + batch.bodies.len(),
         };
         for prefix in batch.removed {
             remove_prefix(&mut self.rows, &prefix);
