@@ -87,10 +87,11 @@ impl EntityMetadata {
         since.or(self.used_before)
     }
 
-    /// Records a change of the entity, which does not count as a use.
+    /// Notes that the entity was changed, which does not count as its use. Each change is later than the one before, because `ETag`
+    /// is made of it.
     pub(crate) fn changed(&mut self, used: Timestamp, now: Timestamp) {
         self.used_before = self.accessed_at(used);
-        self.changed_at = now;
+        self.changed_at = now.max(self.updated_at() + MOMENT);
     }
 
     pub(crate) fn admin_metadata(&self) -> AdminMetadata {
@@ -191,5 +192,21 @@ impl Namespace {
             let rules = metadata.authorization_rules().iter();
             rules.flat_map(AuthorizationRule::keys).collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_is_later_than_the_one_before() {
+        let now = Timestamp::from_millis(1_000);
+        let mut metadata = EntityMetadata::new(now);
+        for _ in 0..3 {
+            let before = metadata.updated_at();
+            metadata.changed(now, now);
+            assert!(metadata.updated_at() > before);
+        }
     }
 }
