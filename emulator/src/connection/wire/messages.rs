@@ -12,7 +12,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// Header and mask of a control frame.
 pub(crate) const CONTROL: usize = 6;
-/// Slices of output that are written at once.
+/// What the library answers to a close frame without a status, and what is written instead (spec/observed.md 57).
+const EMPTY_CLOSE: [u8; 2] = [0x88, 0];
+const NORMAL_CLOSE: &[u8] = &[0x88, 2, 0x03, 0xe8];
+/// Pieces of output that are written at once.
 const SLICES: usize = 16;
 
 /// A stream that is within a message or between two. Within one the library writes nothing: its output waits until it is
@@ -29,6 +32,8 @@ pub(crate) struct Messages<S> {
     news: usize,
     /// Bytes that the library must write.
     answers: usize,
+    /// What is not written yet instead of the close frame at the end of what the library writes; nothing where that stays.
+    close: Option<&'static [u8]>,
 }
 
 impl<S: AsyncWrite + Unpin> Messages<S> {
@@ -40,6 +45,7 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
             unfinished: 0,
             news: 0,
             answers: 0,
+            close: None,
         }
     }
 
@@ -78,7 +84,12 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
         self.answers += payload + CONTROL - 4;
     }
 
-    /// Records that the library has written everything.
+    /// The library will answer a close frame without a status with the like, and writes nothing after that.
+    pub(crate) fn expect_empty_close(&mut self) {
+        self.close = Some(NORMAL_CLOSE);
+    }
+
+    /// The library has written everything.
     pub(crate) fn answered(&mut self) {
         self.answers = 0;
     }
@@ -157,7 +168,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
         if self.left > 0 {
             return Poll::Pending;
         }
-        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        let own = &mut *self;
+        let (mut stream, mut bytes) = (Pin::new(&mut own.stream), bytes);
+        if let (Some(close), Some(before)) = (&mut own.close, bytes.strip_suffix(&EMPTY_CLOSE)) {
+            bytes = before;
+            while before.is_empty() && !close.is_empty() {
+                let written = ready!(stream.as_mut().poll_write(cx, close))?;
+                if written == 0 {
+                    return Poll::Ready(Ok(0));
+                }
+                *close = &close[written..];
+            }
+            if before.is_empty() {
+                return Poll::Ready(Ok(EMPTY_CLOSE.len()));
+            }
+        }
+        let written = ready!(stream.poll_write(cx, bytes))?;
         self.answers = self.answers.saturating_sub(written);
         Poll::Ready(Ok(written))
     }

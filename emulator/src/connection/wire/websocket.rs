@@ -110,7 +110,13 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                     read += bytes.len() + CONTROL;
                 }
                 Some(Ok(Message::Frame(_))) => {}
-                Some(Ok(Message::Close(_))) | None => break,
+                Some(Ok(Message::Close(status))) => {
+                    if status.is_none() {
+                        beneath.expect_empty_close();
+                    }
+                    break;
+                }
+                None => break,
                 Some(Ok(Message::Text(_))) => {
                     let text = "AMQP over WebSocket goes in binary messages, not in text";
                     self.refusal = Some(close(CloseCode::Unsupported, text));

@@ -217,6 +217,25 @@ fn a_close_frame_has_a_status() {
 }
 
 #[test]
+fn a_close_frame_without_status_is_answered_with_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let (mut stream, _) = Stream::plain(bus.http.0)
+        .upgraded(PATH, Some("amqp"))
+        .expect("a WebSocket");
+    for (sent, answer) in [
+        // A payload that looks like such a frame.
+        (masked(0x89, &[0x88, 0]), &[0x8a, 2, 0x88, 0][..]),
+        (masked(0x88, &[]), &[0x88, 2, 0x03, 0xe8]),
+    ] {
+        let beneath = stream.get_mut();
+        beneath.write_all(&sent).expect("it is written");
+        let mut answered = vec![0; answer.len()];
+        beneath.read_exact(&mut answered).expect("it is answered");
+        assert_eq!(answered, answer);
+    }
+}
+
+#[test]
 fn stopping_closes_through_a_websocket() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::plain(bus.http.0).websocket(PATH, "AMQPWSB10");
