@@ -4,6 +4,7 @@
 //! not locked.
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use crate::filter::{CorrelationIndex, Filter, Properties, Rule, RuleError};
@@ -103,12 +104,26 @@ impl RuleSet {
 
     /// Returns the limit of filters of this kind if it is reached.
     pub(crate) fn limit_reached(&self, filter: &Filter) -> Option<usize> {
+        self.limit(filter, 0)
+    }
+
+    fn limit(&self, filter: &Filter, not_counted: usize) -> Option<usize> {
         let (count, limit) = match filter {
             Filter::Sql(_) => (self.filters.sql, Self::MAX_SQL_FILTERS),
             Filter::Correlation(_) => (self.filters.correlation, Self::MAX_CORRELATION_FILTERS),
             Filter::True | Filter::False => return None,
         };
-        (count >= limit).then_some(limit)
+        (count >= limit + not_counted).then_some(limit)
+    }
+
+    /// The same, where the rules of a subscription do not count.
+    pub fn limit_reached_beside(
+        &self,
+        subscription: &EntityPath,
+        filter: &Filter,
+    ) -> Option<usize> {
+        let is_alike = |rule: &&Arc<Rule>| discriminant(&rule.filter) == discriminant(filter);
+        self.limit(filter, self.of(subscription).filter(is_alike).count())
     }
 
     pub(crate) fn subscribe(&mut self, subscription: &EntityPath) {

@@ -69,11 +69,16 @@ impl Call<'_> {
                 );
                 ServiceError::limit(40300, text)
             }
-            AdministerError::TooManySubscriptions { topic, limit } => {
+            AdministerError::TopicIsFull {
+                topic,
+                limit,
+                what,
+                sub_code,
+            } => {
                 let text = format!(
-                    "The topic '{topic}' has {limit} subscriptions, which is the most that it may have."
+                    "The topic '{topic}' has {limit} {what}, which is the most that it may have."
                 );
-                ServiceError::limit(40503, text)
+                ServiceError::limit(*sub_code, text)
             }
             AdministerError::Properties(problems) => match problems.first() {
                 Some(problem) => {

@@ -170,7 +170,7 @@ impl Call<'_> {
             AdministerError::Exists => Refusal::conflict(&format!("There is '{path}' already.")),
             AdministerError::NotFound => not_found(&self.id()),
             AdministerError::TooManyEntities(limit)
-            | AdministerError::TooManySubscriptions { limit, .. } => {
+            | AdministerError::TopicIsFull { limit, .. } => {
                 let text = format!(
                     "SubCode=40300. There are {limit} already, which is the most that there may be."
                 );

@@ -276,9 +276,11 @@ pub(crate) fn refused(
             );
             (StatusCode::FORBIDDEN, "limit-reached", message)
         }
-        AdministerError::TooManySubscriptions { topic, limit } => {
+        AdministerError::TopicIsFull {
+            topic, limit, what, ..
+        } => {
             let message = format!(
-                "the topic '{topic}' has {limit} subscriptions already, which is the most that it may have"
+                "the topic '{topic}' has {limit} {what} already, which is the most that it may have"
             );
             (StatusCode::FORBIDDEN, "limit-reached", message)
         }

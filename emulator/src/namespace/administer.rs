@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use servicebus_broker::filter::Rule;
+use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{
     ChangeRuleError, EntityDescription, EntityKind, EntityPath, Problem, RuleChange, RuleSet,
     SubQueue,
@@ -24,12 +24,16 @@ pub(crate) enum AdministerError {
     NotFound,
     /// The namespace has the maximum number of queues and topics.
     TooManyEntities(usize),
-    /// The topic has the maximum number of subscriptions.
-    TooManySubscriptions {
+    /// The topic has as many subscriptions, or filters of the kind of the first rule, as it may have.
+    TopicIsFull {
         /// The topic.
         topic: EntityPath,
         /// The limit.
         limit: usize,
+        /// Of what.
+        what: &'static str,
+        /// The sub-code by which the administration API says so.
+        sub_code: u32,
     },
     /// Invalid properties; never empty.
     Properties(Vec<Problem>),
@@ -125,7 +129,7 @@ impl Namespace {
         description: EntityDescription,
         first_rule: Option<Rule>,
     ) -> Result<Arc<SharedEntity>, AdministerError> {
-        self.check_room(kind, path)?;
+        self.check_room(kind, path, first_rule.as_ref().map(|rule| &rule.filter))?;
         self.check_properties(kind, path, &description)?;
         let rules = match kind {
             EntityKind::Queue | EntityKind::Topic => Vec::new(),
@@ -158,8 +162,13 @@ impl Namespace {
         changed.then_some(()).ok_or(AdministerError::NotFound)
     }
 
-    /// Checks the limits of entities, and that the topic of a subscription exists.
-    fn check_room(&self, kind: EntityKind, path: &EntityPath) -> Result<(), AdministerError> {
+    /// Whether there may be one more; of a subscription, where its topic is there. One that has its path makes room for it.
+    pub(super) fn check_room(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        first: Option<&Filter>,
+    ) -> Result<(), AdministerError> {
         if kind != EntityKind::Subscription {
             let limit = self.limit_reached();
             return limit.map_or(Ok(()), |limit| Err(AdministerError::TooManyEntities(limit)));
@@ -167,12 +176,27 @@ impl Namespace {
         let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
         let topic = topic.filter(|topic| topic.kind == EntityKind::Topic);
         let topic = topic.ok_or(AdministerError::NotFound)?;
-        let limit = RuleSet::MAX_SUBSCRIPTIONS;
-        if self.subscriptions(&topic).len() >= limit {
-            let topic = topic.path.clone();
-            return Err(AdministerError::TooManySubscriptions { topic, limit });
-        }
-        Ok(())
+        let full = self.read(&topic, |topic| {
+            let rules = topic.rules()?;
+            let limit = RuleSet::MAX_SUBSCRIPTIONS;
+            let others = rules.subscriptions().filter(|other| *other != path);
+            if others.count() >= limit {
+                return Some((limit, "subscriptions", 40503));
+            }
+            let limit = rules.limit_reached_beside(path, first?)?;
+            Some(match first? {
+                Filter::Correlation(_) => (limit, "correlation filters", 40502),
+                Filter::Sql(_) | Filter::True | Filter::False => (limit, "SQL filters", 40501),
+            })
+        });
+        full.map_or(Ok(()), |(limit, what, sub_code)| {
+            Err(AdministerError::TopicIsFull {
+                topic: topic.path.clone(),
+                limit,
+                what,
+                sub_code,
+            })
+        })
     }
 
     fn check_properties(

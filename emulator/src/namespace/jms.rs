@@ -245,6 +245,9 @@ impl Namespace {
         replaced: Option<Arc<SharedEntity>>,
     ) -> Result<Arc<SharedEntity>, ServiceError> {
         self.check_new_subscription(&request)?;
+        let kind = EntityKind::Subscription;
+        self.check_room(kind, path, Some(&request.filter))
+            .map_err(|error| not_created(kind, path, error))?;
         let rule = Rule {
             filter: request.filter,
             ..Rule::default_rule(self.clock.now())
@@ -254,7 +257,7 @@ impl Namespace {
             other => (None, other),
         };
         has_name.inspect(|replaced| self.delete_if_there(replaced));
-        let (kind, client) = (EntityKind::Subscription, Some(Box::new(request.affinity)));
+        let client = Some(Box::new(request.affinity));
         let made = self.create_for_client(kind, path, request.idle, client, Some(rule))?;
         // Not before: its new topic may have no room for it.
         elsewhere.inspect(|replaced| self.delete_if_there(replaced));
@@ -413,10 +416,12 @@ fn not_created(kind: EntityKind, path: &EntityPath, error: AdministerError) -> S
                 "'{path}' is not made: the namespace has {limit} queues and topics, the most that it may have."
             ),
         ),
-        AdministerError::TooManySubscriptions { topic, limit } => (
+        AdministerError::TopicIsFull {
+            topic, limit, what, ..
+        } => (
             Condition::ResourceLimitExceeded,
             format!(
-                "'{path}' is not made: the topic '{topic}' has {limit} subscriptions, the most that it may have."
+                "'{path}' is not made: the topic '{topic}' has {limit} {what}, the most that it may have."
             ),
         ),
         AdministerError::Properties(problems) | AdministerError::Fixed(problems) => {

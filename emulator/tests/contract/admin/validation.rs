@@ -283,7 +283,7 @@ fn a_topic_has_room_for_two_thousand_subscriptions() {
 #[test]
 fn a_topic_has_room_for_two_thousand_sql_filters() {
     let mut text = String::from(
-        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["#,
+        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Emulator":{"Tier":"premium"},"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["#,
     );
     for number in 0..2_000 {
         let comma = if number == 0 { "" } else { "," };
@@ -292,7 +292,28 @@ fn a_topic_has_room_for_two_thousand_sql_filters() {
             r#"{comma}{{"Name":"r{number}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a={number}"}}}}}}"#
         );
     }
-    let (_bus, admin) = Bus::configured(&(text + "]}]}]}]}}")).with_admin();
+    let (bus, admin) = Bus::configured(&(text + "]}]}]}]}}")).with_admin();
+    let first = format!(
+        "<DefaultRuleDescription>{}</DefaultRuleDescription>",
+        sql_filter("a = 1")
+    );
+    let reply = admin.put("/t/Subscriptions/new", &subscription(&first));
+    let text = "The topic 't' has 2000 SQL filters, which is the most that it may have.";
+    assert_eq!(
+        reply.refusal(403),
+        format!("SubCode=40501. {text} {MORE} .")
+    );
+    let mut peer = bus.jms("c");
+    let own = Attach::subscriber("jms", "t", true, &[]);
+    let link = peer.attached(&own);
+    bus.client().send_to("t", &Message::new("kept"));
+    peer.leave(&link);
+    let refusal = peer.refused(&own.clone().selecting("n = 1"));
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+    assert_contains(&refusal.text, "the topic 't' has 2000 SQL filters");
+    let link = peer.attached(&own);
+    assert_eq!(peer.drain_ids(&link, 1), ["kept"], "as it was");
+    admin.delete("/t/Subscriptions/jms$c$D").expect(200);
     let reply = admin.put("/t/Subscriptions/s/Rules/new", &rule(&sql_filter("a = 1")));
     assert!(
         reply
