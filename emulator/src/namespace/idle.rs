@@ -6,13 +6,14 @@
 //! not, because time ends some of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_broker::{Entities as _, Entity, EntityId, ReceiverId, SubQueue};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::Namespace;
+use super::{Namespace, SharedEntity};
 use crate::clock::Alarm;
 
 /// How long an advance, or the response to a change, waits for a client that does not read.
@@ -21,7 +22,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of checks whether a client is still connecting: no event reports that it will not ask for messages.
 const CONNECTING_CHECK: Duration = Duration::from_millis(20);
 
-/// What keeps a namespace from being idle.
+/// How many places that are not at rest are told; of others only how many there are.
+const MAX_TOLD: usize = 100;
+
+/// What keeps a namespace from rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Busy {
     /// The address of a store, or a connection.
@@ -109,19 +113,35 @@ impl Namespace {
             let turn = self.turns.notified();
             tokio::pin!(turn);
             turn.as_mut().enable();
-            let mut busy = self.busy();
-            busy.extend(self.held_by_faults());
-            busy.extend(self.locks(entity));
-            busy.extend(self.connecting());
-            if busy.is_empty() {
+            if self.is_settled(entity) {
                 return Ok(());
             }
             tokio::select! {
                 () = turn => {}
                 () = sleep(CONNECTING_CHECK) => {}
-                () = sleep_until(deadline) => return Err(busy),
+                () = sleep_until(deadline) => break,
             }
         }
+        let mut busy = self.busy();
+        busy.extend(self.held_by_faults());
+        busy.extend(self.locks(entity));
+        busy.extend(self.connecting());
+        if busy.len() > MAX_TOLD {
+            let reason = format!("{} more are not at rest", busy.len() - MAX_TOLD);
+            let place = self.name().to_owned();
+            busy.truncate(MAX_TOLD);
+            busy.push(Busy { place, reason });
+        }
+        match busy.is_empty() {
+            true => Ok(()),
+            false => Err(busy),
+        }
+    }
+
+    /// Whether [`Self::settled`] has nothing to wait for. Asked after every turn, so that it counts no locks.
+    fn is_settled(&self, entity: Option<(EntityId, SubQueue)>) -> bool {
+        let are_held = !self.held_by_faults().is_empty();
+        !are_held && self.is_idle() && self.locked_stores(entity).next().is_none()
     }
 
     /// Waits until every connection has written the consequences of changed entities: a client that gets its response then
@@ -256,23 +276,32 @@ impl Namespace {
     /// Returns the locks of a store and of its dead letters, or all.
     fn locks(&self, wanted: Option<(EntityId, SubQueue)>) -> Vec<Busy> {
         let mut held = Vec::new();
-        // Each lock has a deadline, so that entities without deadlines have none.
-        for entity in self.carry(|carrier| carrier.with_deadlines()) {
-            for kind in SubQueue::ALL {
-                if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
-                    continue;
-                }
-                let holders = self.holders(&self.read(&entity, |entity| locks_held(entity, kind)));
-                held.extend(holders.into_iter().map(|(holder, count)| Busy {
-                    place: format!("{}{}", entity.path, kind.suffix()),
-                    reason: format!("{count} locked by {holder}"),
-                }));
-            }
+        for (entity, kind) in self.locked_stores(wanted) {
+            let holders = self.holders(&self.read(&entity, |entity| locks_held(entity, kind)));
+            held.extend(holders.into_iter().map(|(holder, count)| Busy {
+                place: format!("{}{}", entity.path, kind.suffix()),
+                reason: format!("{count} locked by {holder}"),
+            }));
         }
         held
     }
 
-    /// Returns the clients that hold locks of a store, each with their number.
+    /// Those of a store and the dead letters behind it, or of all, that have locks.
+    fn locked_stores(
+        &self,
+        wanted: Option<(EntityId, SubQueue)>,
+    ) -> impl Iterator<Item = (Arc<SharedEntity>, SubQueue)> {
+        // Each lock has an end, so that an entity without a deadline has none.
+        let entities = self.carry(|carrier| carrier.with_deadlines()).into_iter();
+        let stores =
+            entities.flat_map(|entity| SubQueue::ALL.map(|kind| (Arc::clone(&entity), kind)));
+        stores.filter(move |(entity, kind)| {
+            let is_wanted = wanted.is_none_or(|(id, first)| id == entity.id && *kind >= first);
+            is_wanted && self.read(entity, |entity| entity.counts(*kind).locked > 0)
+        })
+    }
+
+    /// The clients that hold locks of a store, each with how many.
     fn holders(&self, receivers: &BTreeMap<ReceiverId, usize>) -> BTreeMap<String, usize> {
         let mut holders = BTreeMap::new();
         for (&receiver, locks) in receivers {
@@ -297,7 +326,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Waker};
 
-    use servicebus_broker::{EntityDescription, EntityPath, Message};
+    use servicebus_broker::{EntityDescription, EntityPath, Message, ReceiveMode};
 
     use super::*;
     use crate::clock::tests::put_by_hand;
@@ -309,24 +338,55 @@ mod tests {
 
     /// A namespace with a queue, whose messages expire after 10, 20 and 30 s.
     fn namespace() -> Namespace {
-        let path = EntityPath::of_address("q").expect("it is legal");
+        with_queues(1)
+    }
+
+    /// The same with so many queues.
+    fn with_queues(count: usize) -> Namespace {
+        let path = |number| EntityPath::of_address(&format!("q{number}")).expect("it is legal");
+        let queues = (0..count).map(|number| (path(number), EntityDescription::default()));
         let config = NamespaceConfig {
-            queues: vec![(path.clone(), EntityDescription::default())],
+            queues: queues.collect(),
             ..NamespaceConfig::new("one")
         };
         let (_, real) = put_by_hand();
         let namespace = Namespace::new(config, real, Some(1), false, Failures::default());
-        let entity = namespace.entity(&path).expect("it is there");
-        for seconds in [10_u32, 20, 30] {
+        for (entity, seconds) in { namespace.entities() }
+            .iter()
+            .flat_map(|entity| [10_u32, 20, 30].map(|s| (entity, s)))
+        {
             let mut bytes = vec![0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x40, 0x40, 0x70];
             bytes.extend((seconds * 1000).to_be_bytes());
             bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
             let message =
                 Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
-            let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
+            let sent = namespace.operate_as_broker(entity, |entity, cx| entity.send(cx, message));
             sent.expect("there is room");
         }
         namespace
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_places_with_locks_a_hundred_are_told() {
+        let namespace = with_queues(150);
+        for (number, entity) in (1..).zip(namespace.entities()) {
+            namespace.operate_as_broker(&entity, |entity, cx| {
+                let (kind, id) = (SubQueue::Active, ReceiverId(number));
+                entity.attach_receiver(kind, id, ReceiveMode::PeekLock);
+                entity.set_credit(cx, kind, id, 3);
+                entity.acquire(cx, kind, id, 3, usize::MAX, &mut Vec::new());
+            });
+        }
+        let busy = namespace.settled(Duration::ZERO, None).await.unwrap_err();
+        let own = |busy: &Busy| busy.reason.starts_with("3 locked by ");
+        assert_eq!(busy.iter().filter(|busy| own(busy)).count(), 100);
+        assert_eq!(
+            busy[100..]
+                .iter()
+                .map(|busy| &*busy.reason)
+                .collect::<Vec<_>>(),
+            ["50 more are not at rest"]
+        );
     }
 
     #[tokio::test(start_paused = true)]
