@@ -106,11 +106,9 @@ fn rule(declared: Value) -> Result<Value, ApiError> {
     };
     let [name, sql, correlation, action] =
         RULE.map(|member| members.remove(member).filter(|value| !value.is_null()));
-    refuse_others(
-        "a rule",
-        "name, sql, correlation and action",
-        members.keys(),
-    )?;
+    let what = name.as_ref();
+    let what = what.map_or_else(|| "a rule".to_owned(), |name| format!("the rule {name}"));
+    refuse_others(&what, "name, sql, correlation and action", members.keys())?;
     let kind = match (&correlation, &sql) {
         (Some(_), _) => "Correlation",
         (None, Some(_)) => "Sql",

@@ -85,7 +85,7 @@ fn a_mistake_in_it_is_a_sentence() {
         ),
         (
             json!({"topics": [{"name": "t", "subscriptions": [{"name": "s", "rules": [{"name": "r", "SQL": ""}]}]}]}),
-            "a rule has name, sql, correlation and action, not SQL",
+            "the rule \"r\" has name, sql, correlation and action, not SQL",
         ),
         (limits, "the topology cannot be served"),
     ] {
