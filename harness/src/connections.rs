@@ -8,6 +8,7 @@
 use std::{
     env,
     future::Future,
+    panic::Location,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -48,6 +49,8 @@ pub(crate) struct Connections {
     pub(crate) within: Duration,
     /// Whether messages that are left when the namespace ends fail the test.
     pub(crate) leak_check: bool,
+    /// The line of the test that started the namespace.
+    pub(crate) started_at: &'static Location<'static>,
     /// The assertions that were skipped because they could not be checked.
     pub(crate) unchecked: Unchecked,
     /// The entity or message that explains the last failed assertion, for a link to the inspector.

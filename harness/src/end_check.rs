@@ -137,12 +137,16 @@ impl Question {
 
     /// Runs the check, and returns the failure.
     async fn ask(self, connections: Arc<Connections>) -> Option<String> {
-        match self {
-            Self::Faults => missed(&connections).await,
+        let failure = match self {
+            // It names the lines of the faults.
+            Self::Faults => return missed(&connections).await,
             Self::Leaks => left_over(&connections).await,
             // An emulator that no longer answers was stopped by the test.
             Self::Health => failed(&connections).await,
-        }
+        };
+        // The panic of a drop has no line of the test.
+        let started_at = connections.started_at;
+        failure.map(|failure| format!("{failure}\n\nthe namespace was started at {started_at}"))
     }
 }
 

@@ -9,6 +9,7 @@ mod topology;
 
 use std::{
     fmt,
+    panic::Location,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -425,6 +426,7 @@ impl ServiceBus {
             script: Script::default(),
             within: options.within,
             leak_check: options.leak_check,
+            started_at: options.started_at,
             unchecked: Unchecked::default(),
             evidence: Mutex::default(),
         };
@@ -472,6 +474,7 @@ struct Options {
     keys: Keys,
     tls: bool,
     leak_check: bool,
+    started_at: &'static Location<'static>,
     within: Duration,
     data: Option<Data>,
 }

@@ -30,7 +30,11 @@ async fn failure<F: Future<Output = ()> + Send>(
     let test = async move { test(bus().await).await };
     let failed = tokio::spawn(test).await.expect_err("the test fails");
     let failed = failed.into_panic().downcast::<String>();
-    normalised(&failed.expect("it fails with a text"))
+    let failed = failed.expect("it fails with a text");
+    let (failure, line) = { failed.rsplit_once("\n\nthe namespace was started at ") }
+        .expect("it names where the namespace was started");
+    assert!(line.starts_with("tests/harness/health.rs:"), "{line}");
+    normalised(failure)
 }
 
 fn broken(entity: &str) -> String {

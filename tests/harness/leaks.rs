@@ -22,7 +22,12 @@ fn failure_of<F: Future<Output = ()>>(
     };
     let payload = thread::spawn(run).join().err()?;
     match payload.downcast::<String>() {
-        Ok(text) => Some(normalised(&text)),
+        Ok(text) => {
+            let (failure, line) = { text.rsplit_once("\n\nthe namespace was started at ") }
+                .unwrap_or((&text, "tests/harness/leaks.rs:"));
+            assert!(line.starts_with("tests/harness/leaks.rs:"), "{line}");
+            Some(normalised(failure))
+        }
         Err(payload) => panic::resume_unwind(payload),
     }
 }

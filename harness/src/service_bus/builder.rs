@@ -1,6 +1,6 @@
 //! The builder of a namespace.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
 use servicebus_config::{auth::Key, config::Config};
 
@@ -170,10 +170,13 @@ impl Builder {
     /// Panics if the namespace does not start; the panic says why.
     #[track_caller]
     pub fn start(self) -> Action<'static, ServiceBus> {
-        Action::new(self.start_now())
+        Action::new(self.start_now(Location::caller()))
     }
 
-    async fn start_now(mut self) -> Result<ServiceBus, Error> {
+    async fn start_now(
+        mut self,
+        started_at: &'static Location<'static>,
+    ) -> Result<ServiceBus, Error> {
         self.data = self.data.map(Data::made);
         let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
@@ -228,6 +231,7 @@ impl Builder {
             keys,
             tls: self.tls,
             leak_check: self.leak_check,
+            started_at,
             within,
             data: self.data.clone(),
         };
