@@ -6,6 +6,7 @@
 use axum::body::{Body, to_bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{Answer, Refusal, is_local, object};
@@ -164,11 +165,10 @@ pub(crate) fn open_id(head: &Parts) -> Answer {
 /// Returns the value of a parameter of a query or a form.
 pub(crate) fn parameter(encoded: &[u8], name: &str) -> Option<String> {
     let text = str::from_utf8(encoded).ok()?;
+    let decoded = |text: &str| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
     let mut pairs = text.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(own, _)| own.eq_ignore_ascii_case(name))?;
-    let value = value.replace('+', " ");
-    let decoded = percent_encoding::percent_decode_str(&value)
-        .decode_utf8()
-        .ok()?;
-    Some(decoded.into_owned())
+    // Go encodes the `$` of names too.
+    let is_it = |own: &str| decoded(own).is_some_and(|own| own.eq_ignore_ascii_case(name));
+    let (_, value) = pairs.find(|(own, _)| is_it(own))?;
+    decoded(&value.replace('+', " "))
 }
