@@ -217,7 +217,7 @@ impl AttachRequest {
             modes: (sender, receiver),
             source_address: source.address,
             target_address: target.address,
-            coordinator: target.coordinator,
+            coordinator: target.coordinator && !attach.peer_receives,
             has_source,
             lasting,
             capabilities,

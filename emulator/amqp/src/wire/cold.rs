@@ -101,7 +101,7 @@ pub(crate) struct SessionBegin {
 }
 
 pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
-    let open: Open = decode(body)?;
+    let open: Open = decode(body, "open")?;
     let idle = open.idle_time_out.filter(|milliseconds| *milliseconds > 0);
     Ok(PeerOpen {
         container_id: open.container_id,
@@ -156,7 +156,7 @@ fn product(properties: &Fields) -> Option<String> {
 }
 
 pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
-    let begin: Begin = decode(body)?;
+    let begin: Begin = decode(body, "begin")?;
     Ok(SessionBegin {
         remote_channel: begin.remote_channel,
         next_outgoing_id: begin.next_outgoing_id,
@@ -168,7 +168,7 @@ pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
 
 /// Reads mechanism, initial response and host name.
 pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), Fault> {
-    let init: SaslInit = decode(body)?;
+    let init: SaslInit = decode(body, "sasl-init")?;
     let response = init.initial_response.map(|binary| binary.into_vec());
     Ok((
         init.mechanism.into_inner(),
@@ -326,12 +326,14 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     all
 }
 
-/// Decodes through the library after validation.
-fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
+/// Decodes through the library, after making sure that it cannot be led astray.
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], name: &str) -> Result<T, Fault> {
     let mut reader = Reader::new(body);
     reader.validate()?;
-    serde_amqp::from_slice(&body[..reader.position()])
-        .map_err(|error| Fault::connection(condition::DECODE_ERROR, error.to_string()))
+    serde_amqp::from_slice(&body[..reader.position()]).map_err(|error| {
+        let text = format!("the {name} cannot be decoded: {error}");
+        Fault::connection(condition::DECODE_ERROR, text)
+    })
 }
 
 /// Number of fields of a source (AMQP 1.0 §3.5.3).

@@ -42,7 +42,8 @@ pub(crate) fn read(encoded: &[u8]) -> Result<State, DecodeError> {
         });
     }
     let mut fields = reader.fields()?;
-    let transaction = fields.binary()?.map(Box::from);
+    // None is an id that no transaction has: what names none is not done outside of all.
+    let transaction = Some(fields.binary()?.unwrap_or_default().into());
     let outcome = match fields.raw()? {
         Some(encoded) => outcome(encoded)?,
         None => None,
@@ -227,6 +228,12 @@ mod tests {
         let state = state.unwrap();
         assert_eq!(state.outcome, Some(Outcome::Accepted));
         assert_eq!(state.transaction.as_deref(), Some(&[7, 8][..]));
+    }
+
+    #[test]
+    fn a_transactional_state_without_an_id_has_an_empty_one() {
+        let state = read(&[0x00, 0x53, 0x34, 0xc0, 6, 2, 0x40, 0x00, 0x53, 0x24, 0x45]);
+        assert_eq!(state.unwrap().transaction.as_deref(), Some(&[][..]));
     }
 
     #[test]

@@ -257,3 +257,19 @@ fn the_product_of_a_peer_is_a_text_of_a_hundred_characters() {
     assert_eq!(product(uint(1)), None);
     assert_eq!(open_with(vec![]).product, None);
 }
+
+#[test]
+fn what_cannot_be_decoded_is_named() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(AMQP_HEADER);
+    peer.frame(0, OPEN, &[uint(1)]);
+    let output = peer.output();
+    let frames = split(&output);
+    let refusal = frames.last().expect("a close").refusal(0);
+    assert_eq!(refusal.condition, "amqp:decode-error");
+    assert!(
+        refusal.text.starts_with("the open cannot be decoded: "),
+        "{}",
+        refusal.text
+    );
+}
