@@ -413,6 +413,7 @@ struct RunArguments {
         long,
         value_name = "BYTES",
         default_value_t = 64 << 20,
+        value_parser = clap::value_parser!(u64).range(65_536..),
         env = "SERVICEBUS_EMULATOR_CONNECTION_MEMORY"
     )]
     connection_memory: u64,
@@ -422,6 +423,7 @@ struct RunArguments {
         long,
         value_name = "BYTES",
         default_value_t = 1 << 30,
+        value_parser = clap::value_parser!(u64).range(65_536..),
         env = "SERVICEBUS_EMULATOR_PROCESS_MEMORY"
     )]
     process_memory: u64,

@@ -194,7 +194,7 @@ const fn counter(name: &'static str, help: &'static str, value: fn(&Row) -> u64)
 pub(crate) fn are_meant(request: &Parts) -> bool {
     let query = request.uri.query().unwrap_or_default();
     request.uri.path() == "/metrics"
-        && request.method == Method::GET
+        && [Method::GET, Method::HEAD].contains(&request.method)
         && !request.headers.contains_key(AUTHORIZATION)
         && !query.contains("api-version")
 }

@@ -118,6 +118,20 @@ fn an_entity_of_that_name_is_still_an_entity() {
 }
 
 #[test]
+fn whether_there_are_metrics_can_be_asked() {
+    let bus = Bus::with_queues(&["q"]);
+    let head = |host: &str| {
+        let request =
+            format!("HEAD /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        bus.http.text(request.as_bytes())
+    };
+    let answer = head("localhost");
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+    assert_starts_with(&head("evil.example"), "HTTP/1.1 421");
+}
+
+#[test]
 fn of_many_entities_the_first_thousand_are_told_and_the_sum_counts_all() {
     let names: Vec<String> = (0..1002).map(|n| format!("q{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

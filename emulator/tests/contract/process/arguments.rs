@@ -14,6 +14,8 @@ fn bad_arguments_end_with_two_and_a_hint() {
         &["--seed", "x"],
         &["--exit-when-idle", "0"],
         &["--amqps-port", "on"],
+        &["--connection-memory", "0"],
+        &["--process-memory", "65535"],
         &["--tls-key", "key.pem"],
         &["check"],
         &["serve"],
