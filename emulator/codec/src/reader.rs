@@ -46,7 +46,34 @@ pub enum Descriptor<'a> {
     Symbol(&'a str),
 }
 
-/// The contents of a list or map.
+/// The names of the sections of a message, in the order of their codes (AMQP 1.0 §3.2).
+const SECTIONS: [&str; 9] = [
+    "amqp:header:list",
+    "amqp:delivery-annotations:map",
+    "amqp:message-annotations:map",
+    "amqp:properties:list",
+    "amqp:application-properties:map",
+    "amqp:data:binary",
+    "amqp:amqp-sequence:list",
+    "amqp:amqp-value:*",
+    "amqp:footer:map",
+];
+
+impl Descriptor<'_> {
+    /// The code, of the section of a message where it is a name; 0 for any other name.
+    #[inline]
+    pub fn section(self) -> u64 {
+        match self {
+            Self::Code(code) => code,
+            Self::Symbol(name) => {
+                let place = SECTIONS.iter().position(|known| *known == name);
+                place.map_or(0, |place| 0x70 + place as u64)
+            }
+        }
+    }
+}
+
+/// The inside of a list or map.
 #[derive(Debug, Clone, Copy)]
 pub struct Compound<'a> {
     /// Number of elements; in a map, of keys and values.

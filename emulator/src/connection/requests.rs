@@ -111,11 +111,8 @@ impl ClientConnection {
         request: &Request,
         transaction: Option<&[u8]>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(claim) = claim_for(request) {
-            self.client
-                .check_claim(&entity.management_path(kind), claim)?;
-        }
-        // A request in the name of a receiver counts as a use of its link.
+        self.check_request(entity, kind, request)?;
+        // What is asked for in the name of a receiver is a use of its link.
         let receiver = self.asked_by(request);
         if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
             self.note_use_of(link, self.client.shared.real.elapsed());
@@ -172,7 +169,25 @@ impl ClientConnection {
         })
     }
 
-    /// Performs a request about the rules of a subscription, which belong to its topic.
+    /// Whether the client may make a request, and make it there: what is scheduled is sent, later (semantics §3.3).
+    fn check_request(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+        request: &Request,
+    ) -> Result<(), ServiceError> {
+        let Some(claim) = claim_for(request) else {
+            return Ok(());
+        };
+        let path = entity.management_path(kind);
+        self.client.check_claim(&path, claim)?;
+        match claim {
+            Claim::Send => entity.check_is_sent_to(kind),
+            Claim::Listen | Claim::Manage => Ok(()),
+        }
+    }
+
+    /// The rules of a subscription stand with its topic.
     fn perform_on_rules(
         &mut self,
         (entity, kind): (&SharedEntity, SubQueue),

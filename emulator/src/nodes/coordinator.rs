@@ -4,7 +4,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use super::condition::{Condition, ServiceError};
 
-const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
+const AMQP_VALUE: u64 = 0x77;
 
 /// The body of a message to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +35,10 @@ impl CoordinatorRequest {
     fn read(payload: &[u8]) -> Result<Option<Self>, DecodeError> {
         let mut reader = Reader::new(payload);
         while !reader.is_empty() {
-            let descriptor = reader.descriptor()?;
+            let section = reader.descriptor()?.section();
             let content = reader;
             reader.validate()?;
-            if descriptor == AMQP_VALUE {
+            if section == AMQP_VALUE {
                 return Self::of_body(content);
             }
         }

@@ -108,6 +108,6 @@ impl Management<'_, '_> {
 
 /// Returns the error for a missing or invalid field.
 pub(crate) fn argument(name: &str, allowed: &str) -> ServiceError {
-    let text = format!("{name} is missing or has a wrong type; it must be {allowed}.");
+    let text = format!("{name} is missing or not allowed; it must be {allowed}.");
     ServiceError::new(Condition::ArgumentError, text)
 }

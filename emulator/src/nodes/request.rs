@@ -12,15 +12,16 @@
 use std::fmt;
 
 use serde_amqp::Value;
-use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
+use servicebus_codec::{DecodeError, Reader, Value as Plain, Writer};
 
 use super::condition::{Condition, ServiceError};
+use super::management::argument;
 
 /// The client's id of a request, which the reply repeats (semantics §19).
 const TRACKING_ID: &str = "com.microsoft:tracking-id";
-const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
-const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
-const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
+const PROPERTIES: u64 = 0x73;
+const APPLICATION_PROPERTIES: u64 = 0x74;
+const AMQP_VALUE: u64 = 0x77;
 
 /// A client's request to a node.
 pub(crate) struct Request {
@@ -78,12 +79,12 @@ impl Request {
         };
         let mut reader = Reader::new(payload);
         while !reader.is_empty() {
-            let descriptor = reader.descriptor()?;
+            let section = reader.descriptor()?.section();
             let mut content = reader;
             reader.validate()?;
-            if descriptor == PROPERTIES {
+            if section == PROPERTIES {
                 request.read_properties(content)?;
-            } else if descriptor == APPLICATION_PROPERTIES {
+            } else if section == APPLICATION_PROPERTIES {
                 for entry in content.map()?.entries() {
                     if let (Plain::String(key), Plain::String(value) | Plain::Symbol(value)) =
                         entry?
@@ -91,7 +92,7 @@ impl Request {
                         request.properties.push((key.into(), value.into()));
                     }
                 }
-            } else if descriptor == AMQP_VALUE {
+            } else if section == AMQP_VALUE {
                 // Validated above, so that the decoder neither recurses nor allocates beyond the request.
                 request.encoded = content.skip()?.to_vec();
                 request.body = serde_amqp::from_slice(&request.encoded).unwrap_or(Value::Null);
@@ -162,11 +163,26 @@ impl Request {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.field(name)? {
             Value::String(text) => Some(text),
+            Value::Symbol(text) => Some(text.as_str()),
             _ => None,
         }
     }
 
-    /// Returns the elements of a list or array.
+    /// A whole number that fits an int, `least` or more.
+    pub(crate) fn whole(&self, name: &str, least: i64) -> Result<i64, ServiceError> {
+        let allowed = format!("an int from {least} to {}", i32::MAX);
+        let number = self.integer(name);
+        let number = number.ok_or_else(|| argument(name, &allowed))?;
+        match (least..=i32::MAX.into()).contains(&number) {
+            true => Ok(number),
+            false => {
+                let text = format!("{name} is {number}; it must be {allowed}.");
+                Err(ServiceError::new(Condition::ArgumentOutOfRange, text))
+            }
+        }
+    }
+
+    /// The elements of a list or array.
     pub(crate) fn elements(&self, name: &str) -> Option<&[Value]> {
         match self.field(name)? {
             Value::List(list) => Some(list),

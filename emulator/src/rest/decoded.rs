@@ -95,17 +95,11 @@ impl DecodedMessage {
         section: Descriptor<'_>,
         content: &mut Reader<'_>,
     ) -> Result<(), DecodeError> {
-        match section {
-            Descriptor::Code(0x70) | Descriptor::Symbol("amqp:header:list") => {
-                self.put_header(content)
-            }
-            Descriptor::Code(0x72) | Descriptor::Symbol("amqp:message-annotations:map") => {
-                self.put_annotations(content)
-            }
-            Descriptor::Code(0x73) | Descriptor::Symbol("amqp:properties:list") => {
-                self.put_properties(content)
-            }
-            Descriptor::Code(0x74) | Descriptor::Symbol("amqp:application-properties:map") => {
+        match section.section() {
+            0x70 => self.put_header(content),
+            0x72 => self.put_annotations(content),
+            0x73 => self.put_properties(content),
+            0x74 => {
                 for (name, value) in text_entries(content.map()?) {
                     if put_property(&mut self.headers, name, value) {
                         self.names.push(name.to_owned());
@@ -113,17 +107,11 @@ impl DecodedMessage {
                 }
                 Ok(())
             }
-            Descriptor::Code(0x75) | Descriptor::Symbol("amqp:data:binary") => {
-                self.body.put_data(content)
-            }
-            Descriptor::Code(0x76) | Descriptor::Symbol("amqp:amqp-sequence:list") => {
-                self.body.put_sequence(content)
-            }
-            Descriptor::Code(0x77) | Descriptor::Symbol("amqp:amqp-value:*") => {
-                self.body.put_value(content)
-            }
-            // Delivery annotations and footers have no form in HTTP.
-            Descriptor::Code(_) | Descriptor::Symbol(_) => Ok(()),
+            0x75 => self.body.put_data(content),
+            0x76 => self.body.put_sequence(content),
+            0x77 => self.body.put_value(content),
+            // Delivery annotations and footers have no place in HTTP.
+            _ => Ok(()),
         }
     }
 

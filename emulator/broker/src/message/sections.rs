@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use servicebus_codec::{DecodeError, Descriptor, ElementBudget, Reader};
+use servicebus_codec::{DecodeError, ElementBudget, Reader};
 
 use super::{MessageError, annotations, limits};
 
@@ -59,7 +59,7 @@ impl Sections {
         let mut is_other_form = false;
         let mut budget = ElementBudget::default();
         while !reader.is_empty() {
-            let code = section_code(reader.descriptor()?);
+            let code = reader.descriptor()?.section();
             let rank = rank(code).ok_or(MessageError::Section(code))?;
             let may_repeat = matches!(code, DATA | SEQUENCE);
             let is_second_body =
@@ -184,7 +184,7 @@ pub(crate) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
     while !reader.is_empty() {
         let begin = reader.position();
-        let code = section_code(reader.descriptor()?);
+        let code = reader.descriptor()?.section();
         let rank = rank(code).ok_or(MessageError::Section(code))?;
         reader.skip()?;
         match runs.last_mut() {
@@ -256,25 +256,7 @@ fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError>
     Ok(false)
 }
 
-pub(crate) fn section_code(descriptor: Descriptor<'_>) -> u64 {
-    match descriptor {
-        Descriptor::Code(code) => code,
-        Descriptor::Symbol(name) => match name {
-            "amqp:header:list" => HEADER,
-            "amqp:delivery-annotations:map" => DELIVERY_ANNOTATIONS,
-            "amqp:message-annotations:map" => MESSAGE_ANNOTATIONS,
-            "amqp:properties:list" => PROPERTIES,
-            "amqp:application-properties:map" => APPLICATION_PROPERTIES,
-            "amqp:data:binary" => DATA,
-            "amqp:amqp-sequence:list" => SEQUENCE,
-            "amqp:amqp-value:*" => VALUE,
-            "amqp:footer:map" => FOOTER,
-            _ => 0,
-        },
-    }
-}
-
-/// Returns the rank of a section in a message.
+/// The place of a section in a message.
 fn rank(code: u64) -> Option<usize> {
     Some(match code {
         HEADER => 1,
@@ -297,7 +279,7 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
     let mut reader = Reader::new(payload);
     let mut messages = Vec::new();
     while !reader.is_empty() {
-        match section_code(reader.descriptor()?) {
+        match reader.descriptor()?.section() {
             DATA => {
                 let length = reader.binary()?.len();
                 let end = reader.position();

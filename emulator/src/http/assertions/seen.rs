@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use serde_amqp::Value;
 use servicebus_assertions::{Message, MessageState, PropertyValue};
 use servicebus_broker::{self as broker, Timestamp};
-use servicebus_codec::{DecodeError, Descriptor, Reader};
+use servicebus_codec::{DecodeError, Reader};
 
 use crate::clock;
 use crate::http::timeline::Recorded;
@@ -66,23 +66,23 @@ fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
     let mut sequence: Option<Vec<Value>> = None;
     let mut reader = Reader::new(content);
     while !reader.is_empty() {
-        let section = reader.descriptor()?;
+        let section = reader.descriptor()?.section();
         let mut inside = reader;
         let encoded = reader.skip()?;
         let value = || serde_amqp::from_slice::<Value>(encoded).unwrap_or(Value::Null);
         match section {
-            Descriptor::Code(0x75) | Descriptor::Symbol("amqp:data:binary") => {
+            0x75 => {
                 data.push(content.slice_ref(inside.binary()?));
             }
-            Descriptor::Code(0x76) | Descriptor::Symbol("amqp:amqp-sequence:list") => {
+            0x76 => {
                 if let Value::List(values) = value() {
                     sequence.get_or_insert_default().extend(values);
                 }
             }
-            Descriptor::Code(0x77) | Descriptor::Symbol("amqp:amqp-value:*") => {
+            0x77 => {
                 return Ok(PropertyValue::of_amqp(value()).into_body());
             }
-            Descriptor::Code(_) | Descriptor::Symbol(_) => {}
+            _ => {}
         }
     }
     if let Some(values) = sequence {

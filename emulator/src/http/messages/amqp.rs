@@ -228,26 +228,8 @@ impl<'a> Parts<'a> {
 }
 
 fn section_code(descriptor: Descriptor<'_>) -> Result<u8, DecodeError> {
-    let names = [
-        "amqp:header:list",
-        "amqp:delivery-annotations:map",
-        "amqp:message-annotations:map",
-        "amqp:properties:list",
-        "amqp:application-properties:map",
-        "amqp:data:binary",
-        "amqp:amqp-sequence:list",
-        "amqp:amqp-value:*",
-        "amqp:footer:map",
-    ];
-    let code = match descriptor {
-        Descriptor::Code(code) => code.checked_sub(0x70),
-        Descriptor::Symbol(name) => {
-            let place = names.iter().position(|known| *known == name);
-            place.map(|place| place as u64)
-        }
-    };
-    let code = code.filter(|&code| code < names.len() as u64);
-    code.map(|code| 0x70 + code as u8)
+    let code = u8::try_from(descriptor.section()).ok();
+    code.filter(|code| (0x70..=FOOTER).contains(code))
         .ok_or(DecodeError::Unexpected {
             expected: "a section of a message",
             code: 0,

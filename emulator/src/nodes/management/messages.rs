@@ -26,10 +26,8 @@ impl Management<'_, '_> {
         let request = self.request;
         let from = request.integer("from-sequence-number");
         let from = from.ok_or_else(|| argument("from-sequence-number", "a long"))?;
-        let count = request.integer("message-count").filter(|&count| count > 0);
-        let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
+        let count = request.whole("message-count", 1)?.min(PEEK_MESSAGES) as usize;
         let from = SequenceNumber(u64::try_from(from).unwrap_or(0));
-        let count = count.min(PEEK_MESSAGES) as usize;
         let session = self.optional_session()?;
         let seen = self
             .entity
@@ -236,7 +234,6 @@ impl Management<'_, '_> {
     /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. The messages repeat the
     /// other fields of the maps.
     pub(crate) fn schedule_message(&mut self) -> Result<Reply, ServiceError> {
-        self.check_is_queue()?;
         let messages = self.request.elements("messages");
         let messages = messages.filter(|messages| !messages.is_empty());
         let messages = messages.ok_or_else(|| argument("messages", MESSAGES))?;
@@ -291,7 +288,6 @@ impl Management<'_, '_> {
 
     /// `{sequence-numbers: long[]}` → 200; all or none.
     pub(crate) fn cancel_scheduled_message(&mut self) -> Result<Reply, ServiceError> {
-        self.check_is_queue()?;
         if self.transaction.is_some() {
             let text = "Scheduled messages cannot be cancelled in a transaction.";
             return Err(ServiceError::new(Condition::NotAllowed, text));
@@ -306,19 +302,6 @@ impl Management<'_, '_> {
             ServiceError::new(condition, error.to_string())
         })?;
         Ok(Reply::done())
-    }
-
-    /// Checks that the target is not a dead-letter queue, to which no message can be sent, now or later (semantics §3.3).
-    fn check_is_queue(&self) -> Result<(), ServiceError> {
-        if self.kind == servicebus_broker::SubQueue::Active {
-            return Ok(());
-        }
-        let text = format!(
-            "Messages cannot be scheduled at '{}{}': a dead-letter queue is filled by the broker alone.",
-            self.entity.path(),
-            self.kind.suffix()
-        );
-        Err(ServiceError::new(Condition::NotAllowed, text))
     }
 }
 

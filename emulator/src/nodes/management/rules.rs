@@ -85,9 +85,9 @@ pub(crate) fn enumerate_rules<'a>(
     rules: impl Iterator<Item = &'a Arc<Rule>>,
     ahead: i64,
 ) -> Result<Reply, ServiceError> {
-    let bound = |name, default| match request.integer(name) {
-        None => Ok(default),
-        Some(number) => usize::try_from(number).map_err(|_| argument(name, "an int of 0 or more")),
+    let bound = |name, default| match request.field(name) {
+        None | Some(serde_amqp::Value::Null) => Ok(default),
+        Some(_) => request.whole(name, 0).map(|number| number as usize),
     };
     let (skip, top) = (bound("skip", 0)?, bound("top", usize::MAX)?);
     let rules: Vec<_> = rules.skip(skip).take(top).collect();

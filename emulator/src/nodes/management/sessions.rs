@@ -81,8 +81,8 @@ impl Management<'_, '_> {
         };
         let since = since.filter(|&since| since < ANY_TIME);
         let since = since.map(|since| Timestamp::from_millis(since.saturating_add(self.ahead)));
-        let skip = self.whole("skip", 0)?;
-        let top = self.whole("top", 1)?.min(SESSIONS);
+        let skip = self.request.whole("skip", 0)?;
+        let top = self.request.whole("top", 1)?.min(SESSIONS);
         let sessions = self
             .entity
             .sessions(self.cx, since, skip as usize, top as usize);
@@ -101,21 +101,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// Returns a whole number that is not negative and fits an int.
-    fn whole(&self, name: &str, least: i64) -> Result<i64, ServiceError> {
-        let allowed = format!("an int from {least} to {}", i32::MAX);
-        let number = self.request.integer(name);
-        let number = number.ok_or_else(|| argument(name, &allowed))?;
-        match (least..=i32::MAX.into()).contains(&number) {
-            true => Ok(number),
-            false => {
-                let text = format!("{name} is {number}; it must be {allowed}.");
-                Err(ServiceError::new(Condition::ArgumentOutOfRange, text))
-            }
-        }
-    }
-
-    /// Returns the required `session-id`.
+    /// `session-id`, which there must be.
     fn held_session(&self) -> Result<SessionName, ServiceError> {
         self.check_has_sessions()?;
         let session = self.optional_held_session()?;

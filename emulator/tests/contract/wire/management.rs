@@ -152,7 +152,7 @@ fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
     let dead_letter = map([
         (text("disposition-status"), text("suspended")),
         tokens(&[held[2].token()]),
-        (text("deadletter-reason"), text("why")),
+        (text("deadletter-reason"), symbol("why")),
         (text("deadletter-description"), text("")),
     ]);
     assert_eq!(
@@ -228,6 +228,7 @@ fn a_lock_outlives_its_link() {
 fn what_cannot_be_done_is_said_with_status_and_condition() {
     let (_bus, mut peer, node) = bus_with(&["a"]);
     let argument = "com.microsoft:argument-error";
+    let range = "com.microsoft:argument-out-of-range";
     let odd = map([
         tokens(&[Uuid::nil()]),
         (text("disposition-status"), text("eaten")),
@@ -240,7 +241,8 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
     for (operation, body, status, condition) in [
         ("peek-message", map([]), 400, argument),
         ("peek-message", Value::Null, 400, argument),
-        ("peek-message", peek_from(1, Value::Int(0)), 400, argument),
+        ("peek-message", peek_from(1, Value::Int(0)), 400, range),
+        ("peek-message", peek_from(1, long(1 << 31)), 400, range),
         ("peek-message", peek_from(1, text("1")), 400, argument),
         ("renew-lock", map([]), 400, argument),
         (
@@ -316,4 +318,29 @@ fn a_reply_repeats_what_its_client_calls_the_request() {
         .message
         .application("com.microsoft:tracking-id");
     assert_eq!(own, text("mine"));
+}
+
+#[test]
+fn sections_may_be_described_by_name() {
+    let (_bus, mut peer, node) = bus_with(&["a"]);
+    let request = Message::request(text("id"), text(&node.reply_to), peek_from(1, uint(1)));
+    let request = request.application("operation", text("com.microsoft:peek-message"));
+    let mut encoded = request.encode();
+    for (code, name) in [
+        (0x73, "amqp:properties:list"),
+        (0x74, "amqp:application-properties:map"),
+        (0x77, "amqp:amqp-value:*"),
+    ] {
+        let place = encoded
+            .windows(3)
+            .position(|three| three == [0, 0x53, code]);
+        let place = place.expect("the section is there");
+        let mut named = vec![0, 0xa3, name.len() as u8];
+        named.extend_from_slice(name.as_bytes());
+        encoded.splice(place..place + 3, named);
+    }
+    peer.transfer(&node.requests, 0, true, &encoded);
+    let reply = Reply::new(peer.receive(&node.replies));
+    assert_eq!(reply.correlation_id, text("id"));
+    assert_eq!(ids(&peeked(&reply)), ["a"]);
 }

@@ -209,8 +209,13 @@ fn rules_are_enumerated_in_pages() {
     assert!(names(&mut peer, &node, 0, 0).is_empty());
     let reply = peer.call(&node, "enumerate-rules", map([]));
     assert_eq!(reply.status(), 200);
-    let body = map([(text("skip"), Value::Int(-1)), (text("top"), uint(1))]);
-    refused_with(&peer.call(&node, "enumerate-rules", body), 400, ARGUMENT);
+    for (skip, condition) in [
+        (Value::Int(-1), "com.microsoft:argument-out-of-range"),
+        (text("1"), ARGUMENT),
+    ] {
+        let body = map([(text("skip"), skip), (text("top"), uint(1))]);
+        refused_with(&peer.call(&node, "enumerate-rules", body), 400, condition);
+    }
     for name in ["$default", "a", "B", "c"] {
         assert_eq!(remove(&mut peer, &node, name).status(), 200);
     }

@@ -157,3 +157,23 @@ fn the_configuration_of_the_official_emulator_does_what_it_says() {
         }
     }
 }
+
+/// A topic schedules; what a subscription took would pass by every rule.
+#[test]
+fn nothing_is_scheduled_where_nothing_can_be_sent() {
+    let bus = subscribed(&json!({}));
+    let mut peer = bus.client();
+    let later = [Message::new("m").scheduled_at(client_now() + 60_000)];
+    for address in [PATH, "t/Subscriptions/s/$DeadLetterQueue"] {
+        let node = peer.node(&format!("{address}/$management"));
+        for reply in [
+            peer.schedule(&node, &later),
+            peer.cancel_scheduled(&node, &[1]),
+        ] {
+            let words = refused_with(&reply, 400, "amqp:not-allowed");
+            assert_starts_with(&words, &format!("Messages cannot be sent to '{address}'"));
+        }
+    }
+    let node = peer.node("t/$management");
+    assert_eq!(peer.schedule(&node, &later).status(), 200);
+}

@@ -127,3 +127,14 @@ fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> ServiceError {
     let (_, fields) = described_list(&state);
     refusal_of(&fields[0])
 }
+
+#[test]
+fn a_target_that_is_the_coordinator_makes_no_receiver_its_link() {
+    let (_bus, mut peer, ..) = bus_with(&["a"]);
+    let odd = Attach {
+        target: composite(0x30, []),
+        ..Attach::receiver("q").named("odd")
+    };
+    let link = peer.attached(&odd);
+    assert_eq!(peer.receive_one(&link).id(), "a");
+}
