@@ -150,13 +150,13 @@ fn encode(message: &Message, broker_properties: &BrokerProperties) -> Vec<u8> {
     out
 }
 
-/// The sections with their codes, descriptors included.
+/// The contents of the sections with their codes.
 fn sections(message: &[u8]) -> Vec<(u64, &[u8])> {
     let mut reader = Reader::new(message);
     let mut sections = Vec::new();
     while !reader.is_empty() {
-        let begin = reader.position();
         let descriptor = reader.descriptor().expect("a section");
+        let begin = reader.position();
         reader.validate().expect("a whole section");
         let code = match descriptor {
             Descriptor::Code(code) => code,
@@ -180,7 +180,7 @@ fn symbol(name: &str) -> u64 {
 }
 
 /// From the properties on, or behind them where a message id was added, it is what was sent, in the order of AMQP. The
-/// keys of a footer may have become symbols, and decimals may have their exponents in another place.
+/// keys of a footer may have become symbols, descriptors shorter, and decimals may have their exponents in another place.
 fn same(message: &Message, sent: &[u8]) {
     let unchanged = BrokerProperties {
         time_to_live: message.time_to_live(),
@@ -219,9 +219,7 @@ fn forget_exponents(before: &mut [u8], after: &mut [u8]) {
 }
 
 fn has_message_id(section: &[u8]) -> bool {
-    let mut reader = Reader::new(section);
-    let _ = reader.descriptor();
-    let id = reader
+    let id = Reader::new(section)
         .fields()
         .and_then(|mut fields| fields.raw().map(|id| id.is_some()));
     id.unwrap_or(false)

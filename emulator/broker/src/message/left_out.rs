@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::Message;
 use super::sections::Sections;
+use super::{Message, in_standard_form};
 use crate::changes::BodyId;
 
 /// Bodies up to this size stay in memory: leaving them out would save next to nothing.
@@ -85,8 +85,8 @@ impl Message {
 
     /// Restores a message from all its bytes; `None` if they are not a message.
     pub(crate) fn restore_whole(payload: Bytes) -> Option<Self> {
-        let scanned = Sections::scan(&payload).ok()?;
-        (!scanned.is_other_form).then(|| Self::bare(payload, scanned.sections))
+        let (payload, sections) = in_standard_form(payload).ok()?;
+        Some(Self::bare(payload, sections))
     }
 
     fn bare(payload: Bytes, sections: Sections) -> Self {

@@ -59,8 +59,10 @@ impl Sections {
         let mut is_other_form = false;
         let mut budget = ElementBudget::default();
         while !reader.is_empty() {
+            let begin = reader.position();
             let code = reader.descriptor()?.section();
             let rank = rank(code).ok_or(MessageError::Section(code))?;
+            is_other_form |= payload[begin..reader.position()] != descriptor(code);
             let may_repeat = matches!(code, DATA | SEQUENCE);
             let is_second_body =
                 BODY.contains(&rank) && BODY.into_iter().any(|other| other != rank && seen[other]);
@@ -175,46 +177,46 @@ impl Sections {
     }
 }
 
-/// Converts a scanned message: its sections in the order of AMQP (observed 1), and symbols as keys of its annotations and
-/// footer, as AMQP requires and clients expect (observed 58); names that a symbol cannot have stay. A decimal in a property,
-/// or as the body, is written as clients read it (observed 8).
+/// A message that was scanned, with its sections in the order of AMQP (observed 1) under descriptors of three bytes, the
+/// only ones that Python's client reads (wire.md §0.3), and with symbols as keys of its annotations and footer, as AMQP has
+/// them and clients expect them (observed 58); names that no symbol can have stay. A decimal in a property, or as the body,
+/// is written as clients read it (observed 8).
 pub(crate) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut reader = Reader::new(payload);
-    // Each kind has one run, except bodies, between whose parts others may be.
-    let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut found = Vec::new();
     while !reader.is_empty() {
-        let begin = reader.position();
         let code = reader.descriptor()?.section();
         let rank = rank(code).ok_or(MessageError::Section(code))?;
-        reader.skip()?;
-        match runs.last_mut() {
-            Some((last, run)) if *last == rank => run.end = reader.position(),
-            _ => runs.push((rank, begin..reader.position())),
-        }
+        found.push((rank, code, reader.skip()?));
     }
-    runs.sort_by_key(|(rank, _)| *rank);
+    found.sort_by_key(|(rank, ..)| *rank);
     let mut arranged = Vec::with_capacity(payload.len());
-    for (rank, run) in runs {
+    for (rank, code, content) in found {
         let begin = arranged.len();
-        arranged.extend_from_slice(&payload[run]);
-        let section = &mut arranged[begin..];
+        arranged.extend_from_slice(&descriptor(code));
+        let value = arranged.len();
+        arranged.extend_from_slice(content);
         match rank {
-            rank if ANNOTATED.contains(&rank) => annotations::name_by_symbols(section)?,
-            APPLICATION_RANK => edit_entries(section, |_, value| {
+            rank if ANNOTATED.contains(&rank) => {
+                annotations::name_by_symbols(&mut arranged[begin..])?;
+            }
+            APPLICATION_RANK => edit_entries(&mut arranged[begin..], |_, value| {
                 rewrite(value);
                 Ok(())
             })?,
-            VALUE_RANK => {
-                let value = section.len() - content(section)?.rest().len();
-                rewrite(&mut section[value..]);
-            }
+            VALUE_RANK => rewrite(&mut arranged[value..]),
             _ => {}
         }
     }
     Ok(arranged)
 }
 
-/// Changes keys and values of a map section in place.
+/// The shortest descriptor of a section.
+fn descriptor(code: u64) -> [u8; 3] {
+    [0, 0x53, code as u8]
+}
+
+/// Changes keys and values of a section that is a map, in their places.
 pub(crate) fn edit_entries(
     section: &mut [u8],
     edit: impl Fn(&mut [u8], &mut [u8]) -> Result<(), MessageError>,
