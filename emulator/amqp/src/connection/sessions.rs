@@ -125,7 +125,7 @@ impl Connection {
                 format!("channel {channel} is above {}", self.channel_max),
             ));
         }
-        if begin.remote_channel.is_some() {
+        if begin.is_answer {
             return Err(Fault::connection(
                 condition::NOT_ALLOWED,
                 "begin answers a session that was not asked for",

@@ -1,27 +1,22 @@
 //! Reads the performatives that occur a few times per connection, session or link, and rewrites the filter set of a source.
 //!
-//! [`Reader::validate`] first checks every body, because `serde_amqp` recurses and allocates by count. `fe2o3-amqp-types`
-//! then decodes open, begin and sasl-init. Attach is read field by field: its source and target must be echoed byte for
-//! byte, and a property or filter that the library cannot decode (a string key, an odd terminus field) must only lose that
-//! entry, not the link; single property and filter values do go through `serde_amqp`. Detach, end and close are a handle, a
-//! flag and an error, and must be understood even if the error is odd.
+//! Every body is first walked by [`Reader::validate`], because `serde_amqp` recurses and allocates by
+//! count, and then read field by field: the source and target of an attach must be echoed byte for byte,
+//! and a property or filter that is odd (uamqp writes keys of an open as strings) must cost at most that
+//! entry and not the connection or the link. Single property and filter values do go through `serde_amqp`.
+//! Detach, end and close are a handle, a flag and an error, and have to be understood even if the error is odd.
 //!
 //! Session receivers need the rewritten filter: the granted session id replaces the requested one (spec/wire.md §0.5), while
 //! the address and every other byte stay as sent.
 
 use std::time::Duration;
 
-use fe2o3_amqp_types::definitions::Fields;
-use fe2o3_amqp_types::performatives::{Begin, Open};
-use fe2o3_amqp_types::sasl::SaslInit;
 use serde_amqp::Value;
 use serde_amqp::descriptor::Descriptor::Code;
-use serde_amqp::primitives::Symbol;
-use serde_amqp::serde::Deserialize;
-use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
+use servicebus_codec::{DecodeError, Descriptor, Fields, Reader, Writer};
 
 use super::{code, state, value};
-use crate::error::{Error, Fault, condition};
+use crate::error::Error;
 
 /// Characters of a peer's product that are kept.
 const MAX_PRODUCT: usize = 100;
@@ -93,46 +88,54 @@ pub struct Lasting {
 /// The fields of a begin that the engine needs (AMQP 1.0 §2.7.2).
 #[derive(Debug)]
 pub(crate) struct SessionBegin {
-    pub(crate) remote_channel: Option<u16>,
+    pub(crate) is_answer: bool,
     pub(crate) next_outgoing_id: u32,
     pub(crate) incoming_window: u32,
     pub(crate) outgoing_window: u32,
     pub(crate) handle_max: u32,
 }
 
-pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
-    let open: Open = decode(body, "open")?;
-    let idle = open.idle_time_out.filter(|milliseconds| *milliseconds > 0);
+pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, DecodeError> {
+    let mut fields = performative(body)?;
+    let container_id = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
+    let hostname = fields.text()?.map(str::to_owned);
+    let max_frame_size = fields.u32()?.unwrap_or(u32::MAX);
+    let channel_max = fields.u32()?.unwrap_or(u32::MAX);
+    let idle = fields.u32()?.filter(|milliseconds| *milliseconds > 0);
+    for _locales_and_capabilities in 0..4 {
+        fields.raw()?;
+    }
+    let properties = fields.raw()?.map(entries).unwrap_or_default();
     Ok(PeerOpen {
-        container_id: open.container_id,
-        hostname: open.hostname,
+        container_id,
+        hostname,
         idle_timeout: idle.map(|milliseconds| Duration::from_millis(milliseconds.into())),
-        channel_max: open.channel_max.0,
-        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets the frames that every peer must accept.
-        max_frame_size: open.max_frame_size.0.max(512),
-        is_jms: open.properties.as_ref().is_some_and(is_jms),
-        idle_seconds: IDLE_SECONDS.map(|name| seconds(open.properties.as_ref()?, name)),
-        product: open.properties.as_ref().and_then(product),
-        has_properties: open.properties.is_some_and(|map| !map.is_empty()),
+        channel_max: channel_max.try_into().unwrap_or(u16::MAX),
+        // A peer may not announce less (AMQP 1.0 §2.7.1); one that does gets frames that every peer must take.
+        max_frame_size: max_frame_size.max(512),
+        // A client of JMS 2.0 declares that it is one (spec/jms.md).
+        is_jms: find(&properties, "com.microsoft:is-client-provider") == Some(&Value::Bool(true)),
+        idle_seconds: IDLE_SECONDS.map(|name| seconds(find(&properties, name)?)),
+        product: find(&properties, "product").and_then(product),
+        has_properties: !properties.is_empty(),
     })
 }
 
-/// Returns whether the peer declares itself a client of JMS 2.0 (spec/jms.md).
-fn is_jms(properties: &Fields) -> bool {
-    let flag = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
-    flag == Some(&Value::Bool(true))
-}
-
-/// Properties of an `open`: the idle times of entities that a client of JMS 2.0 creates.
+/// Properties of an `open`: the idle times of what a client of JMS 2.0 makes.
 const IDLE_SECONDS: [&str; 3] = [
     "com.microsoft:queue-auto-delete-on-idle-duration-in-seconds",
     "com.microsoft:topic-auto-delete-on-idle-duration-in-seconds",
     "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds",
 ];
 
-/// Returns a property of whole seconds; `None` if it is anything else.
-fn seconds(properties: &Fields, name: &str) -> Option<u64> {
-    let value = properties.get(&Symbol::from(name))?;
+/// The property of this name.
+fn find<'p>(properties: &'p [(String, Value)], name: &str) -> Option<&'p Value> {
+    let (_, value) = properties.iter().find(|(key, _)| key == name)?;
+    Some(value)
+}
+
+/// Whole seconds; none where the value is anything else.
+fn seconds(value: &Value) -> Option<u64> {
     if let Value::Long(seconds) = value {
         u64::try_from(*seconds).ok()
     } else if let Value::Int(seconds) = value {
@@ -142,9 +145,8 @@ fn seconds(properties: &Fields, name: &str) -> Option<u64> {
     }
 }
 
-/// Returns the library of the peer.
-fn product(properties: &Fields) -> Option<String> {
-    let value = properties.get(&Symbol::from("product"))?;
+/// What library a peer is made with.
+fn product(value: &Value) -> Option<String> {
     let product = if let Value::String(text) = value {
         text.as_str()
     } else if let Value::Symbol(name) = value {
@@ -155,33 +157,29 @@ fn product(properties: &Fields) -> Option<String> {
     Some(product.chars().take(MAX_PRODUCT).collect())
 }
 
-pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
-    let begin: Begin = decode(body, "begin")?;
+pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, DecodeError> {
+    let mut fields = performative(body)?;
+    let is_answer = fields.u32()?.is_some();
+    let mut due = || fields.u32()?.ok_or(DecodeError::Truncated);
     Ok(SessionBegin {
-        remote_channel: begin.remote_channel,
-        next_outgoing_id: begin.next_outgoing_id,
-        incoming_window: begin.incoming_window,
-        outgoing_window: begin.outgoing_window,
-        handle_max: begin.handle_max.0,
+        is_answer,
+        next_outgoing_id: due()?,
+        incoming_window: due()?,
+        outgoing_window: due()?,
+        handle_max: fields.u32()?.unwrap_or(u32::MAX),
     })
 }
 
-/// Reads mechanism, initial response and host name.
-pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), Fault> {
-    let init: SaslInit = decode(body, "sasl-init")?;
-    let response = init.initial_response.map(|binary| binary.into_vec());
-    Ok((
-        init.mechanism.into_inner(),
-        response.unwrap_or_default(),
-        init.hostname,
-    ))
+/// Mechanism, initial response and host name.
+pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), DecodeError> {
+    let mut fields = performative(body)?;
+    let mechanism = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
+    let response = fields.binary()?.unwrap_or_default().to_vec();
+    Ok((mechanism, response, fields.text()?.map(str::to_owned)))
 }
 
 pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
-    Reader::new(body).validate()?;
-    let mut reader = Reader::new(body);
-    reader.descriptor()?;
-    let mut fields = reader.fields()?;
+    let mut fields = performative(body)?;
     let name = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
     let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
     let peer_receives = fields.bool()?.ok_or(DecodeError::Truncated)?;
@@ -213,10 +211,7 @@ pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
 
 /// Reads the handle, whether the link is closed, and the error.
 pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeError> {
-    Reader::new(body).validate()?;
-    let mut reader = Reader::new(body);
-    reader.descriptor()?;
-    let mut fields = reader.fields()?;
+    let mut fields = performative(body)?;
     let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
     let closed = fields.bool()?.unwrap_or(false);
     let error = fields
@@ -227,11 +222,16 @@ pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeEr
 
 /// Reads the error of an end or a close, if there is a valid one.
 pub(crate) fn close_frame(body: &[u8]) -> Option<Error> {
-    Reader::new(body).validate().ok()?;
-    let mut reader = Reader::new(body);
-    reader.descriptor().ok()?;
-    let error = reader.fields().ok()?.raw().ok()??;
+    let error = performative(body).ok()?.raw().ok()??;
     state::read_error(error).ok()
+}
+
+/// The fields of a performative of which every value can be read.
+fn performative(body: &[u8]) -> Result<Fields<'_>, DecodeError> {
+    Reader::new(body).validate()?;
+    let mut reader = Reader::new(body);
+    reader.descriptor()?;
+    reader.fields()
 }
 
 fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
@@ -277,7 +277,7 @@ fn is_source(encoded: &[u8]) -> Result<bool, DecodeError> {
 
 /// Returns the code of the lifetime policy of a dynamic node (AMQP 1.0 §3.5.10).
 fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
-    let (_, policy) = node.iter().find(|(name, _)| name == "lifetime-policy")?;
+    let policy = find(node, "lifetime-policy")?;
     let code = if let Value::Described(described) = policy
         && let Code(code) = described.descriptor
     {
@@ -288,8 +288,8 @@ fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
     Some(code)
 }
 
-/// Reads the next field as symbols: one, an array of them, or none. Anything else counts as none.
-fn symbols(fields: &mut servicebus_codec::Fields<'_>) -> Result<Vec<String>, DecodeError> {
+/// The next field as symbols: one, an array of them, or none. What cannot be understood is none.
+fn symbols(fields: &mut Fields<'_>) -> Result<Vec<String>, DecodeError> {
     let Some(encoded) = fields.raw()? else {
         return Ok(Vec::new());
     };
@@ -326,17 +326,7 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     all
 }
 
-/// Decodes through the library, after making sure that it cannot be led astray.
-fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], name: &str) -> Result<T, Fault> {
-    let mut reader = Reader::new(body);
-    reader.validate()?;
-    serde_amqp::from_slice(&body[..reader.position()]).map_err(|error| {
-        let text = format!("the {name} cannot be decoded: {error}");
-        Fault::connection(condition::DECODE_ERROR, text)
-    })
-}
-
-/// Number of fields of a source (AMQP 1.0 §3.5.3).
+/// Fields of a source (AMQP 1.0 §3.5.3).
 const FIELDS: usize = 11;
 const FILTER: usize = 7;
 const ADDRESS: usize = 0;

@@ -256,6 +256,9 @@ fn the_product_of_a_peer_is_a_text_of_a_hundred_characters() {
     assert_eq!(product(text(&"é".repeat(101))), Some("é".repeat(100)));
     assert_eq!(product(uint(1)), None);
     assert_eq!(open_with(vec![]).product, None);
+    // As uamqp does in azure-servicebus 0.50 for Python: the standard asks for symbols.
+    let open = open_with(vec![(text("product"), text("servicebus.python"))]);
+    assert_eq!(open.product.as_deref(), Some("servicebus.python"));
 }
 
 #[test]
