@@ -152,7 +152,7 @@ mod tests {
     fn usual_ports_are_left_out() {
         let plain = "Endpoint=sb://127.64.0.1:5300;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true;";
         let endpoint = |port| SocketAddr::from(([127, 64, 0, 1], port));
-        let rest = "SharedAccessKeyName=n;SharedAccessKey=k;";
+        let rest = "SharedAccessKeyName=n;SharedAccessKey=k";
         for (port, expected) in [(443, "127.64.0.1"), (5300, "127.64.0.1:5300")] {
             let expected = format!("Endpoint=sb://{expected};{rest}");
             assert_eq!(*over_tls(plain, endpoint(port), HTTPS_PORT), expected);

@@ -141,7 +141,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
 
     assert_eq!(plain.endpoints().amqps.port(), 5671);
     let host = plain.endpoints().amqps.ip();
-    let key = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;";
+    let key = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE";
     assert_eq!(
         plain.tls_connection_string(),
         format!("Endpoint=sb://{host};{key}")

@@ -226,7 +226,7 @@ mod tests {
             "  127.0.0.1 shop.servicebus.windows.net",
             "  5671 for AMQP: 127.0.0.1:5671",
             "  443 for administration and WebSockets: 127.0.0.1:443",
-            "  Endpoint=sb://shop.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;",
+            "  Endpoint=sb://shop.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE",
             "  export SSL_CERT_FILE='/home/me/a cache/ca.pem'    # OpenSSL; Go, but on macOS and Windows",
             "  export NODE_EXTRA_CA_CERTS='/home/me/a cache/ca.pem'    # Node.js",
             "  cat '/home/me/a cache/ca.pem' >> \"$(python3 -m certifi)\"",

@@ -117,7 +117,7 @@ public class Namespaces
             StringAssert.StartsWith("Endpoint=sb://127.0.0.1:", servicebus.AdministrationConnectionString);
             StringAssert.EndsWith("UseDevelopmentEmulator=true;", servicebus.ConnectionString);
             StringAssert.DoesNotContain("UseDevelopmentEmulator", servicebus.TlsConnectionString);
-            var plain = servicebus.ConnectionString.Replace("UseDevelopmentEmulator=true;", "");
+            var plain = servicebus.ConnectionString.Replace(";UseDevelopmentEmulator=true;", "");
             Assert.That(servicebus.TlsConnectionString, Is.Not.EqualTo(plain));
             Assert.That(File.Exists(servicebus.CaCertificate));
             return Task.FromResult(0);

@@ -113,7 +113,8 @@ impl FromStr for ConnectionString {
 }
 
 impl fmt::Display for ConnectionString {
-    /// Writes the whole string with its secret; every part ends with a semicolon, as in the official documents.
+    /// The whole string with its secret. As the official documents have it, that of an emulator ends in a semicolon; that of
+    /// the service does not, because older SDKs for Java and Go take one for a part of the key, or fail.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(formatter, "Endpoint=sb://[{}]", self.host)?,
@@ -122,7 +123,6 @@ impl fmt::Display for ConnectionString {
         if let Some(port) = self.port {
             write!(formatter, ":{port}")?;
         }
-        formatter.write_str(";")?;
         let parts = [
             ("SharedAccessKeyName", &self.key_name),
             ("SharedAccessKey", &self.key),
@@ -131,11 +131,11 @@ impl fmt::Display for ConnectionString {
         ];
         for (name, value) in parts {
             if let Some(value) = value {
-                write!(formatter, "{name}={value};")?;
+                write!(formatter, ";{name}={value}")?;
             }
         }
         if self.development_emulator {
-            formatter.write_str("UseDevelopmentEmulator=true;")?;
+            formatter.write_str(";UseDevelopmentEmulator=true;")?;
         }
         Ok(())
     }
@@ -192,7 +192,12 @@ mod tests {
     fn the_default_reads_and_writes() {
         let string = ConnectionString::for_emulator("localhost", None, &Key::well_known());
         assert_eq!(string.to_string(), DEFAULT);
-        assert_eq!(DEFAULT.parse(), Ok(string));
+        assert_eq!(DEFAULT.parse(), Ok(string.clone()));
+        let tls = ConnectionString {
+            development_emulator: false,
+            ..string
+        };
+        assert!(tls.to_string().ends_with(";SharedAccessKey=SAS_KEY_VALUE"));
         let admin = ConnectionString::for_emulator("::1", Some(5300), &Key::well_known());
         assert!(admin.to_string().starts_with("Endpoint=sb://[::1]:5300;"));
         assert_eq!(admin.to_string().parse(), Ok(admin));

@@ -19,7 +19,7 @@ fn it_tells_name_ports_connection_string_and_authority() {
         "\n  127.0.0.1 sbemulatorns.servicebus.windows.net\n",
         "\n  5671 for AMQP: 127.0.0.1:5671\n",
         "\n  443 for administration and WebSockets: 127.0.0.1:443\n",
-        "\n  Endpoint=sb://sbemulatorns.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;\n",
+        "\n  Endpoint=sb://sbemulatorns.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE\n",
         &format!("export SSL_CERT_FILE={ca_file} "),
         &format!("export REQUESTS_CA_BUNDLE={ca_file} "),
         &format!("export NODE_EXTRA_CA_CERTS={ca_file} "),
@@ -70,7 +70,7 @@ fn it_tells_of_every_namespace_at_the_ports_that_are_asked_for() {
         "127.0.0.1 shop.servicebus.windows.net\n",
         "127.0.0.1:8443; connections must be redirected there\n",
         "127.0.0.9 depot.servicebus.windows.net\n",
-        "SharedAccessKeyName=worker;SharedAccessKey=a key;\n",
+        "SharedAccessKeyName=worker;SharedAccessKey=a key\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

@@ -47,7 +47,7 @@ fn it_is_the_only_line_and_has_every_field() {
     assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
     assert_eq!(ready["inspector"], format!("http://{http}/"));
     let tail = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";
-    let secure = tail.replace("UseDevelopmentEmulator=true;", "");
+    let secure = tail.replace(";UseDevelopmentEmulator=true;", "");
     let amqps = ready["amqps"]
         .as_str()
         .expect("an address")
