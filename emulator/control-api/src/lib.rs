@@ -39,7 +39,9 @@ pub use message::{
     ActOnMessages, ActedOn, AmqpMessage, FailedMessage, HeldMessage, MessageSummary, Messages,
     Resubmit, SendMessages, SentMessages,
 };
-pub use namespace::{EndCheck, Failure, Health, MemoryUsage, NamespaceInfo, Ready};
+pub use namespace::{
+    EndCheck, EndTest, Failure, Health, MemoryUsage, NamespaceInfo, Ready, TestReport,
+};
 pub use operations::{
     AppliedFault, EntityState, LoggedOperation, Operations, RecordOperations, Released,
 };

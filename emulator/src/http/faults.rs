@@ -31,11 +31,14 @@ pub(crate) async fn add(
     Chosen(namespace): Chosen,
     Body(mut request): Body<FaultRequest>,
 ) -> Result<(StatusCode, Json<ScriptedFault>), ApiError> {
-    let written = [
+    let mut written = [
         read::written("written", request.written.take())?,
         read::written("written_at", request.written_at.take())?,
     ];
     let fault = read::fault(request)?;
+    if let [how @ None, Some(_)] = &mut written {
+        *how = Some(read::rendered(&fault));
+    }
     check_party(&namespace, fault.filter.party.as_deref())?;
     let added = namespace
         .faults

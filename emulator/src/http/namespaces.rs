@@ -19,7 +19,9 @@ use crate::namespace::while_others_run;
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 
-/// Answers with all namespaces in the order of their creation.
+const DEFAULT_TOPOLOGY: &str = r#"{"queues":["queue.1"]}"#;
+
+/// All namespaces, in the order in which they were made.
 pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
     Json(shared.namespaces.list())
 }
@@ -30,13 +32,32 @@ pub(crate) async fn create(
     Name(name): Name,
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
-    let body = body?;
     if !config::is_namespace_name(&name) {
         return Err(wrong_name(name));
     }
+    make(control, Some(name), body?).await
+}
+
+/// The same under a name that no other has had; without a body it holds what an emulator without a configuration does.
+pub(crate) async fn create_for_test(
+    State(control): State<Control>,
+    body: Result<String, StringRejection>,
+) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
+    let mut body = body?;
+    if body.trim().is_empty() {
+        body = DEFAULT_TOPOLOGY.to_owned();
+    }
+    make(control, None, body).await
+}
+
+async fn make(
+    control: Control,
+    name: Option<String>,
+    body: String,
+) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
     let permit = control.shared.namespaces.permit().await;
-    // Parsing a large body takes a while, in which this thread serves other connections.
-    let made = spawn_blocking(move || declare(&control, permit, &name, body)).await;
+    // Reading takes a while for a large body: other connections are served by this thread meanwhile.
+    let made = spawn_blocking(move || declare(&control, permit, name, body)).await;
     let created = made.map_err(|error| {
         let message = format!("the namespace was not made: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
@@ -48,14 +69,15 @@ pub(crate) async fn create(
 fn declare(
     control: &Control,
     permit: Permit,
-    name: &str,
+    name: Option<String>,
     body: String,
 ) -> Result<NamespaceInfo, ApiError> {
     let body = in_full(body)?;
     let creation = control.shared.namespaces.begin(permit);
-    creation.check_name(name)?;
+    let name = name.unwrap_or_else(|| creation.test_name());
+    creation.check_name(&name)?;
     let tier = control.shared.options.tier;
-    let declared = NamespaceConfig::parse_as(name, &body, tier, &|key| creation.has_key(key))
+    let declared = NamespaceConfig::parse_as(&name, &body, tier, &|key| creation.has_key(key))
         .map_err(ApiError::of_topology)?;
     Ok(creation.finish(declared, |address| control.listen(address))?)
 }

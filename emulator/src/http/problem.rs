@@ -6,30 +6,53 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use servicebus_assertions::{near, unfired};
-use servicebus_control_api::{EndCheck, ScriptedFault};
+use servicebus_control_api::{EndCheck, EndTest, ScriptedFault, TestReport};
 
-use super::error::Chosen;
+use super::error::{ApiError, Body, Chosen, Name};
+use super::{namespaces, timeline};
+use crate::namespace::Namespace;
 use crate::shared::Shared;
 
 const HINT: &str = "hint: have the test do what the fault is on, or take the fault out";
 
-/// Failures first: one of them may be why a fault was not applied.
 pub(crate) async fn find(
     State(shared): State<Arc<Shared>>,
     Chosen(namespace): Chosen,
 ) -> Json<EndCheck> {
+    let problem = problem(&shared, &namespace);
+    Json(EndCheck { problem })
+}
+
+/// Ends the test of a namespace: a report, where there is something to tell, and the namespace is gone.
+pub(crate) async fn end(
+    State(shared): State<Arc<Shared>>,
+    Chosen(namespace): Chosen,
+    Body(EndTest { passed }): Body<EndTest>,
+) -> Result<Json<TestReport>, ApiError> {
+    let problem = problem(&shared, &namespace).filter(|_| passed);
+    let mut report = None;
+    if !passed || problem.is_some() {
+        let problem = problem.map_or_else(String::new, |problem| format!("{problem}\n\n"));
+        let (name, happened) = (namespace.name(), timeline::newest(&namespace).await);
+        report = Some(format!("{problem}timeline of {name}\n{happened}"));
+    }
+    namespaces::remove(State(shared), Name(namespace.name().to_owned())).await?;
+    Ok(Json(TestReport { report }))
+}
+
+/// Failures first: one of them may be why a fault has not fired.
+fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     let own = |name: &Option<String>| name.as_deref() == Some(namespace.name());
     let failures = shared.namespaces.failures().all().into_iter();
     let broken = failures.filter(|failure| own(&failure.namespace));
     let broken = Vec::from_iter(broken.map(|failure| failure.reason));
-    let problem = match broken.is_empty() {
+    match broken.is_empty() {
         true => missed(&namespace.faults.all()),
         false => Some(format!(
             "the emulator failed, which is a mistake in it: {}",
             broken.join("; ")
         )),
-    };
-    Json(EndCheck { problem })
+    }
 }
 
 fn missed(faults: &[ScriptedFault]) -> Option<String> {

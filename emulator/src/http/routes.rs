@@ -135,6 +135,10 @@ fn of_process() -> Vec<Route> {
         post(v1!("/clock/hold"), clock::hold),
         delete(v1!("/clock/hold/{id}"), clock::release),
         get(v1!("/namespaces"), namespaces::list),
+        in_body(
+            post(v1!("/namespaces"), namespaces::create_for_test),
+            MAX_CONFIG_SIZE as usize,
+        ),
         post(v1!("/explorations"), explorations::begin),
         get(v1!("/explorations/{id}"), explorations::report),
         delete(v1!("/explorations/{id}"), explorations::remove),
@@ -153,6 +157,7 @@ fn of_namespace() -> Vec<Route> {
     vec![
         in_body(create, MAX_CONFIG_SIZE as usize),
         delete(of_namespace!(""), namespaces::remove),
+        post(of_namespace!("/end"), problem::end),
         get(of_namespace!("/topology"), namespaces::topology),
         post(of_namespace!("/reset"), namespaces::reset),
         get(of_namespace!("/clock"), clock::show),

@@ -38,7 +38,9 @@ const COPIED: usize = 1024;
 const MAX_PAGE: usize = 1000;
 /// How many timelines are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
-/// Maximum bytes of a message's timeline in the report of an exploration.
+/// Events that the report of a test has at most.
+const REPORTED: usize = 200;
+/// Bytes of the timeline of a message that an exploration reports.
 const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
@@ -222,7 +224,30 @@ pub(crate) async fn of_entity(
         .await
 }
 
-/// Returns the events of one message; `None` if the entity does not exist, or the timeline is too long.
+/// The newest events of a namespace as text, a line each.
+pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
+    let page = Page {
+        after: 0,
+        before: u64::MAX,
+        left: REPORTED,
+        is_newest: true,
+        next: None,
+    };
+    let rendering = copied(namespace, Which::default(), None, Some(&page)).await;
+    let rendering = rendering.in_page(Some(page)).await.with_lines(true);
+    let (Timeline { events, .. }, _) = rendering.whole().await;
+    let first = events.first().and_then(|event| event.position);
+    let older = first.filter(|first| *first > 1);
+    let older = older.map(|first| format!("  … {} older events", first - 1));
+    let lines = events.into_iter().filter_map(|event| event.line);
+    let lines = Vec::from_iter(older.into_iter().chain(lines));
+    match lines.is_empty() {
+        true => "  nothing happened".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+/// What happened to one message; none where there is no such entity, or the timeline is too long.
 pub(crate) async fn of_message(
     namespace: &Arc<Namespace>,
     entity: &str,

@@ -6,10 +6,10 @@ use serde_json::json;
 use super::Description;
 use super::operation::NOT_ALLOWED;
 use crate::{
-    Advance, Clock, ClockHold, Counts, Due, EndCheck, Explanation, FaultRequest, Faults, Health,
-    HoldClock, LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers,
+    Advance, Clock, ClockHold, Counts, Due, EndCheck, EndTest, Explanation, FaultRequest, Faults,
+    Health, HoldClock, LoseSessionLock, NamespaceInfo, Operations, Queue, Queues, Receivers,
     RecordOperations, Released, ScriptedFault, Sessions, Settle, Settled, Subscription,
-    Subscriptions, Timeline, Topic, Topics,
+    Subscriptions, TestReport, Timeline, Topic, Topics,
 };
 
 pub(crate) const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one \
@@ -93,7 +93,7 @@ fn namespaces(d: &mut Description) {
          else whose host name it asked for, else whose key it names first. A namespace without \
          keys of its own gets one under a name that no other namespace has.",
     )
-    .body(false, "application/json", topology)
+    .body(false, "application/json", topology.clone())
     .never(404)
     .answers::<NamespaceInfo>(201, "The namespace.")
     .refuses(403, "There are as many as there may be.")
@@ -102,6 +102,17 @@ fn namespaces(d: &mut Description) {
         "Its name, the name of a key or its address belongs to another namespace, or the \
          address cannot be listened at.",
     );
+    d.route("POST /$emulator/v1/namespaces", "beginTest")
+        .summary("Makes a namespace for a test, under a name that no other has had.")
+        .more("The body is what it holds: one queue, `queue.1`, unless sent.")
+        .body(false, "application/json", topology)
+        .answers::<NamespaceInfo>(201, "The namespace.")
+        .refuses(403, "There are as many as there may be.")
+        .refuses(
+            409,
+            "The name of a key or its address belongs to another namespace, or the address \
+             cannot be listened at.",
+        );
     d.route(
         "DELETE /$emulator/v1/namespaces/{namespace}",
         "removeNamespace",
@@ -109,6 +120,11 @@ fn namespaces(d: &mut Description) {
     .summary("Removes a namespace with everything in it.")
     .done(204, "It is gone; its connections are closed with a reason.")
     .refuses(409, "It is the last one.");
+    d.route("POST end", "endTest")
+        .summary("Tells what the report of a test is to have, and removes its namespace.")
+        .takes::<EndTest>()
+        .answers::<TestReport>(200, "The report; the namespace is gone.")
+        .refuses(409, "It is the last one.");
     let topology = json!({ "$ref": "#/components/schemas/Topology" });
     let described = "A configuration that declares the same.";
     d.route("GET topology", "exportTopology")

@@ -53,7 +53,16 @@ pub(crate) fn written(path: &str, text: Option<String>) -> Result<Option<String>
     }
 }
 
-/// Parses the filter on operations; refuses properties that operations of this kind do not have.
+/// A fault of which only is told where a test writes it, as the API has it.
+pub(crate) fn rendered(fault: &Fault) -> String {
+    let mut members = serde_json::to_value(fault).unwrap_or_default();
+    if let Some(members) = members.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    members.to_string()
+}
+
+/// What an operation must have beside its kind; refused where operations of this kind do not have it.
 fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiError> {
     let filter = Filter {
         entity: request.entity.clone(),

@@ -97,7 +97,9 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
         // Needs 1,000 namespaces and a body of 16 MiB: `virtual_namespaces/refusals.rs`.
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 403),
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 413),
-        // Needs 256 waiting assertions: `assertions.rs`.
+        ("POST", "/$emulator/v1/namespaces", 403),
+        ("POST", "/$emulator/v1/namespaces", 413),
+        // There are 256 that wait: `assertions.rs`.
         (
             "POST",
             "/$emulator/v1/namespaces/{namespace}/assertions",

@@ -43,6 +43,63 @@ fn a_fault_that_says_how_it_is_written_has_to_fire() {
 }
 
 #[test]
+fn one_that_tells_only_its_place_is_shown_as_it_was_asked_for() {
+    let bus = Bus::with_queues(&["a"]);
+    bus.script(&fault(&json!({"written_at": "it.go:7"})));
+    let expected = r#"a fault never fired: {"effect":"lose-reply","entity":"a","every":1,"nth":1,"operation":"send","times":1}
+  no send came
+  scripted at it.go:7"#;
+    let problem = problem(&bus);
+    assert!(problem.as_str().unwrap().starts_with(expected), "{problem}");
+}
+
+#[test]
+fn a_test_that_ends_has_a_report_and_no_namespace() {
+    let bus = Bus::with_queues(&[]);
+    let begin = || {
+        let made = bus
+            .http
+            .post("/$emulator/v1/namespaces", &json!({"queues": ["q"]}));
+        format!(
+            "/$emulator/v1/namespaces/{}",
+            made.body["name"].as_str().unwrap()
+        )
+    };
+    let end = |test: &str, passed: bool| {
+        let answer = bus
+            .http
+            .post(&format!("{test}/end"), &json!({"passed": passed}));
+        assert_eq!(bus.http.get(&format!("{test}/clock")).status, 404);
+        answer.ok()["report"].clone()
+    };
+    assert_eq!(end(&begin(), true), Value::Null);
+    let test = begin();
+    assert_eq!(end(&test, false), "timeline of test-2\n  nothing happened");
+
+    let test = begin();
+    for _ in 0..201 {
+        let moved = json!({"seconds": 1});
+        assert_eq!(
+            bus.http
+                .post(&format!("{test}/clock/advance"), &moved)
+                .status,
+            200
+        );
+    }
+    let fault = json!({"operation": "send", "effect": "lose-reply", "written": "on(send)"});
+    bus.http.post(&format!("{test}/faults"), &fault).ok();
+    let report = end(&test, true);
+    let lines = Vec::from_iter(report.as_str().unwrap().lines());
+    assert_eq!(lines[0], "a fault never fired: on(send)");
+    assert_eq!(
+        lines[3..6],
+        ["", "timeline of test-3", "  … 1 older events"]
+    );
+    assert_eq!(lines.len(), 6 + 200, "{report}");
+    assert!(lines[6].contains("clock advanced"), "{report}");
+}
+
+#[test]
 fn one_that_has_fired_is_no_problem() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"answer": {"status": 503}});

@@ -34,6 +34,27 @@ fn without_a_body_it_is_empty_and_has_a_key_of_its_own() {
 }
 
 #[test]
+fn that_of_a_test_has_a_name_that_no_other_has_had() {
+    let bus = Bus::with_queues(&["q"]);
+    let begin = |body| {
+        let answer = bus.http.request("POST", "/$emulator/v1/namespaces", body);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        Made::of(&answer.body).name
+    };
+    let queue = |name: &str| {
+        let queues = bus.http.get(&format!("{}/queues", path(name))).ok();
+        queues["queues"][0]["name"].clone()
+    };
+    assert_eq!(begin(None), "test-1");
+    assert_eq!(queue("test-1"), "queue.1");
+    make(&bus, "TEST-2", "");
+    assert_eq!(begin(Some(r#"{"queues":["orders"]}"#)), "test-3");
+    assert_eq!(queue("test-3"), "orders");
+    assert_eq!(remove(&bus, "test-3").status, 204);
+    assert_eq!(begin(None), "test-4");
+}
+
+#[test]
 fn two_share_neither_messages_nor_time_nor_faults_nor_records() {
     let bus = Bus::with_queues(&["q"]);
     let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
