@@ -8,7 +8,6 @@ package servicebustest
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -70,14 +69,15 @@ func New(t testing.TB, options ...Option) *Bus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus := &Bus{Name: fmt.Sprintf("test-%d", emulator.names.Add(1)), emulator: emulator, t: t}
+	bus := &Bus{emulator: emulator, t: t}
 	bus.Faults = &Faults{bus: bus}
 	var made struct {
+		Name  string
 		Plain string `json:"connection_string"`
 		TLS   string `json:"tls_connection_string"`
 	}
-	bus.check(emulator.ask("PUT", "namespaces/"+bus.Name, configuration, &made))
-	bus.ConnectionString, bus.tlsString = made.Plain, made.TLS
+	bus.check(emulator.ask("POST", "namespaces", configuration, &made))
+	bus.Name, bus.ConnectionString, bus.tlsString = made.Name, made.Plain, made.TLS
 	t.Cleanup(bus.end)
 	return bus
 }
@@ -167,7 +167,7 @@ func (bus *Bus) WaitForReceiver(entity string, longest ...time.Duration) {
 // Assertions and fields are those of the control API. The failure has what was found instead, and the timeline.
 func (bus *Bus) Expect(entity, assertion string, fields ...Fields) {
 	bus.t.Helper()
-	asked := Fields{"kind": assertion, "entity": entity}.with(fields)
+	asked := Fields{"kind": assertion, "entity": entity}.with(fields...)
 	var told struct {
 		Holds   bool
 		Failure string
@@ -203,9 +203,9 @@ func (bus *Bus) LoseSessionLock(entity, session string) {
 // Timeline is what happened in an entity, or anywhere (""), to one message, or to all ("").
 func (bus *Bus) Timeline(entity, messageID string) Timeline {
 	bus.t.Helper()
-	timeline, err := bus.timeline(entity, messageID)
-	bus.check(err)
-	return timeline
+	var told struct{ Events Timeline }
+	bus.ask("GET", "timeline", nil, &told, "entity", entity, "message_id", messageID, "lines", "true")
+	return told.Events
 }
 
 // Explain is what each rule of a subscription says of a message that is not sent, with these application properties and
@@ -231,24 +231,14 @@ func (bus *Bus) Reset() {
 // end is the cleanup of the test.
 func (bus *Bus) end() {
 	bus.t.Helper()
-	if !bus.t.Failed() && !bus.t.Skipped() {
-		var told struct{ Problem string }
-		if err := bus.emulator.ask("GET", bus.path("problem"), nil, &told); err != nil {
-			bus.t.Error(err)
-		} else if told.Problem != "" {
-			bus.t.Error(told.Problem)
-		}
-	}
-	if bus.t.Failed() {
-		timeline, err := bus.timeline("", "")
-		if err != nil {
-			bus.t.Log(err)
-		} else {
-			bus.t.Logf("timeline of %s\n%s", bus.Name, timeline)
-		}
-	}
-	if err := bus.emulator.ask("DELETE", "namespaces/"+bus.Name, nil, nil); err != nil {
+	var told struct{ Report string }
+	passed := !bus.t.Failed() && !bus.t.Skipped()
+	if err := bus.emulator.ask("POST", bus.path("end"), Fields{"passed": passed}, &told); err != nil {
 		bus.t.Error(err)
+	} else if passed && told.Report != "" {
+		bus.t.Error(told.Report)
+	} else if bus.t.Failed() {
+		bus.t.Log(told.Report)
 	}
 }
 
@@ -258,13 +248,6 @@ func (bus *Bus) busy(limit time.Duration) string {
 	var told struct{ Failure string }
 	bus.ask("POST", "settled", Fields{"within": limit.Seconds(), "refuse": false}, &told)
 	return told.Failure
-}
-
-func (bus *Bus) timeline(entity, messageID string) (Timeline, error) {
-	var told struct{ Events Timeline }
-	err := bus.emulator.ask("GET", bus.path("timeline"), nil, &told, "entity", entity, "message_id", messageID,
-		"lines", "true")
-	return told.Events, err
 }
 
 func (bus *Bus) path(what string) string {

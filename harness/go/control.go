@@ -2,6 +2,7 @@ package servicebustest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,33 +44,22 @@ func (control *control) ask(method, path string, body, answer any, query ...stri
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	status, text, err := control.send(request)
-	switch {
-	case err != nil:
+	response, err := control.client.Do(request)
+	if err != nil {
 		return fmt.Errorf("%s (%w)", control.whyItEnded(), err)
-	case status >= 400:
-		return refusal(status, text)
-	case answer == nil:
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("%s (%w)", control.whyItEnded(), err)
+	}
+	if response.StatusCode >= 400 {
+		var refused struct{ Error struct{ Text string } }
+		_ = json.Unmarshal(text, &refused)
+		return errors.New(cmp.Or(refused.Error.Text, fmt.Sprintf("the emulator answered %s: %s", response.Status, text)))
+	}
+	if answer == nil {
 		return nil
 	}
 	return json.Unmarshal(text, answer)
-}
-
-func (control *control) send(request *http.Request) (status int, text []byte, err error) {
-	response, err := control.client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close()
-	text, err = io.ReadAll(response.Body)
-	return response.StatusCode, text, err
-}
-
-// refusal is an answer that refuses, as a sentence.
-func refusal(status int, text []byte) error {
-	var refused struct{ Error struct{ Text string } }
-	if json.Unmarshal(text, &refused) != nil || refused.Error.Text == "" {
-		return fmt.Errorf("the emulator answered %d: %s", status, text)
-	}
-	return errors.New(refused.Error.Text)
 }

@@ -3,6 +3,7 @@ package servicebustest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,14 +36,10 @@ type emulator struct {
 	stdin   io.Closer    // Held, for the process ends when it is closed.
 	stderr  bytes.Buffer // Read once the process has ended.
 	ended   chan struct{}
-	names   atomic.Int64
 }
 
-// started are the emulators of this test binary, by their options.
-var started struct {
-	sync.Mutex
-	emulators map[string]*emulator
-}
+// started are the emulators of this test binary: functions that start each once, by its options.
+var started sync.Map
 
 // embedded is the program that a module of this platform has in it.
 var embedded []byte
@@ -55,29 +51,26 @@ func Embed(program []byte) {
 
 // shared is the emulator of this test binary with these options, started when it is first asked for.
 func shared(options []string) (*emulator, error) {
-	started.Lock()
-	defer started.Unlock()
-	key := strings.Join(options, "\x00")
-	if running := started.emulators[key]; running != nil {
-		return running, nil
-	}
-	running, err := start(options)
+	once := sync.OnceValues(func() (*emulator, error) { return start(options) })
+	begin, _ := started.LoadOrStore(strings.Join(options, "\x00"), once)
+	running, err := begin.(func() (*emulator, error))()
 	if err != nil {
 		return nil, fmt.Errorf("the emulator did not start: %w; check its options and %s", err, variable)
 	}
-	if started.emulators == nil {
-		started.emulators = map[string]*emulator{}
-	}
-	started.emulators[key] = running
 	return running, nil
 }
 
 func start(options []string) (*emulator, error) {
-	program, remove, err := findProgram()
+	temporary, err := os.MkdirTemp("", "servicebus-emulator")
 	if err != nil {
 		return nil, err
 	}
-	defer remove()
+	// A program that runs needs no file, but on Windows.
+	defer os.RemoveAll(temporary)
+	program, err := findProgram(temporary)
+	if err != nil {
+		return nil, err
+	}
 	running := &emulator{ended: make(chan struct{})}
 	running.command = exec.Command(program, append([]string{"--for-tests"}, options...)...)
 	running.command.Stderr = &running.stderr
@@ -97,10 +90,7 @@ func start(options []string) (*emulator, error) {
 	if json.Unmarshal(line, &running.ready) != nil || running.ready.Event != "ready" {
 		_ = running.command.Process.Kill()
 		_ = running.command.Wait()
-		if said := running.said()[0]; said != "" {
-			return nil, errors.New(said)
-		}
-		return nil, errors.New(program + " is no emulator")
+		return nil, errors.New(cmp.Or(running.said()[0], program+" is no emulator"))
 	}
 	go func() {
 		_ = running.command.Wait()
@@ -128,46 +118,32 @@ func (running *emulator) said() []string {
 	return strings.Split(strings.TrimSpace(running.stderr.String()), "\n")
 }
 
-// findProgram is the program that the environment names, else the embedded one, else the one on the path. What it was
-// written to for that is removed once it runs.
-func findProgram() (program string, remove func(), err error) {
-	nothing := func() {}
+// findProgram is the program that the environment names, else the embedded one, which is written to this directory, else the
+// one on the path.
+func findProgram(directory string) (string, error) {
 	if named := os.Getenv(variable); named != "" {
-		program, err = exec.LookPath(named)
+		program, err := exec.LookPath(named)
 		if err != nil {
 			err = fmt.Errorf("%s names %s, which is no program: name one, or unset it", variable, named)
 		}
-		return program, nothing, err
+		return program, err
 	}
 	if embedded != nil {
-		return extract()
+		program := filepath.Join(directory, "servicebus-emulator")
+		if runtime.GOOS == "windows" {
+			program += ".exe"
+		}
+		// A process that is forked meanwhile would hold the file open, and it could not be run.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+		return program, os.WriteFile(program, embedded, 0o700)
 	}
-	if program, err = exec.LookPath("servicebus-emulator"); err != nil {
+	program, err := exec.LookPath("servicebus-emulator")
+	if err != nil {
 		platform := runtime.GOOS + "_" + runtime.GOARCH
 		err = fmt.Errorf("no module for %s is imported, and there is no servicebus-emulator on the path: import _ "+
 			"\"servicebus-emulator.example/servicebustest/%s\", or build it with `cargo build --release -p "+
 			"servicebus-emulator` and name it in %s", platform, platform, variable)
 	}
-	return program, nothing, err
-}
-
-func extract() (program string, remove func(), err error) {
-	directory, err := os.MkdirTemp("", "servicebus-emulator")
-	if err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = os.RemoveAll(directory) }
-	program = filepath.Join(directory, "servicebus-emulator")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	// A process that is forked meanwhile would hold the file open, and it could not be run.
-	syscall.ForkLock.RLock()
-	err = os.WriteFile(program, embedded, 0o700)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		remove()
-		return "", nil, fmt.Errorf("%w: have TMPDIR name a directory where there is room", err)
-	}
-	return program, remove, nil
+	return program, err
 }

@@ -1,7 +1,6 @@
 package servicebustest
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"time"
@@ -16,7 +15,6 @@ type Faults struct{ bus *Bus }
 type Operations struct {
 	faults  *Faults
 	request Fields
-	written string
 }
 
 // A Fault is one that was scripted.
@@ -27,8 +25,7 @@ type Fault struct {
 
 // On takes the operation and what narrows it as the control API does: On("complete", Fields{"entity": "orders", "nth": 2}).
 func (faults *Faults) On(operation string, which ...Fields) *Operations {
-	request := Fields{"operation": operation}.with(which)
-	return &Operations{faults, request, written("On", operation, which)}
+	return &Operations{faults, Fields{"operation": operation}.with(which...)}
 }
 
 // ServiceUpdate ends all locks and links, as when the service is updated.
@@ -41,13 +38,9 @@ func (faults *Faults) ServiceUpdate() {
 func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
 	faults := operations.faults
 	faults.bus.t.Helper()
-	request := Fields{
-		"effect":     effect,
-		"written":    operations.written + "." + written("Apply", effect, details),
-		"written_at": place(),
-	}.with([]Fields{operations.request})
+	request := Fields{"effect": effect, "written_at": place()}.with(operations.request)
 	if len(details) > 0 {
-		request["effect"] = Fields{effect: Fields{}.with(details)}
+		request["effect"] = Fields{effect: Fields{}.with(details...)}
 	}
 	var made struct{ ID int }
 	faults.bus.ask("POST", "faults", request, &made)
@@ -133,14 +126,4 @@ func place() string {
 			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
 	}
-}
-
-// written is a call as the test writes it.
-func written(method, name string, arguments []Fields) string {
-	call := fmt.Sprintf("%s(%q", method, name)
-	for _, some := range arguments {
-		text, _ := json.Marshal(some.asked()) // What has no form in JSON is refused with the request.
-		call += ", " + string(text)
-	}
-	return call + ")"
 }

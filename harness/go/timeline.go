@@ -1,31 +1,19 @@
 package servicebustest
 
-import (
-	"fmt"
-	"strings"
-)
-
-// shown is how many events a text has at most.
-const shown = 200
+import "strings"
 
 // Timeline is what happened, oldest first; as text it has a line for each event.
 type Timeline []Event
 
 // Event is something that happened, as the control API tells it.
 type Event struct {
-	At             string
+	At, Kind, Entity, Client, Reason, Detail, Session, Line string
+
 	Offset         float64
-	Kind           string
-	Entity         string
 	SequenceNumber int64  `json:"sequence_number"`
 	MessageID      string `json:"message_id"`
-	Client         string
 	DeliveryCount  int    `json:"delivery_count"`
 	LockedUntil    string `json:"locked_until"`
-	Reason         string
-	Detail         string
-	Session        string
-	Line           string
 }
 
 // Kinds are the kinds of the events: sent, delivered, completed.
@@ -38,16 +26,12 @@ func (timeline Timeline) Kinds() []string {
 }
 
 func (timeline Timeline) String() string {
-	var lines []string
-	older := max(0, len(timeline)-shown)
-	if older > 0 {
-		lines = append(lines, fmt.Sprintf("  … %d older events", older))
-	}
-	for _, event := range timeline[older:] {
-		lines = append(lines, event.String())
-	}
-	if lines == nil {
+	if len(timeline) == 0 {
 		return "  nothing happened"
+	}
+	var lines []string
+	for _, event := range timeline {
+		lines = append(lines, event.Line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,8 +1,9 @@
 package servicebustest
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
-	"reflect"
 	"time"
 )
 
@@ -25,7 +26,7 @@ type settings struct {
 // Queue("orders", Fields{"MaxDeliveryCount": 3, "LockDuration": 30 * time.Second}).
 func Queue(name string, properties ...Fields) Option {
 	return func(settings *settings) {
-		settings.queues = append(settings.queues, Fields{"name": name}.with(properties))
+		settings.queues = append(settings.queues, Fields{"name": name}.with(properties...))
 	}
 }
 
@@ -37,7 +38,7 @@ func Topic(name string, subscriptions ...Fields) Option {
 
 // Subscription is one of a topic; without [SQL] or [Correlation] it selects every message.
 func Subscription(name string, properties Fields, rules ...Fields) Fields {
-	return Fields{"name": name, "rules": rules}.with([]Fields{properties})
+	return Fields{"name": name, "rules": rules}.with(properties)
 }
 
 // SQL is a rule: SQL("high", "price > 10").
@@ -76,7 +77,8 @@ func (settings *settings) configuration() (any, error) {
 		return settings.file, settings.err
 	}
 	if len(settings.queues)+len(settings.topics) == 0 {
-		if file, err := os.ReadFile("testdata/topology.json"); err == nil && settings.namespace == nil {
+		if settings.namespace == nil {
+			file, _ := os.ReadFile("testdata/topology.json")
 			return file, nil
 		}
 		Queue("queue.1")(settings)
@@ -84,27 +86,21 @@ func (settings *settings) configuration() (any, error) {
 	return Fields{"queues": settings.queues, "topics": settings.topics, "settings": settings.namespace}, nil
 }
 
-// with has further fields, which are as the control API has them.
-func (fields Fields) with(more []Fields) Fields {
+// with has further fields.
+func (fields Fields) with(more ...Fields) Fields {
 	for _, some := range more {
-		for field, value := range some.asked() {
-			fields[field] = value
-		}
+		maps.Copy(fields, some)
 	}
 	return fields
 }
 
-// asked are fields as the control API has them: durations in seconds, and bytes by their name there. JSON that is expected is
-// left as it is.
-func (fields Fields) asked() Fields {
-	all := Fields{}
+// MarshalJSON writes durations in seconds, and bytes by their name in the control API.
+func (fields Fields) MarshalJSON() ([]byte, error) {
+	members := map[string]any{}
 	for field, value := range fields {
-		if _, isBytes := value.([]byte); isBytes || field != "body_json" && field != "json" {
-			value = plain(value)
-		}
-		all[field] = value
+		members[field] = plain(value)
 	}
-	return all
+	return json.Marshal(members)
 }
 
 func plain(value any) any {
@@ -113,15 +109,18 @@ func plain(value any) any {
 		return value.Seconds()
 	case []byte:
 		return map[string]any{"$bytes": value}
-	case Fields:
-		return value.asked()
-	case [][]byte, []any, []Fields:
-		list := reflect.ValueOf(value)
-		items := make([]any, list.Len())
-		for i := range items {
-			items[i] = plain(list.Index(i).Interface())
-		}
-		return items
+	case [][]byte:
+		return each(value)
+	case []any:
+		return each(value)
 	}
 	return value
+}
+
+func each[T any](values []T) []any {
+	all := make([]any, len(values))
+	for i, value := range values {
+		all[i] = plain(value)
+	}
+	return all
 }

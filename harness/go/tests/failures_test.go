@@ -141,7 +141,7 @@ func TestAFailureHasTheTimeline(t *testing.T) {
 func TestAFaultThatNeverFiredFailsATestThatPassed(t *testing.T) {
 	t.Parallel()
 	says(t, run(t, "never"),
-		`*a fault never fired: On("complete", {"entity":"a"}).Apply("lose-lock")`,
+		`*a fault never fired: {"effect":"lose-lock","entity":"a",*"operation":"complete",*`,
 		"*  no completion came",
 		"*  scripted at *failures_test.go:*",
 		"*hint: have the test do what the fault is on, or take the fault out",
