@@ -24,36 +24,19 @@ export class Control {
     private readonly whyItEnded: () => Promise<string>,
   ) {}
 
-  /** Asks, and returns the answer; one that refuses is thrown as a sentence. */
-  async ask(method: string, path: string, body?: unknown, query?: Query): Promise<any> {
-    const { status, answer } = await this.answer(method, path, body, query);
-    if (status < 400) return answer;
-    throw new EmulatorError(told(status, answer));
-  }
-
-  /** Asks, and returns the status and what was answered, a refusal too. A text is sent as it is. */
-  async answer(
-    method: string,
-    path: string,
-    body?: unknown,
-    query: Query = {},
-  ): Promise<{ status: number; answer: any }> {
+  /** Asks, and returns the answer; one that refuses is thrown as a sentence. A text is sent as it is. */
+  async ask(method: string, path: string, body?: unknown, query: Query = {}): Promise<any> {
     const known = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const target = `/$emulator/v1/${path}?${new URLSearchParams(known)}`;
     const sent = typeof body === "string" ? body : JSON.stringify(body, withBytes);
-    try {
-      const { status, text } = await send(method, `http://${this.address}${target}`, sent);
-      return { status, answer: /^[[{]/.test(text) ? JSON.parse(text) : text };
-    } catch (error) {
-      throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${(error as Error).message})`);
-    }
+    const { status, text } = await send(method, `http://${this.address}${target}`, sent).catch(async ({ message }) => {
+      throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${message})`);
+    });
+    const answer = /^[[{]/.test(text) ? JSON.parse(text) : text;
+    if (status < 400) return answer;
+    const sentence: string = answer?.error?.text ?? `the emulator answered ${status}: ${text}`;
+    throw new EmulatorError(sentence.replace(FIELDS, camelCase));
   }
-}
-
-/** A refusal as a sentence. */
-function told(status: number, answer: any): string {
-  const sentence: string = answer?.error?.text ?? `the emulator answered ${status}: ${answer}`;
-  return sentence.replace(FIELDS, camelCase);
 }
 
 /** `message_id` for `messageId`: what a name is in the control API. */

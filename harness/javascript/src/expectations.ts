@@ -10,27 +10,11 @@ interface Messages {
   bodyJson?: unknown;
 }
 
-interface Counted extends Messages {
-  count?: number;
-}
-
-interface Repeated extends Messages {
-  times?: number;
-  atLeast?: number;
-}
-
-interface DeadLetter extends Messages {
-  reason?: Text;
-  description?: Text;
-}
-
-interface Scheduled extends Messages {
-  at?: string | Date;
-  dueIn?: number;
-  tolerance?: number;
-}
-
-type Delivered = Messages & { to?: Text };
+type Counted = Messages & { count?: number };
+type Repeated = Messages & { times?: number; atLeast?: number };
+type DeadLetter = Messages & { reason?: Text; description?: Text };
+type Scheduled = Messages & { at?: string | Date; dueIn?: number; tolerance?: number };
+type Directed = Messages & { to?: Text };
 type Counts = "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "locked" | "deferred" | "transfer";
 
 /** Each assertion, by its name, with the fields that it takes. */
@@ -40,8 +24,8 @@ export interface Expectations {
   not_dead_lettered: DeadLetter;
   completed: Counted;
   not_completed: Messages;
-  delivered: Delivered & { times?: number; atLeast?: number };
-  not_delivered: Delivered;
+  delivered: Directed & Repeated;
+  not_delivered: Directed;
   abandoned: Repeated;
   not_abandoned: Messages;
   lock_renewed: Repeated;
@@ -52,8 +36,8 @@ export interface Expectations {
   not_scheduled: Scheduled;
   expired: Counted;
   not_expired: Messages;
-  forwarded: Messages & { to?: Text; count?: number };
-  not_forwarded: Messages & { to?: Text };
+  forwarded: Directed & Counted;
+  not_forwarded: Directed;
   unsettled_sends: { atMost?: number; atLeast?: number; count?: number };
   message_count: { [count in Counts]?: number };
   session_order: { session: string; bodies: Text[] };

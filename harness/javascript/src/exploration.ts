@@ -31,7 +31,7 @@ const TOKEN_VARIABLE = "SERVICEBUS_EXPLORE";
 
 /** Runs `test` with each fault, and throws the report when it fails in any. */
 export async function explore(explored: Explored, test: (run: Run) => unknown): Promise<void> {
-  const topology = encoded(explored.topology, callSite()?.file);
+  const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
   const named = { name: test.name || undefined, token: process.env[TOKEN_VARIABLE] };
@@ -39,7 +39,7 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
-      const servicebus = ServiceBus.of(emulator, { ...run, name: run.namespace });
+      const servicebus = new ServiceBus(emulator, { ...run, name: run.namespace });
       const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }));
       await control.ask("POST", `${exploration}/runs/${run.number}/result`, result);
     }

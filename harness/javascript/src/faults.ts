@@ -5,41 +5,19 @@
  *
  * One that has not fired when the namespace ends fails the test, unless it was taken out with `remove`.
  */
-import { inspect } from "node:util";
-
 import { callSite } from "./call_site.js";
 import { renamed, snakeCase, type Control } from "./control.js";
 
-export type Operation =
-  | "send"
-  | "receive"
-  | "settle"
-  | "complete"
-  | "abandon"
-  | "dead-letter"
-  | "defer"
-  | "renew-lock"
-  | "attach"
-  | "connect"
-  | "token"
-  | "management"
-  | "discharge"
-  | "http";
+type Settlement = "settle" | "complete" | "abandon" | "dead-letter" | "defer";
+type OfMessages = "send" | "receive" | Settlement | "renew-lock";
+export type Operation = OfMessages | "attach" | "connect" | "token" | "management" | "discharge" | "http";
 
 /** What narrows the operations, as the control API describes it. */
-export interface Which {
-  entity?: string;
-  client?: string;
-  party?: string;
-  messageId?: string;
-  sessionId?: string;
+export interface Which
+  extends
+    Partial<Record<"entity" | "client" | "party" | "messageId" | "sessionId" | "name", string>>,
+    Partial<Record<"sequenceNumber" | "delivery" | "nth" | "every" | "times", number>> {
   property?: { name: string; value: string | number | boolean };
-  name?: string;
-  sequenceNumber?: number;
-  delivery?: number;
-  nth?: number;
-  every?: number;
-  times?: number;
   random?: { seed: number; probability: number };
 }
 
@@ -83,7 +61,6 @@ export class Operations {
       operation: this.operation,
       ...renamed(this.which, snakeCase),
       effect: details ? { [effect]: details } : effect,
-      written: `on(${written(this.operation, this.which)}).apply(${written(effect, details)})`,
       written_at: site && `${site.file}:${site.line}`,
     });
   }
@@ -128,9 +105,4 @@ export class Fault {
   async remove(): Promise<void> {
     await this.ask("DELETE");
   }
-}
-
-function written(name: string, details: object = {}): string {
-  const given = Object.keys(details).length > 0 ? `, ${inspect(details, { breakLength: Infinity })}` : "";
-  return `"${name}"${given}`;
 }

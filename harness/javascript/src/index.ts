@@ -9,15 +9,8 @@ export { Control, EmulatorError } from "./control.js";
 export type { Expectations, Text } from "./expectations.js";
 export { explore, type Explored, type Run } from "./exploration.js";
 export { Fault, Faults, Operations, type Operation, type Which } from "./faults.js";
-export {
-  ExpectationError,
-  ServiceBus,
-  Timeline,
-  type Counts,
-  type Event,
-  type Explained,
-  type Session,
-} from "./namespace.js";
+export { ExpectationError, ServiceBus, Timeline } from "./namespace.js";
+export type { Counts, Event, Explained, Session } from "./namespace.js";
 export { Emulator, type Ready } from "./process.js";
 export { withServiceBus } from "./test.js";
 export type { Entity, Rule, Subscription, Topic, Topology } from "./topology.js";

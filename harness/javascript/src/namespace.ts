@@ -7,25 +7,13 @@ import { encoded, type Topology } from "./topology.js";
 
 /** Less than Vitest and Jest give a test, which then fails with more than "timed out". */
 const WITHIN_SECONDS = 3;
-const SHOWN_EVENTS = 200;
 
-/** Something that happened, as the control API tells it. */
-export interface Event {
-  at: string;
-  offset: number;
-  kind: string;
-  entity: string | null;
-  sequenceNumber: number | null;
-  messageId: string | null;
-  client: string | null;
-  deliveryCount: number | null;
-  lockedUntil: string | null;
-  reason: string | null;
-  detail: string | null;
-  session: string | null;
-  /** The event as a line of text. */
-  line: string;
-}
+/** Something that happened, as the control API tells it; `line` is all of it as text. */
+export type Event = { at: string; offset: number; kind: string; line: string } & Record<
+  "entity" | "messageId" | "client" | "lockedUntil" | "reason" | "detail" | "session",
+  string | null
+> &
+  Record<"sequenceNumber" | "deliveryCount", number | null>;
 
 /** How many messages there are. */
 export type Counts = Record<
@@ -34,15 +22,8 @@ export type Counts = Record<
 >;
 
 /** A session: its holder by the name of its connection, its state in base64. */
-export interface Session {
-  id: string;
-  active: number;
-  locked: number;
-  deferred: number;
-  holder: string | null;
-  lockedUntil: string | null;
-  state: string | null;
-}
+export type Session = { id: string } & Record<"active" | "locked" | "deferred", number> &
+  Record<"holder" | "lockedUntil" | "state", string | null>;
 
 /** What a rule says of a message: `reason` is the first part of its filter that was not true. */
 export interface Explained {
@@ -60,10 +41,7 @@ export class Timeline extends Array<Event> {
   }
 
   override toString(): string {
-    const lines = Array.from(this, ({ line }) => line);
-    const older = lines.length - SHOWN_EVENTS;
-    if (older > 0) lines.splice(0, older, `  … ${older} older events`);
-    return lines.join("\n") || "  nothing happened";
+    return Array.from(this, ({ line }) => line).join("\n") || "  nothing happened";
   }
 }
 
@@ -72,30 +50,28 @@ type Described = { name: string; connection_string: string; tls_connection_strin
 
 /** A namespace of an emulator. */
 export class ServiceBus {
+  readonly name: string;
+  readonly connectionString: string;
+  /** The connection string for TLS, as in production. */
+  readonly tlsConnectionString: string;
   readonly faults: Faults;
   private readonly path: string;
 
-  private constructor(
+  /** One that there is, as the control API describes it. */
+  constructor(
     readonly emulator: Emulator,
-    readonly name: string,
-    readonly connectionString: string,
-    /** The connection string for TLS, as in production. */
-    readonly tlsConnectionString: string,
+    described: Described,
   ) {
-    this.path = `namespaces/${name}`;
+    this.name = described.name;
+    this.connectionString = described.connection_string;
+    this.tlsConnectionString = described.tls_connection_string ?? "";
+    this.path = `namespaces/${this.name}`;
     this.faults = new Faults(emulator.control, this.path);
   }
 
   /** Makes one; `test` is the file of the test, beside which the topology's file lies. */
   static async make(emulator: Emulator, topology?: Topology, test?: string): Promise<ServiceBus> {
-    const name = emulator.nextName();
-    return ServiceBus.of(emulator, await emulator.control.ask("PUT", `namespaces/${name}`, encoded(topology, test)));
-  }
-
-  /** One that there is, as the control API describes it. */
-  static of(emulator: Emulator, described: Described): ServiceBus {
-    const { name, connection_string, tls_connection_string = "" } = described;
-    return new ServiceBus(emulator, name, connection_string, tls_connection_string);
+    return new ServiceBus(emulator, await emulator.control.ask("POST", "namespaces", encoded(topology, test)));
   }
 
   /** The file that clients over TLS must trust: `NODE_EXTRA_CA_CERTS`. */
@@ -197,15 +173,9 @@ export class ServiceBus {
     await this.ask("POST", "reset");
   }
 
-  /** Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside. */
-  async problem(): Promise<string | undefined> {
-    const { problem } = await this.ask("GET", "problem");
-    return problem ?? undefined;
-  }
-
-  /** Ends the namespace with all that is in it. */
-  async remove(): Promise<void> {
-    await this.emulator.control.ask("DELETE", this.path);
+  /** Ends the namespace: why a test that has passed fails nevertheless, if it does, or what happened in one that failed. */
+  async end(passed: boolean): Promise<string | null> {
+    return (await this.ask("POST", "end", { passed })).report;
   }
 
   private ask(method: string, path: string, body?: unknown, query?: Record<string, string | undefined>): Promise<any> {

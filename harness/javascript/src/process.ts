@@ -14,27 +14,17 @@ const STOP_MILLISECONDS = 10_000;
 const SAID_LENGTH = 4096;
 
 /** What the emulator's ready line says. */
-export interface Ready {
-  version: string;
-  pid: number;
-  amqp: string;
-  amqps: string;
-  http: string;
-  ca_certificate: string;
-}
+export type Ready = { pid: number } & Record<"version" | "amqp" | "amqps" | "http" | "ca_certificate", string>;
 
 /** A running emulator, started with options of its command line. */
 export class Emulator {
-  readonly ready: Ready;
   readonly control: Control;
-  private made = 0;
 
   private constructor(
     private readonly child: ChildProcess,
     private readonly said: () => string,
-    ready: Ready,
+    readonly ready: Ready,
   ) {
-    this.ready = ready;
     this.control = new Control(ready.http, () => this.whyItEnded());
   }
 
@@ -59,11 +49,6 @@ export class Emulator {
   async stop(): Promise<void> {
     this.child.stdin?.end();
     if (!(await hasEnded(this.child, STOP_MILLISECONDS))) this.child.kill("SIGKILL");
-  }
-
-  /** A name that no namespace of this emulator has had. */
-  nextName(): string {
-    return `test-${++this.made}`;
   }
 
   private async whyItEnded(): Promise<string> {

@@ -25,41 +25,34 @@ export function withServiceBus<Arguments extends unknown[]>(
   const file = callSite()?.file;
   return async (...context) => {
     const servicebus = await ServiceBus.make(await shared(), topology, file);
-    await ended(servicebus, async () => {
+    try {
       await body(servicebus, ...context);
-      await check(servicebus);
-    });
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(`thrown: ${inspect(thrown)}`, { cause: thrown });
+      await endFailed(servicebus, error);
+      throw error;
+    }
+    await endPassed(servicebus);
   };
 }
 
-/** Runs the last part of a test and removes its namespace; what is thrown has the timeline. */
-export async function ended(servicebus: ServiceBus, part: () => unknown): Promise<void> {
-  try {
-    await part();
-  } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(`thrown: ${inspect(thrown)}`, { cause: thrown });
-    await tellTimeline(error, servicebus);
-    await servicebus.remove().catch(() => {}); // The emulator has ended, which the failure tells.
-    throw error;
-  }
-  await servicebus.remove();
-}
-
-/** Fails for what is wrong though the test has passed. */
-export async function check(servicebus: ServiceBus): Promise<void> {
-  const problem = await servicebus.problem();
-  if (problem === undefined) return;
+/** Ends the namespace of a test that has passed, and fails it for what is wrong nevertheless. */
+export async function endPassed(servicebus: ServiceBus): Promise<void> {
+  const problem = await servicebus.end(true);
+  if (problem === null) return;
   const error = new EmulatorError(problem);
   error.stack = String(error); // It is not about a line.
   throw error;
 }
 
-/** Adds what happened in the namespace to a failure that does not have it. */
-export async function tellTimeline(error: { name?: string; message: string; stack?: string }, servicebus: ServiceBus) {
+/** Ends the namespace of a test that has failed, and adds what happened in it to a failure that does not have it. */
+export async function endFailed(servicebus: ServiceBus, error: { name?: string; message: string; stack?: string }) {
+  const report = await servicebus
+    .end(false)
+    .catch((reason: Error) => `timeline of ${servicebus.name}\n  ${reason.message}`);
   if (error.name === ExpectationError.name) return;
   const { message, stack = "" } = error;
-  const timeline = await servicebus.timeline().catch((reason: Error) => `  ${reason.message}`);
-  const longer = `${message}\n\ntimeline of ${servicebus.name}\n${timeline}\n`;
+  const longer = `${message}\n\n${report}\n`;
   const told = { message: longer, stack: message ? stack.replace(message, () => longer) : stack };
   for (const [key, value] of Object.entries(told)) {
     Object.defineProperty(error, key, { value, configurable: true, writable: true });

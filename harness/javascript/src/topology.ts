@@ -50,12 +50,12 @@ export type Topology =
 
 const FILE = "topology.json";
 
-/** The body of a request. Without a topology `topology.json` beside the test declares it, else there is one queue, `queue.1`. */
+/** The body of a request: `topology.json` beside the test where there is no topology, else none. */
 export function encoded(topology: Topology | undefined, test: string | undefined): unknown {
   const directory = test === undefined ? process.cwd() : dirname(test);
   if (topology === undefined) {
     const beside = resolve(directory, FILE);
-    return existsSync(beside) ? content(beside) : { queues: ["queue.1"] };
+    return existsSync(beside) ? content(beside) : undefined;
   }
   if (topology instanceof URL) return content(fileURLToPath(topology));
   if (typeof topology === "string") return content(resolve(directory, topology));

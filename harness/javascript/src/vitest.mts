@@ -7,7 +7,7 @@ import { test as base } from "vitest";
 
 import { ServiceBus, type Topology } from "./index.js";
 import { shared } from "./process.js";
-import { check, ended, tellTimeline } from "./test.js";
+import { endFailed, endPassed } from "./test.js";
 
 export const test = base.extend<{ topology: Topology | undefined; servicebus: ServiceBus }>({
   topology: undefined,
@@ -15,10 +15,9 @@ export const test = base.extend<{ topology: Topology | undefined; servicebus: Se
   servicebus: async ({ task, topology }, use) => {
     const servicebus = await ServiceBus.make(await shared(), topology, task.file.filepath);
     await use(servicebus);
-    await ended(servicebus, async () => {
-      const failure = task.result?.state === "fail" && task.result.errors?.at(-1);
-      if (failure) await tellTimeline(failure, servicebus);
-      else if (task.result?.state === "pass") await check(servicebus);
-    });
+    const failure = task.result?.state === "fail" && task.result.errors?.at(-1);
+    if (failure) await endFailed(servicebus, failure);
+    else if (task.result?.state === "pass") await endPassed(servicebus);
+    else await servicebus.end(false);
   },
 });

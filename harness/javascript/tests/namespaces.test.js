@@ -177,14 +177,6 @@ test(
 );
 
 test(
-  "a long timeline is told by its end",
-  withServiceBus(async (servicebus) => {
-    for (let second = 0; second < 203; second += 1) await servicebus.advance(1);
-    assert.match(String(await servicebus.timeline()), /^ {2}… 3 older events\n/);
-  }),
-);
-
-test(
   "the framework's own arguments come after it",
   withServiceBus(async (servicebus, context) => {
     assert.equal(context.name, "the framework's own arguments come after it");
