@@ -14,7 +14,6 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** The process of an emulator. It ends with its standard input, and so with this JVM, however that ends. */
 public final class Emulator implements AutoCloseable {
@@ -23,7 +22,6 @@ public final class Emulator implements AutoCloseable {
     private static final int LAST_WORDS = 20;
     private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
 
-    private final AtomicInteger names = new AtomicInteger();
     private final Deque<String> said = new ConcurrentLinkedDeque<>();
     private final Process process;
     private final CompletableFuture<Void> allSaid = new CompletableFuture<>();
@@ -75,24 +73,17 @@ public final class Emulator implements AutoCloseable {
         return (String) ready.get(member);
     }
 
-    /** A name that no namespace of this emulator has had. */
-    String nextName() {
-        return "test-" + names.incrementAndGet();
-    }
-
     private Map<String, Object> waitUntilReady(Program program) {
         BufferedReader output = reader(process.getInputStream());
         CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> readLine(output));
         String words = program.path + " is no emulator";
         try {
-            Map<String, Object> ready = Control.map(Json.parse(line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join()));
-            if ("ready".equals(ready.get("event"))) {
-                return ready;
+            String said = line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
+            if (said != null && said.startsWith("{\"event\":\"ready\"")) {
+                return Control.map(Json.parse(said));
             }
         } catch (CompletionException late) {
             words = "it was not ready within " + START_SECONDS + " s";
-        } catch (IllegalArgumentException | ClassCastException | NullPointerException other) {
-            // It printed no ready line: it says why on standard error.
         }
         waitForLastWords();
         process.destroyForcibly();

@@ -32,35 +32,35 @@ public final class Faults {
     /** Operations that are to go wrong. Each method but those that narrow them scripts what becomes of them. */
     public final class Operations {
         private final Map<String, Object> request = new LinkedHashMap<>();
-        private final StringBuilder operations = new StringBuilder();
 
         private Operations(String operation) {
-            narrow("operation", operation, "on(");
+            request.put("operation", operation);
         }
 
         /** Only in this queue, topic or subscription. */
         public Operations entity(String entity) {
-            return narrow("entity", entity, ".entity(");
+            return with("entity", entity);
         }
 
         /** The nth of those that are left, from 1. */
         public Operations nth(int nth) {
-            return narrow("nth", nth, ".nth(");
+            return with("nth", nth);
         }
 
         /** Only those of which the control API says so: {@code with("message_id", "o-17")}. */
         public Operations with(String field, Object value) {
-            return narrow(field, value, ".with(\"" + field + "\", ");
+            request.put(field, value);
+            return this;
         }
 
         /** Any effect of the control API, by its name. */
         public Fault apply(String effect) {
-            return script(effect, "apply(\"" + effect + "\")");
+            return script(effect);
         }
 
         /** Any effect with details: {@code apply("hold-back", Map.of("behind", 2))}. */
         public Fault apply(String effect, Map<String, ?> details) {
-            return script(Map.of(effect, details), "apply(\"" + effect + "\", " + Json.write(details) + ")");
+            return script(Map.of(effect, details));
         }
 
         /** It happens, and the client gets no reply. */
@@ -113,15 +113,8 @@ public final class Faults {
             return apply("deliver-twice");
         }
 
-        private Operations narrow(String field, Object value, String call) {
-            request.put(field, value);
-            operations.append(call).append(Json.write(value)).append(")");
-            return this;
-        }
-
-        private Fault script(Object effect, String written) {
+        private Fault script(Object effect) {
             request.put("effect", effect);
-            request.put("written", operations + "." + written);
             request.put("written_at", place());
             return new Fault((Long) control.ask("POST", path + "/faults", request).get("id"));
         }

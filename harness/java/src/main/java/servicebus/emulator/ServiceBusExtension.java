@@ -64,17 +64,14 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
             return;
         }
         Optional<Throwable> failure = context.getExecutionException();
+        String report = servicebus.end(!failure.isPresent());
         failure.filter(thrown -> !(thrown instanceof TestAbortedException))
-                .ifPresent(thrown -> thrown.addSuppressed(new Happened(servicebus)));
-        String problem = failure.isPresent() ? null : servicebus.problem();
-        if (problem != null) {
-            AssertionError error = new AssertionError(problem);
+                .ifPresent(thrown -> thrown.addSuppressed(new Happened(report)));
+        if (!failure.isPresent() && report != null) {
+            AssertionError error = new AssertionError(report);
             error.setStackTrace(new StackTraceElement[0]);
-            error.addSuppressed(new Happened(servicebus));
-            servicebus.remove();
             throw error;
         }
-        servicebus.remove();
     }
 
     private ServiceBus start(ExtensionContext context) {
@@ -91,11 +88,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         if (declared.isPresent()) {
             return configuration(declared.get(), type);
         }
-        if (topology != null) {
-            return topology.toString();
-        }
-        String beside = resource(type, "topology.json");
-        return beside == null ? new Topology().queues("queue.1").toString() : beside;
+        return topology != null ? topology.toString() : resource(type, "topology.json");
     }
 
     /** An annotation that declares something. */
@@ -128,20 +121,12 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         }
     }
 
-    /** The timeline of a namespace, or why there is none, below the failure of its test. */
+    /** The timeline of a namespace, below the failure of its test. */
     private static final class Happened extends Throwable {
         private static final long serialVersionUID = 1;
 
-        Happened(ServiceBus servicebus) {
-            super(text(servicebus), null, false, false);
-        }
-
-        private static String text(ServiceBus servicebus) {
-            try {
-                return "timeline of " + servicebus.name() + "\n" + servicebus.timeline();
-            } catch (EmulatorException problem) {
-                return problem.getMessage();
-            }
+        Happened(String report) {
+            super(report, null, false, false);
         }
 
         @Override

@@ -3,12 +3,9 @@ package servicebus.emulator;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** What happened in a namespace, oldest first; as text it has a line for each event. */
 public final class Timeline {
-    private static final int SHOWN = 200;
-
     private final List<Map<String, Object>> events;
 
     Timeline(List<Map<String, Object>> events) {
@@ -27,10 +24,7 @@ public final class Timeline {
 
     @Override
     public String toString() {
-        int older = Math.max(0, events.size() - SHOWN);
-        Stream<String> first = older > 0 ? Stream.of("  … " + older + " older events") : Stream.empty();
-        Stream<String> lines = events.stream().skip(older).map(event -> (String) event.get("line"));
-        String text = Stream.concat(first, lines).collect(Collectors.joining("\n"));
+        String text = events.stream().map(event -> (String) event.get("line")).collect(Collectors.joining("\n"));
         return text.isEmpty() ? "  nothing happened" : text;
     }
 }
