@@ -4,7 +4,6 @@ using System.Collections.Generic;
 using System.ComponentModel;
 using System.Diagnostics;
 using System.Linq;
-using System.Threading;
 using System.Threading.Tasks;
 using System.Xml.Linq;
 
@@ -25,7 +24,6 @@ namespace ServiceBus.Testing
 
         private readonly Process process;
         private readonly ConcurrentQueue<string> lastLines = new ConcurrentQueue<string>();
-        private int namespaces;
 
         private EmulatorProcess(string program, IEnumerable<string> options)
         {
@@ -83,9 +81,6 @@ namespace ServiceBus.Testing
         public Task DisposeAsync() => StopAsync();
 
         internal static Task<EmulatorProcess> SharedAsync() => SharedProcess.Value;
-
-        /// <summary>A name that no namespace of this emulator has had.</summary>
-        internal string NextName() => $"test-{Interlocked.Increment(ref namespaces)}";
 
         private static ServiceBusEmulatorException NotStarted(string why, Exception cause = null)
         {

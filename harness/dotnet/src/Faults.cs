@@ -43,12 +43,11 @@ namespace ServiceBus.Testing
             [CallerFilePath] string file = "",
             [CallerLineNumber] int line = 0)
         {
-            var which = Json.Members(new
+            return new Operations(this, Json.Members(new
             {
-                entity, message_id = messageId, session_id = sessionId, nth, every, times, delivery,
-                sequence_number = sequenceNumber, client, party, name, property, random,
-            });
-            return new Operations(this, operation, Json.Given(which), $"{file}:{line}");
+                operation, entity, message_id = messageId, session_id = sessionId, nth, every, times, delivery,
+                sequence_number = sequenceNumber, client, party, name, property, random, written_at = $"{file}:{line}",
+            }));
         }
 
         /// <summary>Ends all locks and links, as when the service is updated.</summary>
@@ -65,16 +64,12 @@ namespace ServiceBus.Testing
     public sealed class Operations
     {
         private readonly Faults faults;
-        private readonly string operation;
-        private readonly Dictionary<string, object> which;
-        private readonly string place;
+        private readonly IDictionary<string, object> which;
 
-        internal Operations(Faults faults, string operation, Dictionary<string, object> which, string place)
+        internal Operations(Faults faults, IDictionary<string, object> which)
         {
             this.faults = faults;
-            this.operation = operation;
             this.which = which;
-            this.place = place;
         }
 
         /// <summary>
@@ -82,15 +77,11 @@ namespace ServiceBus.Testing
         /// </summary>
         public Task<Fault> ApplyAsync(string effect, object details = null)
         {
-            var given = Json.Given(Json.Members(details ?? new { }));
-            var request = new Dictionary<string, object>(which)
+            var given = Json.Members(details ?? new { }).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
+            return faults.AddAsync(new Dictionary<string, object>(which)
             {
-                ["operation"] = operation,
-                ["effect"] = given.Count == 0 ? (object)effect : new Dictionary<string, object> { [effect] = given },
-                ["written"] = $"{Written("On", operation, which)}.{Written("ApplyAsync", effect, given)}",
-                ["written_at"] = place,
-            };
-            return faults.AddAsync(request);
+                ["effect"] = new Dictionary<string, object> { [effect] = given },
+            });
         }
 
         /// <summary>It happens, and the client gets no reply.</summary>
@@ -124,14 +115,6 @@ namespace ServiceBus.Testing
 
         /// <summary>The client is told that its completion has happened, and the message is delivered again.</summary>
         public Task<Fault> RedeliverAsync() => ApplyAsync("deliver-twice");
-
-        private static string Written(string method, string name, Dictionary<string, object> arguments)
-        {
-            var pairs = arguments.Select(each => $", {each.Key}: {Literal(each.Value)}");
-            return $"{method}({Literal(name)}{string.Concat(pairs)})";
-        }
-
-        private static string Literal(object value) => value is string text ? '"' + text + '"' : value.ToString();
     }
 
     /// <summary>A fault that was scripted.</summary>

@@ -44,10 +44,6 @@ namespace ServiceBus.Testing
                 ?? value.GetType().GetProperties().ToDictionary(each => each.Name, each => each.GetValue(value, null));
         }
 
-        /// <summary>Members without those that are null.</summary>
-        internal static Dictionary<string, object> Given(IDictionary<string, object> members) =>
-            members.Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
-
         internal static string Text(this XElement json, string name)
         {
             var member = json.Element(name);

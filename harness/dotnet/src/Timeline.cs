@@ -10,21 +10,13 @@ namespace ServiceBus.Testing
     /// <summary>What happened, oldest first; as text it has a line for each event.</summary>
     public sealed class Timeline : ReadOnlyCollection<TimelineEvent>
     {
-        private const int ShownEvents = 200;
-
         internal Timeline(XElement answer) : base(answer.Items("events").Select(each => new TimelineEvent(each)).ToArray()) { }
 
         /// <summary>The kind of each event: <c>sent</c>, <c>delivered</c>, <c>completed</c>.</summary>
         public IEnumerable<string> Kinds => this.Select(each => each.Kind);
 
         /// <inheritdoc/>
-        public override string ToString()
-        {
-            var older = Math.Max(0, Count - ShownEvents);
-            var lines = this.Skip(older).Select(each => each.ToString());
-            var all = older > 0 ? new[] { $"  … {older} older events" }.Concat(lines) : lines;
-            return Count == 0 ? "  nothing happened" : string.Join("\n", all);
-        }
+        public override string ToString() => Count == 0 ? "  nothing happened" : string.Join("\n", this);
     }
 
     /// <summary>Something that happened.</summary>

@@ -32,12 +32,9 @@ namespace ServiceBus.Testing
         /// <summary>A configuration as text.</summary>
         public static Topology FromJson(string text) => new Topology { file = Encoding.UTF8.GetBytes(text) };
 
-        /// <summary><c>topology.json</c> beside the tests' assemblies, else one queue, <c>queue.1</c>.</summary>
-        internal static Topology Default()
-        {
-            var beside = Path.Combine(AppContext.BaseDirectory, DefaultFile);
-            return File.Exists(beside) ? FromFile(beside) : new Topology { Queues = { "queue.1" } };
-        }
+        /// <summary><c>topology.json</c> beside the tests' assemblies, or null.</summary>
+        internal static Topology Beside() =>
+            File.Exists(Path.Combine(AppContext.BaseDirectory, DefaultFile)) ? FromFile(DefaultFile) : null;
 
         internal object Encoded()
         {
