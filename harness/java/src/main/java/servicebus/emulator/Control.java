@@ -10,7 +10,6 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
 import java.util.function.Supplier;
@@ -53,9 +52,10 @@ final class Control {
             HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
             boolean isJson = response.headers().firstValue("Content-Type").orElse("").startsWith("application/json");
             String said = response.body();
-            Map<String, Object> answer = isJson && !said.isEmpty() ? map(Json.parse(said)) : Map.of();
+            Map<String, Object> answer = isJson && !said.isEmpty() ? cast(Json.parse(said)) : Map.of();
             if (response.statusCode() >= 400) {
-                throw new EmulatorException(isJson ? (String) map(answer.get("error")).get("text")
+                Map<String, Object> error = cast(answer.get("error"));
+                throw new EmulatorException(isJson ? (String) error.get("text")
                         : "the emulator answered " + response.statusCode() + ": " + said);
             }
             return answer;
@@ -67,13 +67,9 @@ final class Control {
         }
     }
 
+    /** A value of JSON as what it is known to be. */
     @SuppressWarnings("unchecked")
-    static Map<String, Object> map(Object value) {
-        return (Map<String, Object>) value;
-    }
-
-    @SuppressWarnings("unchecked")
-    static List<Object> list(Object value) {
-        return (List<Object>) value;
+    static <T> T cast(Object value) {
+        return (T) value;
     }
 }

@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -14,6 +15,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** The process of an emulator. It ends with its standard input, and so with this JVM, however that ends. */
 public final class Emulator implements AutoCloseable {
@@ -74,13 +76,13 @@ public final class Emulator implements AutoCloseable {
     }
 
     private Map<String, Object> waitUntilReady(Program program) {
-        BufferedReader output = reader(process.getInputStream());
-        CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> readLine(output));
+        Stream<String> output = lines(process.getInputStream());
+        CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> output.findFirst().orElse(""));
         String words = program.path + " is no emulator";
         try {
             String said = line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
-            if (said != null && said.startsWith("{\"event\":\"ready\"")) {
-                return Control.map(Json.parse(said));
+            if (said.startsWith("{\"event\":\"ready\"")) {
+                return Control.cast(Json.parse(said));
             }
         } catch (CompletionException late) {
             words = "it was not ready within " + START_SECONDS + " s";
@@ -89,14 +91,6 @@ public final class Emulator implements AutoCloseable {
         process.destroyForcibly();
         program.isRunning();
         throw didNotStart(said.isEmpty() ? words : said.getFirst());
-    }
-
-    private static String readLine(BufferedReader output) {
-        try {
-            return output.readLine();
-        } catch (IOException closed) {
-            return null;
-        }
     }
 
     private static EmulatorException didNotStart(String words) {
@@ -117,12 +111,15 @@ public final class Emulator implements AutoCloseable {
     }
 
     private void listen() {
-        BufferedReader errors = reader(process.getErrorStream());
-        for (String line = readLine(errors); line != null; line = readLine(errors)) {
-            said.addLast(line);
-            if (said.size() > LAST_WORDS) {
-                said.removeFirst();
-            }
+        try {
+            lines(process.getErrorStream()).forEach(line -> {
+                said.addLast(line);
+                if (said.size() > LAST_WORDS) {
+                    said.removeFirst();
+                }
+            });
+        } catch (UncheckedIOException closed) {
+            // The process was destroyed.
         }
         allSaid.complete(null);
     }
@@ -140,7 +137,7 @@ public final class Emulator implements AutoCloseable {
         }
     }
 
-    private static BufferedReader reader(InputStream stream) {
-        return new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8));
+    private static Stream<String> lines(InputStream stream) {
+        return new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8)).lines();
     }
 }

@@ -164,7 +164,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** The sessions of a queue or subscription, as the control API tells them. */
     public List<Map<String, Object>> sessions(String entity) {
-        return maps(ask("GET", "sessions", null, "entity", entity).get("sessions"));
+        return Control.cast(ask("GET", "sessions", null, "entity", entity).get("sessions"));
     }
 
     /** Ends the lock of a session as if its time had run out. */
@@ -180,7 +180,7 @@ public final class ServiceBus implements AutoCloseable {
     /** What happened in an entity, or anywhere (null), to one message, or to all (null). */
     public Timeline timeline(String entity, String messageId) {
         String[] query = {"entity", entity, "message_id", messageId, "lines", "true"};
-        return new Timeline(maps(ask("GET", "timeline", null, query).get("events")));
+        return new Timeline(Control.cast(ask("GET", "timeline", null, query).get("events")));
     }
 
     /**
@@ -192,8 +192,9 @@ public final class ServiceBus implements AutoCloseable {
     public Map<String, Map<String, Object>> explain(
             String subscription, Map<String, ?> properties, Map<String, ?> system) {
         Object message = List.of(Map.of("Body", "", "UserProperties", properties, "BrokerProperties", system));
-        Object rules = ask("POST", "explain", message, "subscription", subscription).get("rules");
-        return maps(rules).stream().collect(Collectors.toMap(rule -> (String) rule.get("rule"), rule -> rule));
+        List<Map<String, Object>> rules =
+                Control.cast(ask("POST", "explain", message, "subscription", subscription).get("rules"));
+        return rules.stream().collect(Collectors.toMap(rule -> (String) rule.get("rule"), rule -> rule));
     }
 
     /** Removes all messages, sessions and the record. */
@@ -227,9 +228,5 @@ public final class ServiceBus implements AutoCloseable {
     private String part(String key) {
         int from = connectionString.indexOf(key + "=") + key.length() + 1;
         return connectionString.substring(from, connectionString.indexOf(';', from));
-    }
-
-    private static List<Map<String, Object>> maps(Object list) {
-        return Control.list(list).stream().map(Control::map).collect(Collectors.toList());
     }
 }
