@@ -139,7 +139,7 @@ def test_unittest_alone_will_do(project: Pytester) -> None:
     )
     result = project.run(sys.executable, "-m", "unittest")
     result.stderr.fnmatch_lines(
-        ['*AssertionError: a fault never fired: on("complete", entity=\'queue.1\').apply("lose-lock")', "FAILED*"]
+        ['*AssertionError: a fault never fired: {"effect":"lose-lock","entity":"queue.1",*', "FAILED*"]
     )
 
 

@@ -1,32 +1,8 @@
-"""Azure Service Bus in tests: an emulator that runs as long as the tests do, and a namespace in it for each of them.
+"""Azure Service Bus in tests: the fixture `servicebus` of pytest; elsewhere `with namespace(…) as servicebus`."""
 
-In pytest a test names the fixture `servicebus`. Elsewhere `namespace` does the same as a context manager:
-
-    with namespace(topology(queues=["orders"])) as servicebus:
-        work(servicebus.connection_string)
-"""
-
-from .assertions import contains
-from .control import EmulatorError
-from .faults import Fault, Faults, Operations
-from .namespace import Event, ServiceBus, Timeline, namespace
-from .process import Emulator
-from .topology import queue, rule, subscription, topic, topology
-
-__all__ = [
-    "Emulator",
-    "EmulatorError",
-    "Event",
-    "Fault",
-    "Faults",
-    "Operations",
-    "ServiceBus",
-    "Timeline",
-    "contains",
-    "namespace",
-    "queue",
-    "rule",
-    "subscription",
-    "topic",
-    "topology",
-]
+from .assertions import contains as contains
+from .control import EmulatorError as EmulatorError
+from .faults import Fault as Fault, Faults as Faults, Operations as Operations
+from .namespace import Event as Event, ServiceBus as ServiceBus, Timeline as Timeline, namespace as namespace
+from .process import Emulator as Emulator
+from .topology import queue as queue, rule as rule, subscription as subscription, topic as topic, topology as topology

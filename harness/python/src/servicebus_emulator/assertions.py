@@ -236,6 +236,6 @@ class Assertions:
     def expect(self, entity: str, kind: str, **fields: Any) -> None:
         """The assertion of a name: `expect("orders", "dead_lettered", reason="Rejected")`."""
         request = {"kind": kind, "entity": entity, **fields}
-        answer = self._control.ask("POST", f"{self._path}/assertions", request, invalid=TypeError)
+        answer = self._control.ask("POST", f"{self._path}/assertions", request, TypeError)
         if not answer["holds"]:
             raise AssertionError(answer["failure"])

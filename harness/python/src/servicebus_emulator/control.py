@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -25,18 +25,12 @@ class Control:
         self._why_it_ended = why_it_ended
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        invalid: type[Exception] = EmulatorError,
-        **query: str | int | None,
+        self, method: str, path: str, body: object = None, invalid: type[Exception] = EmulatorError, **query: str | None
     ) -> Any:
         """Asks, and returns the answer; a refusal is raised as a sentence, that of the request itself as `invalid`."""
         known = {name: value for name, value in query.items() if value is not None}
         target = f"/$emulator/v1/{path}" + (f"?{urlencode(known)}" if known else "")
-        data = body if isinstance(body, bytes | None) else encoded(body)
+        data = body if isinstance(body, bytes | None) else json.dumps(body, default=plain).encode()
         connection = HTTPConnection(self._address, timeout=LONGEST_SECONDS + 30)
         try:
             connection.request(method, target, data, {"Content-Type": "application/json"})
@@ -54,14 +48,6 @@ class Control:
         raise (invalid if response.status == 400 else EmulatorError)(sentence)
 
 
-def encoded(body: object) -> bytes:
-    """A body as JSON, in which some values are as the control API has them."""
-    try:
-        return json.dumps(body, default=plain).encode()
-    except TypeError as error:
-        raise TypeError(str(error)) from None  # Without the frames of `json`.
-
-
 def plain(value: object) -> object:
     """A value that JSON does not have: durations are seconds, instants RFC 3339."""
     match value:
@@ -73,7 +59,7 @@ def plain(value: object) -> object:
             return value.astimezone().isoformat()
         case Mapping():
             return dict(value)
-        case Sequence():
+        case Iterable():
             return list(value)
         case _:
             raise TypeError(f"{value!r} cannot be sent as JSON")

@@ -1,12 +1,8 @@
-"""Faults: an operation of a client goes wrong where the test says so.
-
-    late = servicebus.faults.on("complete", entity="orders").lose_lock()
-
-One that has not fired when the namespace ends fails the test, unless it was taken out with `remove`.
-"""
+"""Faults: operations of clients go wrong where the test says so. One that has not fired when the test ends fails it."""
 
 import sys
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal
 
 from .control import Control
@@ -24,37 +20,27 @@ class Faults:
         self._path = path
 
     def on(self, operation: str, **which: Any) -> "Operations":
-        """Operations of clients: `on("complete", entity="orders", nth=2)`.
-
-        `operation` and what narrows it (`entity`, `client`, `party`, `message_id`, `session_id`, `property`, `name`,
-        `sequence_number`, `delivery`, `nth`, `every`, `times`, `random`) are those of the control API.
-        """
-        return Operations(self, operation, which)
+        """Operations of clients, as the control API has them: `on("complete", entity="orders", nth=2)`."""
+        return Operations(self._control, f"{self._path}/faults", {"operation": operation, **which})
 
     def service_update(self) -> None:
         """Ends all locks and links, as when the service is updated."""
         self._control.ask("POST", f"{self._path}/service-update")
 
-    def ask(self, method: str, number: int | None = None, body: object = None) -> Any:
-        """Asks for faults, or for one."""
-        one = "" if number is None else f"/{number}"
-        return self._control.ask(method, f"{self._path}/faults{one}", body)
-
 
 class Operations:
     """Operations that are to go wrong. Each method scripts what becomes of them."""
 
-    def __init__(self, faults: Faults, operation: str, which: dict[str, Any]) -> None:
-        self._faults = faults
-        self._operation = operation
-        self._which = which
+    def __init__(self, control: Control, path: str, request: dict[str, Any]) -> None:
+        self._control = control
+        self._path = path
+        self._request = request
 
     def apply(self, effect: str, **details: Any) -> "Fault":
         """Any effect of the control API, by its name: `apply("hold-back", behind=2)`."""
-        written = f"on({written_as(self._operation, self._which)}).apply({written_as(effect, details)})"
-        request = {"operation": self._operation, "effect": {effect: details} if details else effect, **self._which}
-        made = self._faults.ask("POST", body={**request, "written": written, "written_at": place()})
-        return Fault(self._faults, made["id"])
+        scripted = {"effect": {effect: details} if details else effect, "written_at": place()}
+        made = self._control.ask("POST", self._path, {**self._request, **scripted})
+        return Fault(self._control, f"{self._path}/{made['id']}", made["id"])
 
     def lose_reply(self) -> "Fault":
         """It happens, and the client gets no reply."""
@@ -100,22 +86,18 @@ class Operations:
 class Fault:
     """A fault that was scripted."""
 
-    def __init__(self, faults: Faults, number: int) -> None:
+    def __init__(self, control: Control, path: str, number: int) -> None:
         self.id = number
-        self._faults = faults
+        self._ask = partial(control.ask, path=path)
 
     @property
     def hits(self) -> int:
         """How often it fired."""
-        return int(self._faults.ask("GET", self.id)["hits"])
+        return int(self._ask("GET")["hits"])
 
     def remove(self) -> None:
         """Takes it out; it need not have fired."""
-        self._faults.ask("DELETE", self.id)
-
-
-def written_as(name: str, arguments: dict[str, Any]) -> str:
-    return ", ".join([f'"{name}"', *(f"{argument}={value!r}" for argument, value in arguments.items())])
+        self._ask("DELETE")
 
 
 def place() -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from .assertions import Assertions
 from .faults import Faults
 from .process import Emulator, shared
-from .topology import Declared, encoded, topology
+from .topology import Declared, encoded
 
 __tracebackhide__ = True
 
@@ -52,18 +52,19 @@ class ServiceBus(Assertions):
     """A namespace of an emulator, made by `namespace` or by the fixture `servicebus`."""
 
     def __init__(self, emulator: Emulator, declared: Declared) -> None:
-        self.name = emulator.next_name()
         self.emulator = emulator
         self._control = emulator.control
+        made = self._control.ask("POST", "namespaces", encoded(declared))
+        self.name: str = made["name"]
         self._path = f"namespaces/{self.name}"
-        body = encoded(topology(queues=["queue.1"]) if declared is None else declared)
-        made = self._control.ask("PUT", self._path, body)
         self.connection_string: str = made["connection_string"]
         self.tls_connection_string: str = made["tls_connection_string"]
         """The connection string for TLS, as in production."""
         self.ca_certificate: str = emulator.ready["ca_certificate"]
         """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
         self.faults = Faults(self._control, self._path)
+        self.passed = False
+        """Whether the test has passed."""
 
     def now(self) -> datetime:
         """What the clock of the namespace shows."""
@@ -91,8 +92,7 @@ class ServiceBus(Assertions):
 
     def wait_idle(self, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until the namespace is idle."""
-        told = self._settled(within)
-        if not told["settled"]:
+        if "failure" in (told := self._settled(within)):
             raise AssertionError(told["failure"])
 
     def wait_for_receiver(self, entity: str, within: float | timedelta = WITHIN_SECONDS) -> None:
@@ -116,13 +116,8 @@ class ServiceBus(Assertions):
         """Ends the lock of a session as if its time had run out."""
         self._ask("POST", "sessions/lose", {"entity": entity, "session": session})
 
-    def explain(
-        self, subscription: str, properties: Mapping[str, Any] | None = None, **system: Any
-    ) -> dict[str, dict[str, Any]]:
-        """What each rule of `topic/Subscriptions/name` says of a message that is not sent.
-
-        `properties` are those of the application, `system` those of the service under its names, as in `Label="order"`.
-        """
+    def explain(self, subscription: str, properties: Mapping[str, Any] | None = None, **system: Any) -> dict[str, Any]:
+        """What each rule says of a message that is not sent; `system` are broker properties, as in `Label="order"`."""
         message = [{"UserProperties": dict(properties or {}), "BrokerProperties": system}]
         rules = self._ask("POST", "explain", message, subscription=subscription)["rules"]
         return {rule["rule"]: rule for rule in rules}
@@ -131,14 +126,10 @@ class ServiceBus(Assertions):
         """Removes all messages, sessions and the record."""
         self._ask("POST", "reset")
 
-    def problem(self) -> str | None:
-        """Why a test that has passed fails nevertheless: a fault has not fired, or the emulator failed inside."""
-        problem: str | None = self._ask("GET", "problem")["problem"]
-        return problem
-
-    def remove(self) -> None:
-        """Ends the namespace with all that is in it."""
-        self._control.ask("DELETE", self._path)
+    def end(self) -> str | None:
+        """Ends the namespace, and returns why a test that has passed fails nevertheless."""
+        report: str | None = self._ask("POST", "end", {"passed": self.passed})["report"]
+        return report if self.passed else None
 
     def _settled(self, within: float | timedelta) -> Any:
         return self._ask("POST", "settled", {"within": within, "refuse": False})
@@ -153,8 +144,8 @@ def namespace(topology: Declared = None, emulator: Emulator | None = None) -> It
     servicebus = ServiceBus(emulator or shared(), topology)
     try:
         yield servicebus
-        problem = servicebus.problem()
+        servicebus.passed = True
     finally:
-        servicebus.remove()
-    if problem is not None:
+        problem = servicebus.end()
+    if problem:
         raise AssertionError(problem)

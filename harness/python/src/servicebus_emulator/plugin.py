@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures, and the timeline in the reports of tests that failed."""
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import TestCase
 
@@ -16,18 +16,14 @@ MARKER = "servicebus"
 MARKED = ("queues", "topics", "settings", "topology")
 
 _servicebus = pytest.StashKey[ServiceBus]()
-_passed = pytest.StashKey[bool]()
-_story = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    help_text = "options of the emulator, as on its command line: --tier premium"
-    parser.addini("servicebus_options", help_text, type="args", default=[])
+    parser.addini("servicebus_options", "options of the emulator, such as --tier premium", type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    what = "queues=[…], topics=[…], settings={…} or topology=… declare what the test's namespace holds"
-    config.addinivalue_line("markers", f"{MARKER}({', '.join(MARKED)}): {what}")
+    config.addinivalue_line("markers", f"{MARKER}({', '.join(MARKED)}): what the test's namespace holds")
 
 
 @pytest.fixture(scope="session")
@@ -41,10 +37,7 @@ def servicebus_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 @pytest.fixture
 def servicebus_topology(request: pytest.FixtureRequest) -> Declared:
-    """What namespaces hold whose tests have no marker: `topology.json` beside the test, else one queue, `queue.1`.
-
-    To be overridden: with what `topology` makes, a configuration of the official emulator, or the path of one.
-    """
+    """What namespaces hold whose tests have no marker: to be overridden, else `topology.json` beside the test."""
     file = request.path.with_name("topology.json")
     return file if file.is_file() else None
 
@@ -61,11 +54,7 @@ def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) ->
         request.instance.servicebus = servicebus  # type: ignore[attr-defined]
     yield servicebus
     with sentences():
-        problem = servicebus.problem() if request.node.stash.get(_passed, False) else None
-        if problem:
-            request.node.stash[_story] = story(servicebus)
-        servicebus.remove()
-        if problem:
+        if problem := servicebus.end():
             raise EmulatorError(problem)
 
 
@@ -74,12 +63,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Adds what happened in the namespace to the report of a test that failed."""
     report = yield
     servicebus = item.stash.get(_servicebus, None)
-    if report.when == "call":
-        item.stash[_passed] = report.passed
-    if not report.passed and servicebus is not None:
-        text = story(servicebus) if report.when == "call" else item.stash.get(_story, "")
-        if text and report.failed:
-            report.sections.append((f"timeline of {servicebus.name}", text))
+    if report.when == "call" and servicebus is not None:
+        servicebus.passed = report.passed
+        if report.failed:
+            with suppress(EmulatorError):  # It has ended, which the failure tells.
+                report.sections.append((f"timeline of {servicebus.name}", str(servicebus.timeline())))
     return report
 
 
@@ -92,19 +80,11 @@ def sentences() -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def story(servicebus: ServiceBus) -> str:
-    """The timeline of a namespace, or why there is none."""
-    try:
-        return str(servicebus.timeline())
-    except EmulatorError as error:
-        return str(error)
-
-
 def marked(marker: pytest.Mark, test: Path) -> Declared:
     """What a marker declares; the path of a file is relative to that of the test."""
-    unknown = [name for name in marker.kwargs if name not in MARKED]
-    if marker.args or unknown:
-        given = ", ".join(map(repr, [*marker.args, *unknown]))
+    unknown = [*marker.args, *(name for name in marker.kwargs if name not in MARKED)]
+    if unknown:
+        given = ", ".join(map(repr, unknown))
         pytest.fail(f"@pytest.mark.{MARKER} takes {', '.join(MARKED)} by their names, not {given}", pytrace=False)
     if "topology" not in marker.kwargs:
         return topology(**marker.kwargs)

@@ -11,9 +11,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
-from itertools import count
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ class Emulator:
     """A running emulator, started with these options of its command line."""
 
     def __init__(self, options: Sequence[str] = ()) -> None:
-        self._numbers = count(1)
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115
         self._program = program()
         self._process = subprocess.Popen(
@@ -48,18 +47,12 @@ class Emulator:
 
     def stop(self) -> None:
         """Ends the process."""
-        if self._last_words.closed:
-            return
-        try:
-            self._process.communicate(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+        with self._process:
+            self._let_go()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_SECONDS)
             self._process.kill()
-            self._process.communicate()
         self._last_words.close()
-
-    def next_name(self) -> str:
-        """A name that no namespace of this emulator has had."""
-        return f"test-{next(self._numbers)}"
 
     def why_it_ended(self) -> str:
         """What became of it, in a sentence."""
@@ -68,7 +61,7 @@ class Emulator:
         except subprocess.TimeoutExpired:
             return "the emulator runs and does not answer: end the run, and start it again"
         cause = f"by {signal.Signals(-status).name}" if status < 0 else f"with exit code {status}"
-        words = "".join(self._said()[-1:])
+        words = self._said()[-1]
         return f"the emulator ended {cause} in the middle of the run: start the run again" + (words and f"; {words}")
 
     def _wait_until_ready(self) -> dict[str, Any]:
@@ -78,23 +71,19 @@ class Emulator:
         limit.start()
         line = process.stdout.readline()
         limit.cancel()
-        try:
-            ready = json.loads(line)
-            if ready["event"] == "ready":
-                return dict(ready)
-        except (ValueError, LookupError, TypeError):
-            pass
+        if line.startswith(b'{"event":"ready"'):
+            return dict(json.loads(line))
         process.kill()
         process.wait()
-        words = "".join(self._said()[:1]) or f"{self._program} is no emulator"
+        words = self._said()[0] or f"{self._program} is no emulator"
         self.stop()
         raise EmulatorError(f"the emulator did not start: {words}; check `servicebus_options` and {VARIABLE}")
 
     def _said(self) -> list[str]:
-        """The last lines of its standard error."""
+        """The last lines of its standard error; one without text where there are none."""
         size = self._last_words.seek(0, os.SEEK_END)
         self._last_words.seek(max(0, size - 4096))
-        return self._last_words.read().decode(errors="replace").strip().splitlines()
+        return self._last_words.read().decode(errors="replace").strip().split("\n")
 
     def _let_go(self) -> None:
         if self._process.stdin:
@@ -112,25 +101,22 @@ def shared() -> Emulator:
 def program() -> str:
     """The program that `SERVICEBUS_EMULATOR_BIN` names, else that of the wheel, else the one on the path."""
     named = os.environ.get(VARIABLE)
-    if named:
-        found = shutil.which(named)
-        if found is None:
-            raise EmulatorError(f"{VARIABLE} names {named}, which is no program: name one, or unset it")
+    found = shutil.which(named) if named else installed() or shutil.which(PROGRAM)
+    if found:
         return found
-    found = installed() or shutil.which(PROGRAM)
-    if found is None:
-        raise EmulatorError(
-            f"this installation has no emulator for {platform.system()} on {platform.machine()}, and there is none on "
-            f"the path: build it with `cargo build --release -p servicebus-emulator` and name it in {VARIABLE}"
-        )
-    return found
+    if named:
+        raise EmulatorError(f"{VARIABLE} names {named}, which is no program: name one, or unset it")
+    raise EmulatorError(
+        f"this installation has no emulator for {platform.system()} on {platform.machine()}, and there is none on the "
+        f"path: build it with `cargo build --release -p servicebus-emulator` and name it in {VARIABLE}"
+    )
 
 
 def installed() -> str | None:
     """The program that was installed with this package."""
-    try:
-        files = distribution("pytest-servicebus-emulator").files or []
-    except PackageNotFoundError:
-        return None
-    located = (Path(str(file.locate())).resolve() for file in files if file.name == PROGRAM)
-    return next((str(path) for path in located if path.is_file()), None)
+    with suppress(PackageNotFoundError):
+        for file in files("pytest-servicebus-emulator") or []:
+            path = Path(str(file.locate())).resolve()
+            if path.name == PROGRAM and path.is_file():
+                return str(path)
+    return None
