@@ -9,7 +9,7 @@ use servicebus_assertions::{near, unfired};
 use servicebus_control_api::{EndCheck, EndTest, ScriptedFault, TestReport};
 
 use super::error::{ApiError, Body, Chosen, Name};
-use super::{namespaces, timeline};
+use super::{Control, namespaces, timeline};
 use crate::namespace::Namespace;
 use crate::shared::Shared;
 
@@ -25,18 +25,19 @@ pub(crate) async fn find(
 
 /// Ends the test of a namespace: a report, where there is something to tell, and the namespace is gone.
 pub(crate) async fn end(
-    State(shared): State<Arc<Shared>>,
+    State(control): State<Control>,
     Chosen(namespace): Chosen,
     Body(EndTest { passed }): Body<EndTest>,
 ) -> Result<Json<TestReport>, ApiError> {
-    let problem = problem(&shared, &namespace).filter(|_| passed);
+    let problem = problem(&control.shared, &namespace).filter(|_| passed);
     let mut report = None;
     if !passed || problem.is_some() {
+        let _permit = control.timelines.acquire().await;
         let problem = problem.map_or_else(String::new, |problem| format!("{problem}\n\n"));
         let (name, happened) = (namespace.name(), timeline::newest(&namespace).await);
         report = Some(format!("{problem}timeline of {name}\n{happened}"));
     }
-    namespaces::remove(State(shared), Name(namespace.name().to_owned())).await?;
+    namespaces::remove(State(control.shared), Name(namespace.name().to_owned())).await?;
     Ok(Json(TestReport { report }))
 }
 
