@@ -168,7 +168,6 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 }
 
 const NAME: &str = "servicebus-emulator";
-
 const ABOUT: &str =
     "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
 
