@@ -73,7 +73,7 @@ impl Descriptor<'_> {
     }
 }
 
-/// The inside of a list or map.
+/// The contents of a list or map.
 #[derive(Debug, Clone, Copy)]
 pub struct Compound<'a> {
     /// Number of elements; in a map, of keys and values.

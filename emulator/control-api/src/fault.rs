@@ -205,7 +205,7 @@ pub struct FaultRequest {
     /// The source code of the fault in the test, such as `on("complete").lose_lock()`. A fault with it must fire; until then
     /// `findProblem` returns it. At most 4,096 bytes.
     pub written: Option<String>,
-    /// Where that is written: a file and a line. Alone it has the fault be told as it is here.
+    /// The place of that source code: file and line. Without `written`, the fault is reported in the form of this API.
     pub written_at: Option<String>,
 }
 

@@ -138,21 +138,21 @@ pub struct EndCheck {
     pub problem: Option<String>,
 }
 
-/// How the test of a namespace has ended.
+/// The outcome of the test of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EndTest {
-    /// Whether it has passed.
+    /// Whether the test has passed.
     pub passed: bool,
 }
 
-/// What is told of a test that has ended.
+/// The report of a test that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct TestReport {
-    /// Of a test that has passed the text to fail it with, null where nothing is wrong; of one that has failed what is added
-    /// to its failure. Both have the timeline of the namespace.
+    /// For a test that has passed, the text with which it must fail, or null if nothing is wrong; for one that has failed, the text
+    /// to add to its failure. Both contain the timeline of the namespace.
     pub report: Option<String>,
 }
 

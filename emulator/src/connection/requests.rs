@@ -112,7 +112,7 @@ impl ClientConnection {
         transaction: Option<&[u8]>,
     ) -> Result<Reply, ServiceError> {
         self.check_request(entity, kind, request)?;
-        // What is asked for in the name of a receiver is a use of its link.
+        // A request in the name of a receiver counts as a use of its link.
         let receiver = self.asked_by(request);
         if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
             self.note_use_of(link, self.client.shared.real.elapsed());
@@ -187,7 +187,7 @@ impl ClientConnection {
         }
     }
 
-    /// The rules of a subscription stand with its topic.
+    /// Performs a request about the rules of a subscription, which belong to its topic.
     fn perform_on_rules(
         &mut self,
         (entity, kind): (&SharedEntity, SubQueue),

@@ -21,7 +21,7 @@ use crate::shared::Shared;
 
 const DEFAULT_TOPOLOGY: &str = r#"{"queues":["queue.1"]}"#;
 
-/// All namespaces, in the order in which they were made.
+/// Answers with all namespaces in the order of their creation.
 pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
     Json(shared.namespaces.list())
 }
@@ -38,7 +38,7 @@ pub(crate) async fn create(
     make(control, Some(name), body?).await
 }
 
-/// The same under a name that no other has had; without a body it holds what an emulator without a configuration does.
+/// The same under a name that was never used; without a body it has the queue of an emulator without a configuration.
 pub(crate) async fn create_for_test(
     State(control): State<Control>,
     body: Result<String, StringRejection>,
@@ -56,7 +56,7 @@ async fn make(
     body: String,
 ) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
     let permit = control.shared.namespaces.permit().await;
-    // Reading takes a while for a large body: other connections are served by this thread meanwhile.
+    // Parsing a large body takes a while, in which this thread serves other connections.
     let made = spawn_blocking(move || declare(&control, permit, name, body)).await;
     let created = made.map_err(|error| {
         let message = format!("the namespace was not made: {error}");

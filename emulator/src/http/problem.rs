@@ -23,7 +23,7 @@ pub(crate) async fn find(
     Json(EndCheck { problem })
 }
 
-/// Ends the test of a namespace: a report, where there is something to tell, and the namespace is gone.
+/// Ends the test of a namespace: answers with its report, if any, and removes the namespace.
 pub(crate) async fn end(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
@@ -41,7 +41,7 @@ pub(crate) async fn end(
     Ok(Json(TestReport { report }))
 }
 
-/// Failures first: one of them may be why a fault has not fired.
+/// Returns failures of the emulator first: one of them may be why a fault has not fired.
 fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     let own = |name: &Option<String>| name.as_deref() == Some(namespace.name());
     let failures = shared.namespaces.failures().all().into_iter();

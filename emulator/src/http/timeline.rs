@@ -38,9 +38,9 @@ const COPIED: usize = 1024;
 const MAX_PAGE: usize = 1000;
 /// How many timelines are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
-/// Events that the report of a test has at most.
+/// Maximum number of events in the report of a test.
 const REPORTED: usize = 200;
-/// Bytes of the timeline of a message that an exploration reports.
+/// Maximum bytes of a message's timeline in the report of an exploration.
 const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
@@ -224,7 +224,7 @@ pub(crate) async fn of_entity(
         .await
 }
 
-/// The newest events of a namespace as text, a line each.
+/// Returns the newest events of a namespace as text, one per line.
 pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
     let page = Page {
         after: 0,
@@ -247,7 +247,7 @@ pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
     }
 }
 
-/// What happened to one message; none where there is no such entity, or the timeline is too long.
+/// Returns the events of one message; `None` if the entity does not exist, or the timeline is too long.
 pub(crate) async fn of_message(
     namespace: &Arc<Namespace>,
     entity: &str,

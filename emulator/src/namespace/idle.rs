@@ -25,7 +25,7 @@ const CONNECTING_CHECK: Duration = Duration::from_millis(20);
 /// How many places that are not at rest are told; of others only how many there are.
 const MAX_TOLD: usize = 100;
 
-/// What keeps a namespace from rest.
+/// What keeps a namespace from being idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Busy {
     /// The address of a store, or a connection.
@@ -301,7 +301,7 @@ impl Namespace {
         })
     }
 
-    /// The clients that hold locks of a store, each with how many.
+    /// Returns the clients that hold locks of a store, each with their number.
     fn holders(&self, receivers: &BTreeMap<ReceiverId, usize>) -> BTreeMap<String, usize> {
         let mut holders = BTreeMap::new();
         for (&receiver, locks) in receivers {

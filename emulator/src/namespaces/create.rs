@@ -104,7 +104,7 @@ impl Creation<'_> {
         self.namespaces.served().keys.contains_key(name)
     }
 
-    /// A name that no namespace of this run has had: names of this form are taken in ascending order.
+    /// Returns a name that no namespace of this process has had: names of this form are used in ascending order.
     pub(crate) fn test_name(&self) -> String {
         let served = self.namespaces.served();
         let mut names = (served.made.max(1)..).map(|number| format!("test-{number}"));
@@ -112,7 +112,7 @@ impl Creation<'_> {
         free.unwrap_or_default()
     }
 
-    /// Whether there can be one of this name.
+    /// Checks whether a namespace of this name can be created.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), CreateError> {
         let served = self.namespaces.served();
         if let Some(there) = served.named(name) {

@@ -182,7 +182,7 @@ impl Request {
         }
     }
 
-    /// The elements of a list or array.
+    /// Returns the elements of a list or array.
     pub(crate) fn elements(&self, name: &str) -> Option<&[Value]> {
         match self.field(name)? {
             Value::List(list) => Some(list),

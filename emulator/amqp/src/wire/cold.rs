@@ -121,7 +121,7 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, DecodeError> {
     })
 }
 
-/// Properties of an `open`: the idle times of what a client of JMS 2.0 makes.
+/// Properties of an `open`: the idle times of entities that a client of JMS 2.0 creates.
 const IDLE_SECONDS: [&str; 3] = [
     "com.microsoft:queue-auto-delete-on-idle-duration-in-seconds",
     "com.microsoft:topic-auto-delete-on-idle-duration-in-seconds",
@@ -326,7 +326,7 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     all
 }
 
-/// Fields of a source (AMQP 1.0 §3.5.3).
+/// Number of fields of a source (AMQP 1.0 §3.5.3).
 const FIELDS: usize = 11;
 const FILTER: usize = 7;
 const ADDRESS: usize = 0;

@@ -9,8 +9,8 @@ use crate::entity::operation::send::SendError;
 use crate::message::Message;
 
 impl Entity {
-    /// What decides about the partition of a message, where there are partitions: session id, else partition key, else
-    /// message id where duplicates are detected (semantics §15).
+    /// Returns the key that determines a message's partition: session id, else partition key, else message id with duplicate
+    /// detection (semantics §15). `None` without partitions.
     pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
         check_keys(message)?;
         if !self.description.enable_partitioning {
@@ -56,7 +56,8 @@ pub(crate) fn check_keys(message: &Message) -> Result<(), SendError> {
     }
 }
 
-/// The key of a batch: messages of it that have keys have the same, and all go to one partition (semantics §17.1).
+/// Returns the key of a batch: its messages that have keys must have the same, and all go to one partition (semantics
+/// §17.1).
 pub(crate) fn key_of_batch(keys: &[Option<String>]) -> Result<Option<&str>, SendError> {
     let mut given = keys.iter().flatten();
     let Some(first) = given.next() else {

@@ -216,7 +216,7 @@ fn descriptor(code: u64) -> [u8; 3] {
     [0, 0x53, code as u8]
 }
 
-/// Changes keys and values of a section that is a map, in their places.
+/// Changes keys and values of a map section in place.
 pub(crate) fn edit_entries(
     section: &mut [u8],
     edit: impl Fn(&mut [u8], &mut [u8]) -> Result<(), MessageError>,
@@ -258,7 +258,7 @@ fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError>
     Ok(false)
 }
 
-/// The place of a section in a message.
+/// Returns the rank of a section in a message.
 fn rank(code: u64) -> Option<usize> {
     Some(match code {
         HEADER => 1,

@@ -134,7 +134,7 @@ impl Receivers {
         self.selecting > 0
     }
 
-    /// The receivers with credit, in the order in which they are served.
+    /// Returns the receivers with credit, in the order in which they are served.
     pub(crate) fn in_turn(&self) -> Vec<ReceiverId> {
         self.turns.values().copied().collect()
     }

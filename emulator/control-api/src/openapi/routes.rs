@@ -103,8 +103,8 @@ fn namespaces(d: &mut Description) {
          address cannot be listened at.",
     );
     d.route("POST /$emulator/v1/namespaces", "beginTest")
-        .summary("Makes a namespace for a test, under a name that no other has had.")
-        .more("The body is what it holds: one queue, `queue.1`, unless sent.")
+        .summary("Creates a namespace for a test, under a name that was never used before.")
+        .more("The body declares its contents; without a body it has one queue, `queue.1`.")
         .body(false, "application/json", topology)
         .answers::<NamespaceInfo>(201, "The namespace.")
         .refuses(403, "There are as many as there may be.")
@@ -121,9 +121,9 @@ fn namespaces(d: &mut Description) {
     .done(204, "It is gone; its connections are closed with a reason.")
     .refuses(409, "It is the last one.");
     d.route("POST end", "endTest")
-        .summary("Tells what the report of a test is to have, and removes its namespace.")
+        .summary("Returns the report of a test, and removes its namespace.")
         .takes::<EndTest>()
-        .answers::<TestReport>(200, "The report; the namespace is gone.")
+        .answers::<TestReport>(200, "The report; the namespace was removed.")
         .refuses(409, "It is the last one.");
     let topology = json!({ "$ref": "#/components/schemas/Topology" });
     let described = "A configuration that declares the same.";

@@ -15,7 +15,7 @@ pub(crate) const CONTROL: usize = 6;
 /// What the library answers to a close frame without a status, and what is written instead (spec/observed.md 57).
 const EMPTY_CLOSE: [u8; 2] = [0x88, 0];
 const NORMAL_CLOSE: &[u8] = &[0x88, 2, 0x03, 0xe8];
-/// Pieces of output that are written at once.
+/// Slices of output that are written at once.
 const SLICES: usize = 16;
 
 /// A stream that is within a message or between two. Within one the library writes nothing: its output waits until it is
@@ -89,7 +89,7 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
         self.close = Some(NORMAL_CLOSE);
     }
 
-    /// The library has written everything.
+    /// Records that the library has written everything.
     pub(crate) fn answered(&mut self) {
         self.answers = 0;
     }

@@ -53,7 +53,7 @@ pub(crate) fn written(path: &str, text: Option<String>) -> Result<Option<String>
     }
 }
 
-/// A fault of which only is told where a test writes it, as the API has it.
+/// Renders a fault whose source code is unknown in the form of the API.
 pub(crate) fn rendered(fault: &Fault) -> String {
     let mut members = serde_json::to_value(fault).unwrap_or_default();
     if let Some(members) = members.as_object_mut() {
@@ -62,7 +62,7 @@ pub(crate) fn rendered(fault: &Fault) -> String {
     members.to_string()
 }
 
-/// What an operation must have beside its kind; refused where operations of this kind do not have it.
+/// Parses the filter on operations; refuses properties that operations of this kind do not have.
 fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiError> {
     let filter = Filter {
         entity: request.entity.clone(),

@@ -101,7 +101,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// `session-id`, which there must be.
+    /// Returns the required `session-id`.
     fn held_session(&self) -> Result<SessionName, ServiceError> {
         self.check_has_sessions()?;
         let session = self.optional_held_session()?;

@@ -99,7 +99,7 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
         ("PUT", "/$emulator/v1/namespaces/{namespace}", 413),
         ("POST", "/$emulator/v1/namespaces", 403),
         ("POST", "/$emulator/v1/namespaces", 413),
-        // There are 256 that wait: `assertions.rs`.
+        // Needs 256 waiting assertions: `assertions.rs`.
         (
             "POST",
             "/$emulator/v1/namespaces/{namespace}/assertions",
