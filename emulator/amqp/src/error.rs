@@ -80,6 +80,14 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// Returns the fault of a performative that cannot be decoded.
+    pub(crate) fn decoding(performative: &str, error: DecodeError) -> Self {
+        let text = format!("the {performative} cannot be decoded: {error}");
+        Self::connection(condition::DECODE_ERROR, text)
+    }
+}
+
 impl From<DecodeError> for Fault {
     fn from(error: DecodeError) -> Self {
         Self::connection(condition::DECODE_ERROR, error.to_string())

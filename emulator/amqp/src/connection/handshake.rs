@@ -69,7 +69,8 @@ impl Connection {
         if performative != code::SASL_INIT {
             return Err(Fault::framing("only sasl-init is due here"));
         }
-        let (mechanism, response, hostname) = cold::sasl_init(body)?;
+        let (mechanism, response, hostname) =
+            cold::sasl_init(body).map_err(|error| Fault::decoding("sasl-init", error))?;
         self.phase = ConnectionState::SaslPending;
         self.events.push_back(Event::Sasl {
             mechanism,
@@ -80,7 +81,7 @@ impl Connection {
     }
 
     pub(crate) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
-        let open = cold::open(body)?;
+        let open = cold::open(body).map_err(|error| Fault::decoding("open", error))?;
         reply::open(self.outbox.buffer(), &self.config, open.is_jms);
         self.phase = ConnectionState::Running;
         self.channel_max = self.config.channel_max.min(open.channel_max);

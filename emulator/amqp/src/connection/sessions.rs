@@ -118,7 +118,7 @@ impl Sessions {
 
 impl Connection {
     pub(crate) fn on_begin(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
-        let begin = cold::begin(body)?;
+        let begin = cold::begin(body).map_err(|error| Fault::decoding("begin", error))?;
         if channel > self.channel_max {
             return Err(Fault::connection(
                 condition::FRAMING_ERROR,

@@ -1,10 +1,10 @@
 //! Reads the performatives that occur a few times per connection, session or link, and rewrites the filter set of a source.
 //!
-//! Every body is first walked by [`Reader::validate`], because `serde_amqp` recurses and allocates by
-//! count, and then read field by field: the source and target of an attach must be echoed byte for byte,
-//! and a property or filter that is odd (uamqp writes keys of an open as strings) must cost at most that
-//! entry and not the connection or the link. Single property and filter values do go through `serde_amqp`.
-//! Detach, end and close are a handle, a flag and an error, and have to be understood even if the error is odd.
+//! [`Reader::validate`] first checks every body, because `serde_amqp` recurses and allocates by count. The body is then read
+//! field by field: the source and target of an attach must be echoed byte for byte, and an odd property or filter (uamqp
+//! writes the keys of an open as strings) must only lose that entry, not the connection or the link. Single property and
+//! filter values do go through `serde_amqp`. Detach, end and close are a handle, a flag and an error, and must be understood
+//! even if the error is odd.
 //!
 //! Session receivers need the rewritten filter: the granted session id replaces the requested one (spec/wire.md §0.5), while
 //! the address and every other byte stay as sent.
@@ -128,13 +128,13 @@ const IDLE_SECONDS: [&str; 3] = [
     "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds",
 ];
 
-/// The property of this name.
+/// Returns the property of this name.
 fn find<'p>(properties: &'p [(String, Value)], name: &str) -> Option<&'p Value> {
     let (_, value) = properties.iter().find(|(key, _)| key == name)?;
     Some(value)
 }
 
-/// Whole seconds; none where the value is anything else.
+/// Returns whole seconds; `None` if the value is anything else.
 fn seconds(value: &Value) -> Option<u64> {
     if let Value::Long(seconds) = value {
         u64::try_from(*seconds).ok()
@@ -145,7 +145,7 @@ fn seconds(value: &Value) -> Option<u64> {
     }
 }
 
-/// What library a peer is made with.
+/// Returns the library of a peer.
 fn product(value: &Value) -> Option<String> {
     let product = if let Value::String(text) = value {
         text.as_str()
@@ -170,7 +170,7 @@ pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, DecodeError> {
     })
 }
 
-/// Mechanism, initial response and host name.
+/// Reads mechanism, initial response and host name.
 pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), DecodeError> {
     let mut fields = performative(body)?;
     let mechanism = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
@@ -226,7 +226,7 @@ pub(crate) fn close_frame(body: &[u8]) -> Option<Error> {
     state::read_error(error).ok()
 }
 
-/// The fields of a performative of which every value can be read.
+/// Returns the fields of a performative after checking every value.
 fn performative(body: &[u8]) -> Result<Fields<'_>, DecodeError> {
     Reader::new(body).validate()?;
     let mut reader = Reader::new(body);
@@ -288,7 +288,7 @@ fn lifetime_policy(node: &[(String, Value)]) -> Option<u64> {
     Some(code)
 }
 
-/// The next field as symbols: one, an array of them, or none. What cannot be understood is none.
+/// Reads the next field as symbols: one, an array of them, or none. Anything else counts as none.
 fn symbols(fields: &mut Fields<'_>) -> Result<Vec<String>, DecodeError> {
     let Some(encoded) = fields.raw()? else {
         return Ok(Vec::new());
