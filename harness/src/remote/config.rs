@@ -129,11 +129,11 @@ pub(crate) fn max_real_wait(given: Option<Duration>) -> Result<Duration, Error> 
 mod tests {
     use super::*;
 
-    const KEY: &str = "SharedAccessKeyName=n;SharedAccessKey=k;";
+    const KEY: &str = "SharedAccessKeyName=n;SharedAccessKey=k";
 
     #[test]
     fn the_port_is_that_of_the_administration_api() {
-        let text = format!("Endpoint=sb://127.64.0.1:5300/;{KEY}UseDevelopmentEmulator=true;");
+        let text = format!("Endpoint=sb://127.64.0.1:5300/;{KEY};UseDevelopmentEmulator=true;");
         let remote_config = RemoteConfig::parse(&text).unwrap();
         assert_eq!(remote_config.admin_port(), 5300);
         assert_eq!(
