@@ -450,7 +450,7 @@ async fn where_each_namespace_is_a_tests_own_nothing_is_renamed() {
 async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
     let elsewhere = Elsewhere::start("").await;
     let string = elsewhere.servicebus.tls_admin_connection_string();
-    let entity = format!("{string}EntityPath=orders");
+    let entity = format!("{string};EntityPath=orders");
     let cases = [
         (
             "nothing at all",
