@@ -1,6 +1,6 @@
-//! The command line: what can be asked for, and the help that says so.
+//! The command line: options, subcommands and their help.
 //!
-//! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
+//! This module only parses; `main` starts and prints. Scripts rely on the names of options, variables and subcommands.
 
 mod data;
 mod health;
@@ -29,79 +29,79 @@ pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
 use values::{FOR_TESTS, GivenToken, PortOption, for_tests, read_pair, read_port, syncs, tiers};
 
-/// What a process was asked to do.
+/// The command that the arguments of a process select.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// To serve.
+    /// Runs the emulator.
     Run(RunOptions),
-    /// To judge a configuration file.
+    /// Validates a configuration file.
     Check(PathBuf),
-    /// To make a configuration of a template.
+    /// Converts an ARM template to a configuration.
     Import {
         /// The template.
         file: PathBuf,
         /// Values for its parameters.
         parameters: BTreeMap<String, String>,
     },
-    /// To do something with a data directory that no emulator serves.
+    /// Checks, exports or compacts a data directory.
     Data(DataVerb),
-    /// To ask a running emulator whether it is healthy.
+    /// Queries the health of a running emulator.
     Health(HealthOptions),
-    /// To print the lines that point `az` at an emulator.
+    /// Prints the shell commands that connect `az` to an emulator.
     PrintEnv(RunOptions),
-    /// To say what clients are set to that insist on the service's names.
+    /// Prints the settings for clients that require the service's host names.
     ClientSettings(RunOptions),
 }
 
-/// How to serve.
+/// Options of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
     /// The configuration file; none for the default namespace.
     pub config: Option<PathBuf>,
     /// The address to listen on, a name or a number.
     pub host: String,
-    /// The port of AMQP; 0 for any free one.
+    /// The port of AMQP; 0 selects a free one.
     pub amqp_port: u16,
-    /// The port of AMQP over TLS, if there is to be one; 0 for any free one.
+    /// The port of AMQP over TLS; 0 selects a free one, `None` opens none.
     pub amqps_port: Option<u16>,
-    /// The port of HTTP; 0 for any free one.
+    /// The port of HTTP; 0 selects a free one.
     pub http_port: u16,
-    /// The port of HTTP over TLS, if there is to be one; 0 for any free one.
+    /// The port of HTTP over TLS; 0 selects a free one, `None` opens none.
     pub https_port: Option<u16>,
-    /// Which certificate clients are shown.
+    /// The server certificate and its authority.
     pub tls: TlsOptions,
-    /// The tier of namespaces whose configuration names none.
+    /// The tier of namespaces whose configuration does not set one.
     pub tier: Option<Tier>,
-    /// Makes lock tokens, tracking ids and choices the same in every run.
+    /// Seed of lock tokens, tracking ids and random choices.
     pub seed: Option<u64>,
-    /// Whether messages are kept behind the record.
+    /// Whether the record keeps messages.
     pub record_messages: bool,
-    /// Who may use the control API.
+    /// Which clients may use the control API.
     pub access: AccessOptions,
-    /// Whether to end when standard input closes.
+    /// Whether the process ends when its standard input closes.
     pub exit_with_stdin: bool,
-    /// After how long without a single connection to end, if at all.
+    /// How long the process runs without a connection before it ends; `None` for no limit.
     pub exit_when_idle: Option<Duration>,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers are repeated (decision D31).
     pub outcome_delay: bool,
-    /// Most bytes that a connection may make the emulator keep.
+    /// Maximum number of bytes that the emulator buffers for one connection.
     pub connection_memory: u64,
-    /// Most bytes that all connections together may.
+    /// Maximum number of bytes that the emulator buffers for all connections.
     pub process_memory: u64,
-    /// Where what namespaces hold outlives the process, if anywhere.
+    /// The data directory; `None` keeps everything in memory.
     pub data: Option<DataOptions>,
-    /// Whether variables count, the one that says what to log, too.
+    /// Whether environment variables are read, including the one for the log.
     pub variables: bool,
 }
 
 impl Command {
-    /// What this process was asked to do. Answers `--help` and `--version` itself, and ends the process
-    /// with code 2 on arguments that cannot be read.
+    /// Parses the arguments of this process. Prints `--help` and `--version`, and ends the process with exit code 2 if
+    /// the arguments are invalid.
     pub fn from_process() -> Self {
         Self::from_arguments(std::env::args_os()).unwrap_or_else(|error| error.exit())
     }
 
-    /// The same from given arguments, the first being the name of the program.
+    /// Parses `arguments`, the first of which is the name of the program.
     pub fn from_arguments<I, T>(arguments: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -156,7 +156,7 @@ impl Command {
     }
 }
 
-/// Treats variables that are set to an empty text as not set: Compose files write `${NAME:-}`.
+/// Ignores variables with an empty value: Compose files contain `${NAME:-}`.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| {
         let value = argument.get_env().and_then(std::env::var_os);
@@ -171,35 +171,35 @@ const NAME: &str = "servicebus-emulator";
 const ABOUT: &str =
     "An emulator of Azure Service Bus for tests: queues and topics for real Service Bus SDKs";
 
-const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a namespace with one queue, queue.1:
+const AFTER_HELP: &str = r#"Connection string of the default namespace, which has one queue, queue.1:
   Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;
 
-Every port takes AMQP, HTTP and AMQP over WebSocket, each with or without TLS.
+Every port accepts AMQP, HTTP and AMQP over WebSocket, each with or without TLS.
 
-Once everything serves, one line of JSON on standard output has the addresses and the connection strings.
-Nothing else is written there; logs go to standard error.
+When the emulator is ready, it writes one line of JSON with its addresses and connection strings to standard output.
+It writes nothing else there; logs go to standard error.
 
 Examples:
   servicebus-emulator --config config.json
-      Serve the entities of a configuration file on the usual ports.
+      Serve the entities of a configuration file on the default ports.
   servicebus-emulator --for-tests
-      Serve one test run on free ports, and end with the process that started it.
+      Serve a test run on free ports, and stop when the process that started it ends.
   servicebus-emulator client-settings --https-port 443
-      Print what to set for code that insists on *.servicebus.windows.net.
+      Print the settings for code that requires the host name *.servicebus.windows.net.
   servicebus-emulator check config.json
-      Report every problem of a configuration file, or print what it declares.
+      List all problems of a configuration file, or print the effective configuration.
   servicebus-emulator import template.json --set prefix=shop > config.json
-      Make a configuration file of an ARM template.
+      Convert an ARM template to a configuration file.
   servicebus-emulator data ./data check
-      Read what --data ./data has kept, and list what is damaged.
+      Read the data directory ./data, and list damaged rows.
 
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
-Environment: an option on the command line is stronger than its variable; a variable without text is not set.
-  SERVICEBUS_EMULATOR_LOG       what to log, for example debug or servicebus_emulator=trace
-  OTEL_EXPORTER_OTLP_ENDPOINT   a collector of OpenTelemetry, which is sent spans of messages; none when not set
+Environment: an option on the command line overrides its variable; a variable with an empty value is ignored.
+  SERVICEBUS_EMULATOR_LOG       log filter, for example debug or servicebus_emulator=trace
+  OTEL_EXPORTER_OTLP_ENDPOINT   OpenTelemetry collector that receives spans of messages; none if not set
 
-Exit codes: 0 stopped when asked, 1 bad configuration or data directory, 2 bad arguments, 3 cannot listen."#;
+Exit codes: 0 stopped on request, 1 invalid configuration or data directory, 2 invalid arguments, 3 cannot listen."#;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -219,35 +219,35 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Serve; the same as no command
+    /// Run the emulator (the default command)
     #[command(after_help = AFTER_HELP)]
     Run(RunArguments),
-    /// Report every problem of a configuration and exit 1, or print what it declares
+    /// Validate a configuration file: list all problems and exit with 1, or print the effective configuration
     Check {
-        /// A file in the official emulator's JSON
+        /// Configuration file in the JSON format of the official emulator
         file: PathBuf,
     },
-    /// Print a configuration that declares what an ARM template does: exported by the portal, compiled by Bicep, or written
-    /// by hand. What a configuration cannot have is listed on standard error
+    /// Convert an ARM template (exported from the portal, compiled from Bicep, or written by hand) to a configuration. Lists
+    /// on standard error what a configuration cannot express
     Import {
-        /// A template in JSON
+        /// ARM template in JSON
         file: PathBuf,
-        /// A value for a parameter of the template, as in --set prefix=shop; JSON for arrays and objects; may be repeated
+        /// Value of a template parameter, for example --set prefix=shop; JSON for arrays and objects; may be repeated
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = read_pair)]
         parameters: Vec<(String, String)>,
     },
-    /// Check, export or compact a data directory that no emulator serves
+    /// Check, export or compact a data directory that no running emulator uses
     Data(DataVerb),
-    /// Ask a running emulator whether it is healthy, and exit 1 where it is not or does not answer
+    /// Query the health of a running emulator; exit with 1 if it is not healthy or does not respond
     Health(HealthOptions),
-    /// Print what to set for code that insists on *.servicebus.windows.net, with the options that `run` is given: name,
-    /// ports, connection string and authority
+    /// Print the settings (host name, ports, connection string, certificate authority) for code that requires
+    /// *.servicebus.windows.net, given the options of `run`
     ClientSettings(RunArguments),
 }
 
 #[derive(Debug, Args)]
 struct RunArguments {
-    /// Topology in the official emulator's JSON (comments allowed)
+    /// Configuration file in the JSON format of the official emulator (comments allowed)
     #[arg(long, value_name = "FILE", env = "SERVICEBUS_EMULATOR_CONFIG")]
     config: Option<PathBuf>,
 
@@ -260,7 +260,7 @@ struct RunArguments {
     )]
     host: String,
 
-    /// Port of AMQP, 0 = any free
+    /// Port of AMQP; 0 = any free port
     #[arg(
         long,
         value_name = "PORT",
@@ -269,7 +269,7 @@ struct RunArguments {
     )]
     amqp_port: u16,
 
-    /// Port of AMQP over TLS, 0 = any free, or `off` [default: 5671; 0 where --amqp-port is 0]
+    /// Port of AMQP over TLS; 0 = any free port, `off` = none [default: 5671, or 0 if --amqp-port is 0]
     #[arg(
         long,
         value_name = "PORT",
@@ -278,7 +278,7 @@ struct RunArguments {
     )]
     amqps_port: Option<PortOption>,
 
-    /// Port of HTTP: health, control and AMQP over WebSocket, 0 = any free
+    /// Port of HTTP (health, administration, control API) and of AMQP over WebSocket; 0 = any free port
     #[arg(
         long,
         value_name = "PORT",
@@ -287,7 +287,7 @@ struct RunArguments {
     )]
     http_port: u16,
 
-    /// Port of HTTP over TLS, 0 = any free, or `off`; some clients know only 443
+    /// Port of HTTP over TLS; 0 = any free port, `off` = none; some clients support only 443
     #[arg(
         long,
         value_name = "PORT",
@@ -297,8 +297,7 @@ struct RunArguments {
     )]
     https_port: PortOption,
 
-    /// Where the certificate authority is kept that is made for you [default: servicebus-emulator in your cache
-    /// directory]
+    /// Directory of the generated certificate authority [default: servicebus-emulator in the user's cache directory]
     #[arg(
         long,
         value_name = "DIRECTORY",
@@ -306,7 +305,7 @@ struct RunArguments {
     )]
     tls_directory: Option<PathBuf>,
 
-    /// Another name or address that the certificate made for TLS holds for; may be repeated
+    /// Additional host name or IP address of the generated server certificate; may be repeated
     #[arg(
         long = "tls-name",
         value_name = "NAME",
@@ -315,7 +314,7 @@ struct RunArguments {
     )]
     tls_names: Vec<String>,
 
-    /// Certificate to show instead, in PEM, with those between it and its authority
+    /// Server certificate to use instead of a generated one, in PEM with its intermediate certificates
     #[arg(
         long,
         value_name = "FILE",
@@ -333,23 +332,23 @@ struct RunArguments {
     )]
     tls_key: Option<PathBuf>,
 
-    /// Print the lines for a shell that point a client at an emulator with these options, and end
+    /// Print the shell commands that connect a client to an emulator with these options, and exit
     #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(["az"]))]
     print_env: Option<String>,
 
-    /// Tier of namespaces whose configuration names none [default: standard]
+    /// Tier of namespaces whose configuration does not set one [default: standard]
     #[arg(long, value_name = "TIER", value_parser = tiers())]
     tier: Option<Tier>,
 
-    /// Make lock tokens, tracking ids and choices the same in every run
+    /// Seed of lock tokens, tracking ids and random choices, for repeatable runs
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Keep messages behind the record, up to 64 MiB a namespace, so that timelines can show them
+    /// Keep messages in the record, up to 64 MiB per namespace, so that timelines can show them
     #[arg(long)]
     record_messages: bool,
 
-    /// Another host name by which browsers may use the control API; may be repeated
+    /// Additional host name under which browsers may use the control API; may be repeated
     #[arg(
         long = "allow-host",
         value_name = "NAME",
@@ -358,7 +357,7 @@ struct RunArguments {
     )]
     allowed_hosts: Vec<HostName>,
 
-    /// Origin of web pages that may use the control API and open WebSockets, as in http://localhost:3000; may be
+    /// Origin of web pages that may use the control API and open WebSockets, for example http://localhost:3000; may be
     /// repeated
     #[arg(
         long = "allow-origin",
@@ -368,8 +367,8 @@ struct RunArguments {
     )]
     allowed_origins: Vec<Origin>,
 
-    /// Serve the control API beyond loopback to clients that send this token; better by its variable, which lists of
-    /// processes do not show
+    /// Token with which clients outside loopback may use the control API; prefer the variable, which process lists do not
+    /// show
     #[arg(
         long,
         value_name = "TOKEN",
@@ -379,21 +378,21 @@ struct RunArguments {
     )]
     control_token: Option<GivenToken>,
 
-    /// Serve the control API to the default gateway as to loopback: in a container, whose published ports are reached
-    /// from there
+    /// Treat the default gateway like loopback for the control API: in a container, requests to published ports come from
+    /// the gateway
     #[arg(long, env = "SERVICEBUS_EMULATOR_TRUST_GATEWAY")]
     trust_gateway: bool,
 
-    /// End when standard input closes
+    /// Stop when standard input closes
     #[arg(long)]
     exit_with_stdin: bool,
 
-    /// Serve the tests of the process that starts this one: on free ports of 127.0.0.1, with --record-messages and
-    /// --exit-with-stdin, and without what variables say; further options count
+    /// Defaults for a test run: free ports on 127.0.0.1, --record-messages, --exit-with-stdin, environment variables
+    /// ignored; other options still apply
     #[arg(long)]
     for_tests: bool,
 
-    /// End when no client has been connected for so many seconds
+    /// Stop after this many seconds without a connected client
     #[arg(
         long,
         value_name = "SECONDS",
@@ -401,13 +400,13 @@ struct RunArguments {
     )]
     exit_when_idle: Option<u64>,
 
-    /// Send each outcome once to clients on fe2o3-amqp 0.14 (the Rust azservicebus), which lose those that come too
-    /// fast, instead of repeating them
+    /// Send each outcome only once to clients on fe2o3-amqp 0.14 (the Rust crate azservicebus). Such clients can lose an
+    /// outcome that arrives early, so by default the emulator repeats it
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,
 
-    /// Bytes that a connection may make the emulator keep, beside messages in entities; twice the largest message of its
-    /// namespace always fits
+    /// Maximum number of bytes that the emulator buffers for one connection, not counting messages in entities; at least
+    /// twice the maximum message size of the namespace
     #[arg(
         long,
         value_name = "BYTES",
@@ -417,7 +416,7 @@ struct RunArguments {
     )]
     connection_memory: u64,
 
-    /// The same for all connections together
+    /// Maximum number of bytes that the emulator buffers for all connections together
     #[arg(
         long,
         value_name = "BYTES",
@@ -427,11 +426,12 @@ struct RunArguments {
     )]
     process_memory: u64,
 
-    /// Keep what namespaces hold in this directory, and go on with it at the next start
+    /// Directory that keeps namespaces, entities and messages across restarts
     #[arg(long, value_name = "DIR", env = "SERVICEBUS_EMULATOR_DATA")]
     data: Option<PathBuf>,
 
-    /// What the data directory survives: always, loss of power too; process, the end of the process in any way
+    /// When data counts as stored: always = synchronized to disk, survives a power failure; process = written to the
+    /// operating system, survives the end of the process
     #[arg(
         long,
         value_name = "WHEN",
@@ -442,7 +442,7 @@ struct RunArguments {
     )]
     sync: Sync,
 
-    /// Remove namespaces and entities that the data directory has and the configuration does not declare
+    /// Remove namespaces and entities of the data directory that the configuration does not declare
     #[arg(long, requires = "data")]
     prune: bool,
 }
@@ -465,7 +465,7 @@ impl TryFrom<RunArguments> for RunOptions {
             http_port: arguments.http_port,
             https_port: arguments.https_port.0,
             tls: TlsOptions {
-                // Other programs are told where its files are.
+                // Other programs get the paths of its files.
                 directory: arguments
                     .tls_directory
                     .map(|directory| absolute(&directory).unwrap_or(directory)),

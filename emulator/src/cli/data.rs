@@ -1,4 +1,4 @@
-//! What `data` does with a directory that no emulator serves: `check`, `export` and `compact`.
+//! The subcommands of `data` for a directory that no running emulator uses: `check`, `export` and `compact`.
 
 mod export;
 
@@ -13,13 +13,13 @@ use crate::config::NamespaceConfig;
 use crate::durable::{Disk, LoadedEntity, OfflineStore, Visitor, compact, open_offline, walk};
 use crate::options::DataError;
 
-/// Rows that are told to be damaged.
-const MOST_TOLD: usize = 100;
+/// Maximum number of problems that `check` lists.
+const MAX_PROBLEMS: usize = 100;
 
-/// A directory, and what to do with it.
+/// A data directory and the operation on it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct DataVerb {
-    /// The directory that --data names
+    /// The data directory (the value of --data)
     directory: PathBuf,
     #[command(subcommand)]
     verb: Verb,
@@ -27,15 +27,15 @@ pub struct DataVerb {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 enum Verb {
-    /// Read all of it, print what it holds, and list what is damaged, with exit code 1
+    /// Read the whole directory, print its entities with their message counts, list damage and exit with 1 if there is any
     Check,
-    /// Print what it holds as JSON: of each namespace the topology, and the messages as the control API shows them
+    /// Print the topology and the messages of each namespace as JSON, in the format of the control API
     Export,
-    /// Make the file as small as it can be
+    /// Shrink the file to the size of its contents
     Compact,
 }
 
-/// Does it; an error is what to say before ending with 1.
+/// Runs the operation; the error is the text to print before exiting with 1.
 pub fn run_data(data: &DataVerb) -> Result<(), String> {
     let directory = &data.directory;
     match data.verb {
@@ -43,26 +43,26 @@ pub fn run_data(data: &DataVerb) -> Result<(), String> {
         Verb::Export => export::run(directory),
         Verb::Compact => compact(directory)
             .map_err(|error| error.to_string())
-            .map(|(before, after)| say(&format!("{before} bytes before, {after} bytes after"))),
+            .map(|(before, after)| print(&format!("{before} bytes before, {after} bytes after"))),
     }
 }
 
-fn say(line: &str) {
+fn print(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-fn opened(directory: &Path) -> Result<OfflineStore, String> {
+fn open(directory: &Path) -> Result<OfflineStore, String> {
     open_offline(directory).map_err(|error: DataError| error.to_string())
 }
 
 #[derive(Default)]
-struct Counted {
+struct Contents {
     lines: Vec<String>,
     problems: Vec<String>,
     messages: u64,
 }
 
-impl Visitor for Counted {
+impl Visitor for Contents {
     fn namespace(&mut self, config: &NamespaceConfig) {
         self.lines.push(format!("namespace {}", config.name));
     }
@@ -89,36 +89,36 @@ impl Visitor for Counted {
 
     fn damaged(&mut self, problem: String) {
         match self.problems.len() {
-            ..MOST_TOLD => self.problems.push(problem),
-            MOST_TOLD => self.problems.push("and more".to_owned()),
+            ..MAX_PROBLEMS => self.problems.push(problem),
+            MAX_PROBLEMS => self.problems.push("and more".to_owned()),
             _ => {}
         }
     }
 }
 
 fn check(directory: &Path) -> Result<(), String> {
-    // Pages of a damaged file may be anything, and then a panic is what tells; what is said of it below says so better.
+    // Damaged pages can make the store panic; the problem below replaces the text of the panic.
     std::panic::set_hook(Box::new(|_| {}));
-    let OfflineStore { disk, file, damage } = opened(directory)?;
-    let mut counted = Counted::default();
-    let walked = catch_unwind(AssertUnwindSafe(|| walk(&*disk, &mut counted)));
+    let OfflineStore { disk, file, damage } = open(directory)?;
+    let mut contents = Contents::default();
+    let walked = catch_unwind(AssertUnwindSafe(|| walk(&*disk, &mut contents)));
     let walked = walked.unwrap_or_else(|payload| {
         let text = crate::failures::panic_text(&*payload);
         Err(crate::durable::LoadError::Disk(text))
     });
-    counted.lines.iter().for_each(|line| say(line));
-    let mut problems = counted.problems;
+    contents.lines.iter().for_each(|line| print(line));
+    let mut problems = contents.problems;
     problems.extend(damage.map(|damage| format!("the checksums of the file: {damage}")));
     match walked {
-        Ok(bodies) => say(&format!(
-            "{} messages with {} bodies of {} bytes; {} bodies are left over and go at the next start",
-            counted.messages, bodies.count, bodies.bytes, bodies.unused
+        Ok(bodies) => print(&format!(
+            "{} messages with {} bodies of {} bytes; the next start removes {} bodies without a message",
+            contents.messages, bodies.count, bodies.bytes, bodies.unused
         )),
-        Err(error) => problems.push(format!("what follows cannot be read: {error}")),
+        Err(error) => problems.push(format!("the rest cannot be read: {error}")),
     }
     match problems.is_empty() {
         true => {
-            say(&format!("{}: nothing is damaged", file.display()));
+            print(&format!("{}: no damage found", file.display()));
             Ok(())
         }
         false => Err(format!("{file:?} is damaged:\n  {}", problems.join("\n  "))),

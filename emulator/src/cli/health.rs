@@ -1,4 +1,4 @@
-//! Asks a running emulator whether it is healthy: the image has no other program that could.
+//! Queries the health of a running emulator: the image contains no other program that can.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpStream, ToSocketAddrs as _};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// Longer than a healthy emulator takes, whatever else it does.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Most bytes of an answer that are read.
-const MAX_ANSWER: u64 = 64 * 1024;
+/// A healthy emulator responds faster, also under load.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of bytes read from a response.
+const MAX_RESPONSE: u64 = 64 * 1024;
 const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// Which emulator.
+/// The address of the emulator.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct HealthOptions {
-    /// Address that the emulator listens on
+    /// Address on which the emulator listens
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -24,7 +24,7 @@ pub struct HealthOptions {
     )]
     host: String,
 
-    /// Its port of HTTP
+    /// HTTP port of the emulator
     #[arg(
         long,
         value_name = "PORT",
@@ -35,29 +35,31 @@ pub struct HealthOptions {
     http_port: u16,
 }
 
-/// What the emulator says of its health, or why it is not healthy: one sentence.
+/// Returns the health report of the emulator, or one sentence with the reason why it is not healthy.
 pub fn run_health(options: &HealthOptions) -> Result<String, String> {
     let HealthOptions { host, http_port } = options;
-    let answer = ask(host, *http_port)
-        .map_err(|error| format!("no emulator answers at {host}:{http_port}: {error}"))?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let response = request(host, *http_port)
+        .map_err(|error| format!("no emulator responds at {host}:{http_port}: {error}"))?;
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     match head.split(' ').nth(1) {
         Some("200") => Ok(format!("{body}\n")),
         Some(_) => Err(format!(
             "the emulator at {host}:{http_port} is not healthy: {body}"
         )),
-        None => Err(format!("what answers at {host}:{http_port} is no emulator")),
+        None => Err(format!(
+            "the server at {host}:{http_port} is not an emulator"
+        )),
     }
 }
 
-fn ask(host: &str, port: u16) -> io::Result<String> {
+fn request(host: &str, port: u16) -> io::Result<String> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for mut address in (host, port).to_socket_addrs()? {
-        // What listens on all addresses is asked at its own.
+        // A client cannot connect to the unspecified address.
         if address.ip().is_unspecified() {
             address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
         }
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => return exchange(stream),
             Err(error) => last = error,
         }
@@ -66,10 +68,10 @@ fn ask(host: &str, port: u16) -> io::Result<String> {
 }
 
 fn exchange(mut stream: TcpStream) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(REQUEST)?;
-    let mut answer = Vec::new();
-    stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let mut response = Vec::new();
+    stream.take(MAX_RESPONSE).read_to_end(&mut response)?;
+    Ok(String::from_utf8_lossy(&response).into_owned())
 }

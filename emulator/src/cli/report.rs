@@ -1,4 +1,4 @@
-//! What `check` prints: a configuration as it takes effect, defaults written out.
+//! The output of `check`, `import`, `client-settings` and `--print-env`.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -22,15 +22,15 @@ use crate::import::{Note, import};
 use crate::options::StartError;
 use crate::tls::authority_file;
 
-/// Width of the names of a namespace's settings: as those of its queues, the longest of which this is.
+/// Column width of a namespace's settings: the longest name of a queue property, so that both line up.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
 
-/// What a valid file declares; every problem of another.
+/// Returns the effective configuration of a valid file, or all problems of an invalid one.
 pub fn run_check(path: &Path) -> Result<String, ConfigError> {
     Config::from_file(path).map(|config| describe(&config))
 }
 
-/// The configuration that a template declares, and what there is to say of it; else every problem of the template.
+/// Returns the configuration that an ARM template declares with the notes of the import, or all problems of the template.
 pub fn run_import(
     path: &Path,
     parameters: &BTreeMap<String, String>,
@@ -42,12 +42,12 @@ pub fn run_import(
         in_file(lines.join("\n  "))
     })?;
     let text = format!("{:#}\n", imported.document);
-    // What two rules of a template say of each other is judged where a configuration is.
+    // The parser of configurations also checks conflicts between two rules of a template.
     Config::parse(&text).map_err(|error| in_file(error.to_string()))?;
     Ok((text, imported.notes))
 }
 
-/// The configuration with every effective value, one line each.
+/// Formats the configuration with every effective value, one per line.
 pub fn describe(config: &Config) -> String {
     let mut text = String::new();
     for (index, namespace) in config.namespaces.iter().enumerate() {
@@ -127,7 +127,7 @@ fn write_subscription(
     Ok(())
 }
 
-/// Which messages a rule selects.
+/// Describes the messages that a rule selects.
 fn selection(rule: &Rule) -> String {
     let properties = rule_json(rule);
     match &rule.filter {
@@ -158,7 +158,7 @@ fn condition(scope: &str, name: &str, value: &Value) -> String {
     format!("{scope}{} is {value}", one_line(name))
 }
 
-/// An expression on one line, with the values of its parameters.
+/// Formats an expression on one line, with the values of its parameters.
 fn expression(text: &str, parameters: &Value) -> String {
     let text = one_line(text);
     if parameters.is_null() {
@@ -167,7 +167,7 @@ fn expression(text: &str, parameters: &Value) -> String {
     format!("{text} with {parameters}")
 }
 
-/// A text with its line ends and the like as escapes.
+/// Escapes control characters.
 fn one_line(text: &str) -> String {
     let escaped = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
@@ -176,7 +176,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// Every property of an entity with its effective value, in the order of their names.
+/// Writes every property of an entity with its effective value, sorted by name.
 fn write_properties(
     text: &mut String,
     indent: &str,
@@ -189,7 +189,7 @@ fn write_properties(
     let width = properties.iter().map(|property| property.name.len()).max();
     let width = width.unwrap_or_default();
     for property in properties {
-        // What the tier decides unless it is set.
+        // The tier determines the value unless the entity sets it.
         let of_tier = || PropertyValue::Number(tier.max_message_size() / 1024);
         let value = property.get(description).unwrap_or_else(of_tier);
         let value = readable(property, &value);
@@ -198,7 +198,7 @@ fn write_properties(
     Ok(())
 }
 
-/// A value as people say it, where the format has a code for it.
+/// Formats durations for people instead of ISO 8601.
 fn readable(property: &Property, value: &PropertyValue) -> String {
     match value {
         PropertyValue::Duration(duration) | PropertyValue::Endless(Some(duration)) => {
@@ -231,8 +231,8 @@ fn jwt(jwt: &Jwt) -> String {
     }
 }
 
-/// What clients are set to of an emulator that is run with these options and this configuration. Where they leave a port
-/// to chance, or out, it is the one that such clients know.
+/// Returns the client settings for an emulator with these options and this configuration. A port that is 0 or `off` is
+/// replaced by the port that such clients use.
 pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<String, StartError> {
     let common = address(&options.host)?;
     let chosen = |port: Option<u16>| port.filter(|&port| port != 0);
@@ -243,7 +243,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
     let ca_file = authority_file(options.tls).map_err(StartError::Tls)?;
     let mut text = String::new();
     if https.is_none() {
-        text.push_str("The emulator must be run with --https-port 443.\n\n");
+        text.push_str("Run the emulator with --https-port 443.\n\n");
     }
     for namespace in &config.namespaces {
         let Some(key) = namespace.keys.first() else {
@@ -263,7 +263,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
     Ok(text)
 }
 
-/// The lines for a shell that point `az` at an emulator with these options.
+/// Returns the shell commands that connect `az` to an emulator with these options.
 pub fn print_env(options: RunOptions) -> Result<String, StartError> {
     let port = options.https_port.unwrap_or(HTTPS_PORT);
     let host = match address(&options.host)? {
@@ -271,7 +271,7 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
         _ => options.host,
     };
     let mut text = "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"\n".to_owned();
-    // Where a certificate was given its authority is trusted already.
+    // Clients already trust the authority of a certificate that the user supplies.
     if let Some(file) = authority_file(options.tls).map_err(StartError::Tls)? {
         let file = servicebus_config::quoted(&file.display().to_string());
         text.push_str(&format!("export REQUESTS_CA_BUNDLE={file}\n"));
@@ -288,13 +288,13 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
     Ok(text)
 }
 
-/// The address by which a client of this machine reaches an emulator that listens there.
+/// Returns the address at which a client on this machine reaches an emulator that listens on `host`.
 fn address(host: &str) -> Result<IpAddr, StartError> {
     let unknown = |source| StartError::Host {
         host: host.to_owned(),
         source,
     };
-    // Of the two that it stands for, the one that every client tries.
+    // Every client tries 127.0.0.1; not every client tries ::1.
     if host.eq_ignore_ascii_case("localhost") {
         return Ok(Ipv4Addr::LOCALHOST.into());
     }

@@ -1,4 +1,4 @@
-//! Values of options as they are read.
+//! Parsers of option values.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,11 +12,11 @@ use servicebus_config::ControlToken;
 use super::Cli;
 use crate::durable::Sync;
 
-/// A listener that can be left out.
+/// The port of a listener; `None` is `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PortOption(pub(super) Option<u16>);
 
-/// A token that the parser does not judge: it would show what it refuses.
+/// A token that clap does not validate, because clap prints values that it rejects.
 #[derive(Clone)]
 pub(super) struct GivenToken(String);
 
@@ -44,13 +44,13 @@ pub(super) fn read_port(text: &str) -> Result<PortOption, String> {
         return Ok(PortOption(None));
     }
     let port = text.parse().map(|port| PortOption(Some(port)));
-    port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
+    port.map_err(|_| "expected a port (0 to 65535) or `off`".to_owned())
 }
 
 pub(super) fn read_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    pair.ok_or_else(|| "not a name and a value, as in prefix=shop".to_owned())
+    pair.ok_or_else(|| "expected NAME=VALUE, for example prefix=shop".to_owned())
 }
 
 pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
@@ -65,10 +65,10 @@ pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {
     PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::from_name(&word))
 }
 
-/// As on its command line.
+/// The option as it appears on the command line.
 pub(super) const FOR_TESTS: &str = "--for-tests";
 
-/// The command line with the defaults of tests. Variables are those of an emulator that a developer runs beside them.
+/// Applies the defaults of a test run. It ignores variables, which may configure an emulator that a developer runs at the same time.
 pub(super) fn for_tests(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| {
         let argument = argument.env(None::<&str>);

@@ -1,4 +1,4 @@
-//! Prints what a directory holds, an entity at a time: a directory may hold more than memory does.
+//! Prints the contents of a directory one entity at a time, because a directory can be larger than memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, SequenceNumber, SubQueue};
 
-use super::opened;
+use super::open;
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 use crate::durable::{Definition, Disk, LoadedEntity, OfflineStore, Visitor, fill, walk};
 use crate::http::at_rest;
@@ -16,20 +16,20 @@ use crate::http::at_rest;
 struct Exporting<W: Write> {
     out: W,
     namespace: Option<NamespaceConfig>,
-    /// What stands before the next namespace, and before the next entity of this one.
+    /// Separators before the next namespace and before the next entity of this namespace.
     separators: [&'static str; 2],
     subscriptions: Vec<(EntityPath, SubscriptionConfig)>,
-    /// Of subscriptions, by their paths: their topics keep them.
+    /// Rules by the path of their subscription: the store keeps them with the topic.
     rules: BTreeMap<EntityPath, Vec<Rule>>,
     failure: Option<String>,
 }
 
-/// Prints the whole store; nothing is left out, or an error is returned.
+/// Prints the whole store, or returns an error if any part cannot be read.
 pub(super) fn run(directory: &Path) -> Result<(), String> {
-    let OfflineStore { disk, file, damage } = opened(directory)?;
+    let OfflineStore { disk, file, damage } = open(directory)?;
     if let Some(damage) = damage {
         return Err(format!(
-            "{file:?} is damaged: {damage}; `data check` tells what"
+            "{file:?} is damaged: {damage}; run `data DIRECTORY check` for details"
         ));
     }
     let mut exporting = Exporting {

@@ -15,7 +15,7 @@ fn it_tells_name_ports_connection_string_and_authority() {
     let arguments = ["client-settings", "--tls-directory", &directory];
     let text = printed(&arguments);
     for part in [
-        "The emulator must be run with --https-port 443.",
+        "Run the emulator with --https-port 443.",
         "\n  127.0.0.1 sbemulatorns.servicebus.windows.net\n",
         "\n  5671 for AMQP: 127.0.0.1:5671\n",
         "\n  443 for administration and WebSockets: 127.0.0.1:443\n",

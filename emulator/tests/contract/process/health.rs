@@ -33,7 +33,7 @@ fn what_does_not_answer_is_not_healthy() {
     );
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let expected = format!("no emulator answers at 127.0.0.1:{port}: ");
+    let expected = format!("no emulator responds at 127.0.0.1:{port}: ");
     assert!(text.starts_with(&expected), "{text}");
 }
 

@@ -56,7 +56,7 @@ fn check_counts_what_is_there() {
         assert!(printed.lines().any(|own| own == line), "{line}: {printed}");
     }
     assert_contains(&printed, "3 messages with 3 bodies of ");
-    assert_contains(&printed, "store.redb: nothing is damaged");
+    assert_contains(&printed, "store.redb: no damage found");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn check_tells_what_is_damaged() {
     assert_contains(&printed, "  t/Subscriptions/low: 1 messages");
     let (code, printed, complaints) = verb(&directory, "export");
     assert_eq!((code, &*printed), (Some(1), ""));
-    assert_contains(&complaints, "`data check` tells what");
+    assert_contains(&complaints, "run `data DIRECTORY check` for details");
     assert_contains(
         &directory.refusal(None),
         "`servicebus-emulator data DIR check`",
