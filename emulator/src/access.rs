@@ -36,12 +36,12 @@ pub struct AccessOptions {
 pub enum AccessError {
     /// The text is not a host name.
     #[error(
-        "{0:?} is no host name; allowed: a name without scheme and port, as in emulator.example.com"
+        "{0:?} is not a host name; allowed: a name without scheme and port, for example emulator.example.com"
     )]
     Host(String),
     /// The text is not an origin.
     #[error(
-        "{0:?} is no origin; allowed: scheme, host and port without a path, as in http://localhost:3000"
+        "{0:?} is not an origin; allowed: scheme, host and port without a path, for example http://localhost:3000"
     )]
     Origin(String),
 }

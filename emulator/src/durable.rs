@@ -152,7 +152,7 @@ impl Sync {
 /// A commit failed; no later one is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "The data directory cannot be written any more: {0}. Nothing is accepted until the emulator is restarted."
+    "The data directory can no longer be written: {0}. The emulator accepts no changes until it is restarted."
 )]
 pub(crate) struct WriteFailed(pub(crate) Arc<str>);
 

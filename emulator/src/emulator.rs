@@ -319,15 +319,15 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
     match (is_beyond, &access.token) {
         (false, _) => {}
         (true, Some(_)) => {
-            tracing::info!("the control API is served beyond loopback with its token");
+            tracing::info!("the control API accepts clients outside loopback with the control token");
         }
         (true, None) => match gateway {
             Some(gateway) => tracing::warn!(
                 %gateway,
-                "the control API is served to loopback and this gateway alone; --control-token opens it to others"
+                "the control API accepts only loopback and this gateway; --control-token admits other clients"
             ),
             None => tracing::warn!(
-                "the control API is served to loopback alone; --control-token opens it to others"
+                "the control API accepts only loopback; --control-token admits other clients"
             ),
         },
     }

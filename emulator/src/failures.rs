@@ -20,7 +20,7 @@ pub(crate) struct Failures(Arc<Mutex<Vec<Failure>>>);
 
 /// The payload with which a panic continues once its entity is marked as broken.
 #[derive(Debug, Clone, Error)]
-#[error("the entity '{entity}' is broken: {reason}")]
+#[error("the entity '{entity}' failed: {reason}")]
 pub(crate) struct Broken {
     pub(crate) entity: EntityPath,
     pub(crate) reason: Arc<str>,

@@ -115,7 +115,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
 #[cfg(target_os = "linux")]
 fn bound_segments(socket: &TcpSocket) {
     if let Err(error) = socket2::SockRef::from(socket).set_tcp_mss(4096) {
-        tracing::debug!(%error, "segments keep the system's size");
+        tracing::debug!(%error, "cannot set the maximum segment size");
     }
 }
 

@@ -173,7 +173,7 @@ pub(crate) enum RemoveError {
     #[error("there is no such namespace")]
     Unknown,
     /// The last namespace cannot be removed.
-    #[error("{0:?} is the last namespace; make another one first, or stop the emulator")]
+    #[error("{0:?} is the last namespace; create another one first, or stop the emulator")]
     Last(String),
 }
 

@@ -139,7 +139,7 @@ impl Default for Options {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The host is not an address to listen on.
-    #[error("cannot find the address {host:?}: {source}")]
+    #[error("cannot resolve the address {host:?}: {source}")]
     Host {
         /// The host of the options.
         host: String,
@@ -185,11 +185,11 @@ pub enum DataError {
         source: io::Error,
     },
     /// Another process uses the directory.
-    #[error("the data directory {0:?} is used by another process; one emulator has it at a time")]
+    #[error("the data directory {0:?} is in use by another process; only one emulator can use it at a time")]
     InUse(PathBuf),
     /// A newer emulator wrote the directory.
     #[error(
-        "the data directory {directory:?} has the format {version} of a newer emulator; this one knows up to {known}"
+        "the data directory {directory:?} has format {version} of a newer emulator; this emulator supports up to {known}"
     )]
     Version {
         /// The directory.
@@ -201,12 +201,12 @@ pub enum DataError {
     },
     /// A file of the directory has been removed.
     #[error(
-        "the file {0:?} is missing; put it back from a copy, or empty the data directory to begin anew"
+        "the file {0:?} is missing; restore it from a backup, or empty the data directory to start again"
     )]
     Missing(PathBuf),
     /// The contents of a file are damaged.
     #[error(
-        "the file {file:?} is damaged: {reason}; `servicebus-emulator data DIR check` tells what is. Put it back from a copy, or empty the data directory to begin anew"
+        "the file {file:?} is damaged: {reason}; run `servicebus-emulator data DIR check` for details. Restore it from a backup, or empty the data directory to start again"
     )]
     Damaged {
         /// The file.
@@ -216,7 +216,7 @@ pub enum DataError {
     },
     /// A stored entity cannot take the settings that are declared for it.
     #[error(
-        "namespace {namespace:?}: {entity:?} is kept with other settings than are declared, and they cannot change: {reason}; delete it, or declare it as it is kept"
+        "namespace {namespace:?}: {entity:?} is stored with settings that differ from the declared ones and cannot be changed: {reason}; delete it, or declare the stored settings"
     )]
     Differs {
         /// The namespace.
@@ -228,7 +228,7 @@ pub enum DataError {
     },
     /// This build has no support for a data directory.
     #[error(
-        "this emulator was built without the feature \"durable\", so that it cannot keep data in a directory"
+        "this emulator was built without the feature \"durable\" and cannot use a data directory"
     )]
     NotBuilt,
 }

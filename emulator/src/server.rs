@@ -45,7 +45,7 @@ pub(crate) async fn serve_peer(
     match AssertUnwindSafe(served).catch_unwind().await {
         Ok(Ok(())) => {}
         Ok(Err(error)) if is_bad_input(&error) => {
-            tracing::warn!(%address, %error, "closed: what came is no part of the protocol");
+            tracing::warn!(%address, %error, "closed: the client violated the protocol");
         }
         Ok(Err(error)) => tracing::debug!(%address, %error, "connection ended"),
         Err(payload) => {
@@ -149,7 +149,7 @@ impl Accepting {
             _ = stop.wait_for(|stop| *stop) => {}
         }
         if timeout(STOPPING, all(peers)).await.is_err() {
-            tracing::warn!(left = peers.len(), "connections were cut");
+            tracing::warn!(left = peers.len(), "connections were closed before they ended");
         }
     }
 

@@ -321,7 +321,7 @@ pub(crate) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// The directory of the authority cannot be used.
-    #[error("cannot keep the certificate authority in {}: {source}; --tls-directory names another place", directory.display())]
+    #[error("cannot store the certificate authority in {}: {source}; select another directory with --tls-directory", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
@@ -330,7 +330,7 @@ pub enum TlsError {
     },
     /// The authority's files are not a valid authority.
     #[error(
-        "ca.pem and ca-key.pem in {} are no certificate authority of this program ({reason}); remove both and it \
+        "ca.pem and ca-key.pem in {} are not a certificate authority of this program ({reason}); remove both and it \
          makes them anew",
         directory.display()
     )]
@@ -351,7 +351,7 @@ pub enum TlsError {
         reason: String,
     },
     /// No certificate can be created, because of a name in the options or a lack of randomness.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(rcgen::Error),
     /// A certificate and its key do not match.
     #[error("cannot use the certificate: {0}")]

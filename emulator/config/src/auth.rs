@@ -77,7 +77,7 @@ pub enum TokenError {
     #[error("malformed token: {0}")]
     Malformed(&'static str),
     /// The namespace does not have the key.
-    #[error("no key is named {0:?} in this namespace")]
+    #[error("this namespace has no key named {0:?}")]
     UnknownKey(String),
     /// Another key signed it, or it was changed.
     #[error("the signature does not match the key named {0:?}")]

@@ -158,7 +158,7 @@ mod tests {
         for text in ["", "a:80", "http://a", "a/b", "*.a"] {
             let error = text.parse::<HostName>().unwrap_err().to_string();
             assert!(
-                error.starts_with(&format!("{text:?} is no host name; allowed: ")),
+                error.starts_with(&format!("{text:?} is not a host name; allowed: ")),
                 "{error}"
             );
         }

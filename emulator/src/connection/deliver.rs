@@ -202,7 +202,7 @@ impl ClientConnection {
                     };
                     if self.engine.deliver(link, frame).is_none() {
                         // Unreachable: messages are taken only within credit and room. The lock will expire.
-                        tracing::error!(token = %delivery.token, "a message that was taken cannot be delivered");
+                        tracing::error!(token = %delivery.token, "a locked message cannot be delivered");
                     }
                 }
                 // Unreachable: an accepted message was validated completely. The lock will expire.

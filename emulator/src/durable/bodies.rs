@@ -131,7 +131,7 @@ impl MissingBodies {
             for message in messages {
                 let read = |body| snapshot.as_ref().map_err(Clone::clone)?.body(body);
                 if let Err(reason) = fill(message, read) {
-                    tracing::error!(%reason, "the bytes of a message cannot be read");
+                    tracing::error!(%reason, "cannot read the body of a message");
                 }
             }
         });

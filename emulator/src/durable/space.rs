@@ -88,13 +88,13 @@ impl DiskSpace {
                 state.is_allocated = true;
                 if self.is_full.swap(false, Ordering::Relaxed) {
                     tracing::info!(
-                        "the disk of the data directory has room again: sends are accepted"
+                        "the disk of the data directory has free space again: sends are accepted"
                     );
                 }
             }
             Err(error) if is_disk_full(&error) => self.report_full(),
             // Without a reserve the first write that finds the disk full reports it.
-            Err(error) => tracing::warn!(%error, "no space can be set aside in the data directory"),
+            Err(error) => tracing::warn!(%error, "cannot reserve space in the data directory"),
         }
     }
 
@@ -125,7 +125,7 @@ impl DiskSpace {
     fn report_full(&self) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             tracing::error!(
-                "the disk of the data directory is full: sends are refused until there is room"
+                "the disk of the data directory is full: sends are refused until space is free"
             );
         }
     }

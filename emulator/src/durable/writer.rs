@@ -183,7 +183,7 @@ impl Store {
         } else if idle_intervals == SHRINK_AFTER
             && let Err(reason) = own.shrink(&may_shrink)
         {
-            tracing::warn!(file = %self.path.display(), reason, "the data's file cannot be made smaller");
+            tracing::warn!(file = %self.path.display(), reason, "the data file cannot be compacted");
         }
     }
 

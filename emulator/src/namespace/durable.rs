@@ -142,7 +142,7 @@ impl Namespace {
             tracing::warn!(
                 namespace = self.name(),
                 milliseconds = back,
-                "the clock of this machine went back while the emulator was not running; the namespace's goes on where it was"
+                "the system clock was set back while the emulator was stopped; the namespace's clock continues at its last value"
             );
         }
     }
@@ -157,7 +157,7 @@ impl Namespace {
         let made = SharedEntity::new(entity, definition.metadata);
         let inserted = self.index_of_entities().insert(&path, |_| made);
         if inserted.is_err() {
-            tracing::warn!(namespace = self.name(), %path, "is kept twice; the older one is served");
+            tracing::warn!(namespace = self.name(), %path, "is stored twice; the older one is used");
         }
         path
     }
@@ -176,7 +176,7 @@ impl Namespace {
         if prunes {
             for entity in self.entities() {
                 if declared.get(&entity.path) != Some(&entity.kind) {
-                    tracing::info!(namespace = self.name(), entity = %entity.path, "is not declared: removed");
+                    tracing::info!(namespace = self.name(), entity = %entity.path, "is not declared and was removed");
                     self.delete(&entity.path);
                 }
             }
@@ -227,7 +227,7 @@ impl Namespace {
             return Err(differs(texts.join("; ")));
         }
         if stored != *description {
-            tracing::info!(namespace = self.name(), entity = %path, "is changed to what is declared");
+            tracing::info!(namespace = self.name(), entity = %path, "was changed to the declared settings");
             self.update(&entity, description.clone());
         }
         self.apply_rules(path, rules);
@@ -252,11 +252,11 @@ impl Namespace {
                 Some(stored) if is_same(&stored, rule) => continue,
                 Some(_) => RuleChange::Replace(rule.clone()),
             };
-            tracing::info!(namespace = self.name(), subscription = %path, rule = &*rule.name, "is changed to what is declared");
+            tracing::info!(namespace = self.name(), subscription = %path, rule = &*rule.name, "was changed to the declared settings");
             let changed =
                 self.operate_as_broker(&topic, |topic, cx| topic.change_rule(cx, path, change));
             if let Err(error) = changed {
-                tracing::warn!(namespace = self.name(), subscription = %path, %error, "a declared rule was not made");
+                tracing::warn!(namespace = self.name(), subscription = %path, %error, "cannot create a declared rule");
             }
         }
     }

@@ -186,7 +186,7 @@ impl Namespace {
             tracing::warn!(
                 namespace = self.name(),
                 ?busy,
-                "time goes on although not everything is idle"
+                "the clock advances although some clients are busy"
             );
             late.extend(busy);
         }

@@ -20,7 +20,7 @@ use crate::watchdog::watched;
 #[derive(Debug, Error)]
 pub(crate) enum CreateError {
     /// The name is taken.
-    #[error("there is a namespace {0:?} already; remove it first")]
+    #[error("the namespace {0:?} already exists; remove it first")]
     Name(String),
     /// The key name selects another namespace.
     #[error(
@@ -43,7 +43,7 @@ pub(crate) enum CreateError {
         owner: String,
     },
     /// The maximum number of namespaces is reached.
-    #[error("there are {MAX_NAMESPACES} namespaces already, which is the most that there may be")]
+    #[error("the limit of {MAX_NAMESPACES} namespaces is reached")]
     TooMany,
     /// Its stored contents cannot be served.
     #[error(transparent)]

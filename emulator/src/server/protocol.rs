@@ -160,7 +160,7 @@ pub(crate) async fn handshake(
             None
         }
         Ok(Err(error)) => {
-            tracing::warn!(%address, %error, "closed: no TLS handshake");
+            tracing::warn!(%address, %error, "closed: the TLS handshake failed");
             None
         }
         Err(_) => {

@@ -154,13 +154,13 @@ async fn answer(
         Ok(internal_error(&*payload))
     });
     if let Some(exceeded) = kept.exceeded() {
-        tracing::warn!(request = place, %exceeded, "refused: out of memory");
+        tracing::warn!(request = place, %exceeded, "refused: memory limit reached");
         return Ok(too_much(exceeded));
     }
     let response = kept.answer(response);
     match response.extensions().get::<Abort>() {
         None => Ok(response),
-        Some(Abort) => Err(io::Error::other("a scripted fault ends the connection")),
+        Some(Abort) => Err(io::Error::other("a scripted fault closes the connection")),
     }
 }
 

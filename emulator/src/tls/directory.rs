@@ -52,7 +52,7 @@ pub(crate) fn authority(
             if let Some(directory) = below_data {
                 return kept_in(&directory);
             }
-            tracing::warn!("{error}; this one ends with the emulator");
+            tracing::warn!("{error}; this certificate authority is valid until the emulator stops");
             in_memory()
         }
         kept => Ok((kept?, Some(directory))),

@@ -222,7 +222,7 @@ impl Sender {
                 self.counters.exported.fetch_add(count, Ordering::Relaxed);
                 if std::mem::take(&mut self.fails) {
                     tracing::warn!(
-                        "the collector at {} takes spans again",
+                        "the collector at {} accepts spans again",
                         self.options.endpoint
                     );
                 }
@@ -231,7 +231,7 @@ impl Sender {
                 self.counters.dropped.fetch_add(count, Ordering::Relaxed);
                 if !std::mem::replace(&mut self.fails, true) {
                     let endpoint = &self.options.endpoint;
-                    tracing::warn!("spans are dropped until {endpoint} takes them: {reason}");
+                    tracing::warn!("spans are dropped until {endpoint} accepts them: {reason}");
                 }
             }
         }

@@ -36,7 +36,7 @@ pub enum ConnectionStringError {
     #[error("part {0} has no '='")]
     NoValue(usize),
     /// A key occurs twice.
-    #[error("{0} stands twice")]
+    #[error("{0} occurs twice")]
     Twice(&'static str),
     /// A required key is missing.
     #[error("{0} is missing")]

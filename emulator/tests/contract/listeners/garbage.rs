@@ -33,7 +33,7 @@ fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
     assert_eq!(ended.code, Some(0));
     let logged = |text: &str| ended.stderr.matches(text).count();
     assert_eq!(
-        logged("no TLS handshake"),
+        logged("the TLS handshake failed"),
         listeners.len(),
         "{}",
         ended.stderr

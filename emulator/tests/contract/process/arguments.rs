@@ -187,7 +187,7 @@ fn a_token_is_never_shown() {
     let ended = process.ended();
     assert_contains(
         &ended.stderr,
-        "the control API is served beyond loopback with its token",
+        "the control API accepts clients outside loopback with the control token",
     );
     let texts = [help.stdout, wrong.stderr, ready.into(), ended.stderr.into()];
     for text in texts {

@@ -280,7 +280,7 @@ fn what_is_declared_otherwise_changes_or_is_a_problem() {
     let text = directory.refusal(Some(&with(r#""RequiresSession":true"#)));
     assert_contains(
         &text,
-        r#"namespace "sbemulatorns": "q" is kept with other settings"#,
+        r#"namespace "sbemulatorns": "q" is stored with settings that differ"#,
     );
     assert_contains(
         &text,
@@ -292,7 +292,7 @@ fn what_is_declared_otherwise_changes_or_is_a_problem() {
 fn a_directory_that_cannot_be_served_is_told_of_in_a_sentence() {
     let directory = Directory::new();
     let process = directory.start();
-    assert_contains(&directory.refusal(None), "is used by another process");
+    assert_contains(&directory.refusal(None), "is in use by another process");
     process.client().send_to("queue.1", &Message::new("a"));
     process.signal("TERM");
     assert_eq!(process.ended().code, Some(0));
@@ -302,7 +302,7 @@ fn a_directory_that_cannot_be_served_is_told_of_in_a_sentence() {
     fs::write(&mark, "servicebus-emulator data 99\n").expect("it can be written");
     assert_contains(
         &directory.refusal(None),
-        "has the format 99 of a newer emulator",
+        "has format 99 of a newer emulator",
     );
     fs::write(&mark, written).expect("it can be written");
 

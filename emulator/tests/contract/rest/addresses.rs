@@ -204,7 +204,7 @@ fn several_namespaces_are_told_apart_by_host_and_by_key() {
     let taken = [0, 1].map(|_| with("second").take("q").text().to_owned());
     assert_eq!(taken, ["by host", "by key"]);
     let elsewhere = with("first").send("q", &[host], "x");
-    assert_contains(elsewhere.refusal(401), "no key is named");
+    assert_contains(elsewhere.refusal(401), "this namespace has no key named");
     let nowhere = with("third").take("q");
     assert_contains(nowhere.refusal(401), "The namespace cannot be told");
 }

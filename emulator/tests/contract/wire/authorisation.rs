@@ -94,7 +94,7 @@ fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
         ),
         (
             &token("sb://localhost/a", "nobody", "SAS_KEY_VALUE"),
-            "no key is named \"nobody\"",
+            "this namespace has no key named \"nobody\"",
         ),
         (&root_token("sb://localhost/b"), "does not cover \"a\""),
         (cut, ""),

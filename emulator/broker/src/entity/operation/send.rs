@@ -84,7 +84,7 @@ pub enum SendError {
     BatchKeysDiffer(String, String),
     /// An operation on the entity failed internally.
     #[error(
-        "The entity '{path}' is broken, and what it held is lost: {reason}. Delete it, or reset the namespace."
+        "The entity '{path}' failed and its messages are lost: {reason}. Delete it, or reset the namespace."
     )]
     Broken {
         /// Its path.

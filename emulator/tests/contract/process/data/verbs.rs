@@ -162,6 +162,6 @@ fn what_cannot_be_read_is_told_in_a_sentence() {
     for own in ["check", "export", "compact"] {
         let (code, _, complaints) = verb(&directory, own);
         assert_eq!(code, Some(1));
-        assert_contains(&complaints, "is used by another process");
+        assert_contains(&complaints, "is in use by another process");
     }
 }
