@@ -311,7 +311,7 @@ pub enum ReceiveDeferredError {
          partitioning enabled."
     )]
     DifferentPartitions,
-    /// The client does not hold the session of the messages, or names none (semantics §7).
+    /// No receiver holds the session, or the client names none (semantics §7).
     #[error("the lock of the session is not held")]
     SessionLockLost,
     /// Nothing can be received from the entity now (semantics §14).
@@ -321,8 +321,8 @@ pub enum ReceiveDeferredError {
 
 impl Entity {
     /// Hands out deferred messages, all or none, in the requested order; only those of `session` if it is given. `id` is the
-    /// receiver that gets the locks; at an entity with sessions the one that holds the session, which must belong to the
-    /// same client. Expired messages count as missing, and are removed now that a client has asked for them (decision D9).
+    /// receiver that gets the locks; at an entity with sessions they go to the one that holds the session, which may be that
+    /// of another client: the retired SDK for Go requests them on a connection of its own. Expired messages count as missing, and are removed now that a client has asked for them (decision D9).
     pub fn receive_deferred(
         &mut self,
         cx: &mut Context<'_>,
@@ -336,10 +336,10 @@ impl Entity {
             if !entity.description.status.can_receive() {
                 return Err(ReceiveDeferredError::Disabled);
             }
-            if entity.store(kind).policy().has_sessions() {
-                let held = session.map(|name| entity.session_of_client(cx.client, name));
-                held.and_then(Result::ok)
-                    .ok_or(ReceiveDeferredError::SessionLockLost)?;
+            if let Some(sessions) = entity.store(kind).sessions() {
+                let found = session.and_then(|name| sessions.find(name));
+                let held = found.and_then(|(_, session)| session.lock());
+                held.ok_or(ReceiveDeferredError::SessionLockLost)?;
             }
             for &number in numbers {
                 let entry = entity.store(kind).deferred_entry(number, session);

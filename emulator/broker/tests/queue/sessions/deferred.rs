@@ -1,4 +1,4 @@
-//! Deferred messages of a session are received by the receiver that holds it.
+//! Deferred messages of a session are received while a receiver holds it, and belong to that receiver.
 //!
 //! Expired messages make no session available (decision D1).
 
@@ -29,17 +29,24 @@ fn they_need_the_lock_of_the_session() {
     );
     bus.accept("a");
     assert_eq!(bus.receive_deferred_of(None, &[number]).unwrap_err(), LOST);
-    bus.client = ClientId(8);
-    assert_eq!(
-        bus.receive_deferred_of(Some("a"), &[number]).unwrap_err(),
-        LOST
-    );
     bus.accept("b");
     let of_another = bus.receive_deferred_of(Some("b"), &[number]);
     assert_eq!(of_another.unwrap_err(), NOT_FOUND);
-    bus.client = ClientId(7);
     let received = bus.receive_deferred_of(Some("a"), &[number]).unwrap();
     assert_eq!(ids(&received), ["1"]);
+}
+
+#[test]
+fn another_client_may_request_them_for_the_holder() {
+    let mut bus = sessions();
+    let number = deferred(&mut bus);
+    let holder = bus.accept("a");
+    bus.client = ClientId(8);
+    let received = bus.receive_deferred_of(Some("a"), &[number]).unwrap();
+    assert_eq!(ids(&received), ["1"]);
+    bus.close(holder);
+    let counts = bus.counts();
+    assert_eq!((counts.locked, counts.deferred), (0, 1));
 }
 
 #[test]

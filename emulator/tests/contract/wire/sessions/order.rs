@@ -40,7 +40,7 @@ fn a_connection_that_breaks_frees_its_sessions() {
 }
 
 #[test]
-fn deferred_messages_are_for_who_holds_their_session() {
+fn deferred_messages_need_a_receiver_that_holds_their_session() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "t")]);
     for session in ["s", "t"] {
@@ -55,15 +55,14 @@ fn deferred_messages_are_for_who_holds_their_session() {
     let operation = "receive-by-sequence-number";
     refused_with(&peer.call(&node, operation, fetch("s", 1)), 410, lost);
     let link = peer.accept("q", "s");
-    let (mut other, others) = bus.node("q/$management");
-    refused_with(&other.call(&others, operation, fetch("s", 1)), 410, lost);
     // The number of another session's message.
     let reply = peer.call(&node, operation, fetch("s", 2));
     refused_with(&reply, 404, "com.microsoft:message-not-found");
-    assert_eq!(
-        received(&peer.call(&node, operation, fetch("s", 1))).len(),
-        1
-    );
+    // The retired SDK for Go requests them on another connection, and does not name the receiver.
+    let (mut other, others) = bus.node("q/$management");
+    let received = received(&other.call(&others, operation, fetch("s", 1)));
+    let reply = other.update_disposition(&others, "completed", &[received[0].0]);
+    assert_eq!(reply.status(), 200, "{}", reply.text());
     peer.detach(&link);
 }
 
