@@ -13,6 +13,7 @@ mod disk;
 mod full;
 mod operations;
 mod seen;
+mod steps;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use redb::{
     Builder, Database, ReadableDatabase as _, ReadableTable as _, StorageBackend, TableDefinition,
+    WriteTransaction,
 };
 use servicebus_broker::BodyId;
 
@@ -16,7 +17,7 @@ use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
     create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
 };
-use super::journal::{Journal, Position};
+use super::journal::{CHECKPOINT_ROWS, Journal, Position};
 use super::reader::BodyReader;
 use super::shrink::{self, Waste};
 use super::space::DiskSpace;
@@ -42,6 +43,8 @@ pub(super) struct RowFile {
     /// The database for readers, which do not keep the directory open.
     current: Arc<Mutex<Weak<Database>>>,
     journal: Journal,
+    /// What a checkpoint has left of the oldest record, which has too many rows for one step.
+    rest: Option<Batch>,
     space: Arc<DiskSpace>,
     /// The directory, if the database can be shrunk.
     directory: Option<(PathBuf, Sync)>,
@@ -131,6 +134,7 @@ impl RowFile {
             current: Arc::new(Mutex::new(Arc::downgrade(&database))),
             database,
             journal,
+            rest: None,
             space,
             directory: None,
             waste: Waste::none(),
@@ -162,42 +166,42 @@ impl RowFile {
         Arc::into_inner(self.database)
     }
 
-    /// Moves the oldest records of the journal into the database.
+    /// Moves the oldest records of the journal into the database, but at most [`CHECKPOINT_ROWS`] rows and bodies. A record of
+    /// which a part is moved stays in the journal: the next start moves all of it again, with the same result.
     fn checkpoint_oldest(&mut self) -> Result<(), redb::Error> {
-        let count = self.journal.oldest();
-        let start = self.journal.start_after(count);
-        let waste = &mut self.waste;
-        let (mut moved_rows, mut moved_bodies) = (Vec::new(), Vec::new());
         let transaction = self.database.begin_write()?;
-        let mut rows = transaction.open_table(ROWS)?;
-        let mut bodies = transaction.open_table(BODIES)?;
-        for index in 0..count {
-            let batch = self.journal.live_part(index)?;
-            for prefix in batch.removed {
-                let end = end_of(&prefix);
-                rows.retain_in(&prefix[..]..&end[..], |key, row| {
-                    waste.add(key.len() + row.len());
-                    false
-                })?;
-            }
-            for (key, row) in batch.rows {
-                put(&mut rows, &key, row.as_deref(), waste)?;
-                moved_rows.extend(row.is_some().then_some(key));
-            }
-            for (body, bytes) in batch.bodies {
-                let key = body.0.get().to_be_bytes();
-                put(&mut bodies, &key, bytes.as_deref(), waste)?;
-                moved_bodies.extend(bytes.is_some().then_some(body));
-            }
-        }
-        drop((rows, bodies));
+        let (done, moved_rows, moved_bodies) = self.move_oldest(&transaction)?;
+        let start = self.journal.start_after(done);
         let mut journal = transaction.open_table(JOURNAL)?;
         journal.insert(START, &start.encode()[..])?;
         drop(journal);
         transaction.commit()?;
         self.journal
-            .remove_oldest(count, &moved_rows, &moved_bodies, start)?;
+            .remove_oldest(done, &moved_rows, &moved_bodies, start)?;
         Ok(())
+    }
+
+    fn move_oldest(&mut self, transaction: &WriteTransaction) -> Result<Moved, redb::Error> {
+        let mut step = Step {
+            rows: transaction.open_table(ROWS)?,
+            bodies: transaction.open_table(BODIES)?,
+            waste: &mut self.waste,
+            left: CHECKPOINT_ROWS,
+            moved_rows: Vec::new(),
+            moved_bodies: Vec::new(),
+        };
+        for index in 0..self.journal.oldest() {
+            let mut batch = match self.rest.take() {
+                Some(rest) => rest,
+                None => self.journal.live_part(index)?,
+            };
+            step.take(&mut batch, |key| self.journal.is_last(index, key))?;
+            if !batch.is_empty() {
+                self.rest = Some(batch);
+                return Ok((index, step.moved_rows, step.moved_bodies));
+            }
+        }
+        Ok((self.journal.oldest(), step.moved_rows, step.moved_bodies))
     }
 
     /// Copies the database to a file, which replaces the present one of `length` bytes; nothing if it may not continue to the end.
@@ -249,9 +253,12 @@ impl Disk for RowFile {
 
     fn write(&mut self, batch: Batch) -> Result<(), String> {
         self.journal.encode(&batch);
-        while self.journal.needs_checkpoint() || !self.journal.has_space() {
+        let mut is_due = self.journal.needs_checkpoint();
+        while is_due || !self.journal.has_space() {
             self.checkpoint_oldest()
                 .map_err(|error| error.to_string())?;
+            // The next write moves another part of a long record.
+            is_due = self.journal.needs_checkpoint() && self.rest.is_none();
         }
         let written = self.journal.append(batch);
         written.map_err(|error| error.to_string())
@@ -328,6 +335,64 @@ fn last_body(database: &Database) -> Result<u64, redb::Error> {
     let last = table.last()?;
     let last = last.and_then(|(key, _)| key.value().try_into().ok());
     Ok(last.map_or(0, u64::from_be_bytes))
+}
+
+/// The number of records that are moved completely, and the rows and bodies that were written.
+type Moved = (usize, Vec<Vec<u8>>, Vec<BodyId>);
+
+/// A transaction of a checkpoint.
+struct Step<'a> {
+    rows: Writable<'a>,
+    bodies: Writable<'a>,
+    waste: &'a mut Waste,
+    /// How many rows and bodies it may still move.
+    left: usize,
+    moved_rows: Vec<Vec<u8>>,
+    moved_bodies: Vec<BodyId>,
+}
+
+impl Step<'_> {
+    /// Moves as much of a record as is allowed into the database, and removes it from `batch`. A row that is not the last of its
+    /// key any more is left out: a later record was appended since the first part of this one was moved.
+    fn take(
+        &mut self,
+        batch: &mut Batch,
+        is_last: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), redb::Error> {
+        while let Some(prefix) = batch.removed.last() {
+            let end = end_of(prefix);
+            let removed = self
+                .rows
+                .extract_from_if(&prefix[..]..&end[..], |_, _| true)?;
+            for removed in removed.take(self.left) {
+                let (key, row) = removed?;
+                self.waste.add(key.value().len() + row.value().len());
+                self.left -= 1;
+            }
+            if self.left == 0 {
+                return Ok(());
+            }
+            batch.removed.pop();
+        }
+        while self.left > 0
+            && let Some((key, row)) = batch.rows.pop_first()
+        {
+            self.left -= 1;
+            if row.is_none() || is_last(&key) {
+                put(&mut self.rows, &key, row.as_deref(), self.waste)?;
+                self.moved_rows.extend(row.is_some().then_some(key));
+            }
+        }
+        while self.left > 0
+            && let Some((body, bytes)) = batch.bodies.pop_first()
+        {
+            self.left -= 1;
+            let key = body.0.get().to_be_bytes();
+            put(&mut self.bodies, &key, bytes.as_deref(), self.waste)?;
+            self.moved_bodies.extend(bytes.is_some().then_some(body));
+        }
+        Ok(())
+    }
 }
 
 /// Writes or removes a row, and counts what it replaces.

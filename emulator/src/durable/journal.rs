@@ -33,9 +33,8 @@ use super::{Batch, remove_prefix};
 const CHECKPOINT_THRESHOLD: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 /// Bytes of records of one checkpoint, if its only record is not longer.
 const CHECKPOINT_SIZE: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
-/// Rows and bodies of one checkpoint, if its only record has no more: clients wait while it lasts, and the database takes longer for
-/// each of them than for its bytes.
-const CHECKPOINT_ROWS: usize = if cfg!(test) { 8 } else { 8 << 10 };
+/// Rows and bodies of one checkpoint: clients wait while it lasts, and the database takes longer for each of them than for its bytes.
+pub(super) const CHECKPOINT_ROWS: usize = if cfg!(test) { 8 } else { 8 << 10 };
 /// Where the ring ends, unless its first record is longer: records that follow at the threshold have space until there.
 const RING_SIZE: u64 = CHECKPOINT_THRESHOLD + 2 * CHECKPOINT_SIZE;
 /// The journal grows by so many zeros: a synchronization for which the file system has to allocate blocks takes half as long again.
@@ -211,13 +210,18 @@ impl Journal {
         let mut batch = decode(payload.into()).ok_or_else(damaged)?;
         batch
             .rows
-            .retain(|key, row| row.is_none() || self.rows.get(key) == Some(&record.number));
+            .retain(|key, row| row.is_none() || self.is_last(index, key));
         batch.bodies.retain(|body, bytes| match bytes {
             Some(_) => self.bodies.has(*body),
             // The database never had a body beyond it.
             None => body.0.get() <= self.last_body,
         });
         Ok(batch)
+    }
+
+    /// Whether no later record has replaced the row that the record of this index wrote under `key`.
+    pub(super) fn is_last(&self, index: usize, key: &[u8]) -> bool {
+        self.rows.get(key) == Some(&self.records[index].number)
     }
 
     /// The start of the journal without the `count` oldest records.
