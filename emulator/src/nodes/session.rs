@@ -87,8 +87,9 @@ impl SessionRequest {
             Value::String(id) => Some(session_name(id, path)?),
             other => {
                 let text = format!(
-                    "The session filter of a receiver of '{path}' is {other:?}; it must be a string, or null for \
-                     the next available session."
+                    "The session filter of a receiver of '{path}' is {}; it must be a string, or null for the next \
+                     available session.",
+                    shown(other)
                 );
                 return Err(ServiceError::new(Condition::ArgumentError, text));
             }
@@ -177,13 +178,31 @@ fn patience(property: Option<&Value>, path: &EntityPath) -> Result<Duration, Ser
     let milliseconds = whole(value).and_then(|number| u32::try_from(number).ok());
     let milliseconds = milliseconds.ok_or_else(|| {
         let text = format!(
-            "The link property {TIMEOUT_PROPERTY} of a receiver of '{path}' is {value:?}; it must be a whole number of \
+            "The link property {TIMEOUT_PROPERTY} of a receiver of '{path}' is {}; it must be a whole number of \
              milliseconds from 0 to {}.",
+            shown(value),
             u32::MAX
         );
         ServiceError::new(Condition::ArgumentError, text)
     })?;
     Ok(Duration::from_millis(milliseconds.into()))
+}
+
+/// Describes a value of another type than is allowed: as a number, a string, or by its type.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(flag) => flag.to_string(),
+        Value::Float(number) => number.0.to_string(),
+        Value::Double(number) => number.0.to_string(),
+        Value::String(text) => format!("'{text}'"),
+        Value::Symbol(text) => format!("'{}'", text.as_str()),
+        Value::Null => "null".to_owned(),
+        Value::Binary(_) => "binary".to_owned(),
+        Value::List(_) => "a list".to_owned(),
+        Value::Map(_) => "a map".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        other => whole(other).map_or_else(|| "of another type".to_owned(), |own| own.to_string()),
+    }
 }
 
 fn whole(value: &Value) -> Option<i128> {

@@ -194,34 +194,36 @@ fn an_id_that_no_session_can_have_is_refused() {
 #[test]
 fn a_filter_that_is_no_text_is_refused() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
-    for wanted in [
-        uint(7),
-        Value::Bool(true),
-        described(binary(b"s")),
-        list([]),
+    for (wanted, shown) in [
+        (uint(7), "7"),
+        (Value::Bool(true), "true"),
+        (described(binary(b"s")), "binary"),
+        (list([]), "a list"),
     ] {
-        let refusal = peer.refused(&Attach::session("q", wanted));
-        assert_eq!(refusal.condition, ARGUMENT);
-        assert_contains(refusal.words(), "it must be a string, or null");
+        let words = format!(
+            "The session filter of a receiver of 'q' is {shown}; it must be a string, or null for the next available \
+             session."
+        );
+        assert_refused(&mut peer, &Attach::session("q", wanted), ARGUMENT, &words);
     }
 }
 
 #[test]
 fn a_time_to_wait_must_be_one() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
-    for time in [
-        text("60"),
-        Value::Int(-1),
-        ulong(1 << 32),
-        Value::Bool(true),
+    for (time, shown) in [
+        (text("60"), "'60'"),
+        (Value::Int(-1), "-1"),
+        (ulong(1 << 32), "4294967296"),
+        (Value::Bool(true), "true"),
+        (Value::Double(0.5.into()), "0.5"),
     ] {
-        let refusal = peer.refused(&Attach::session("q", Value::Null).patient(time));
-        assert_eq!(refusal.condition, ARGUMENT);
-        let words = refusal.words();
-        assert!(
-            words.starts_with("The link property com.microsoft:timeout of a receiver of 'q' is ")
+        let words = format!(
+            "The link property com.microsoft:timeout of a receiver of 'q' is {shown}; it must be a whole number of \
+             milliseconds from 0 to 4294967295."
         );
-        assert_ends_with(words, "milliseconds from 0 to 4294967295.");
+        let attach = Attach::session("q", Value::Null).patient(time);
+        assert_refused(&mut peer, &attach, ARGUMENT, &words);
     }
     // A receiver that names a session does not wait.
     peer.attached(&Attach::session("q", text("s")).patient(text("60")));
