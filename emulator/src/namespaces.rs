@@ -54,6 +54,8 @@ pub(crate) struct Namespaces {
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     pub(crate) made: u64,
+    /// The highest number in a name like `test-1` that a namespace has had.
+    pub(crate) numbered: u64,
     /// In the order of their creation.
     pub(crate) all: BTreeMap<u64, Entry>,
     /// By lower-case name.

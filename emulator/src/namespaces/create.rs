@@ -107,9 +107,7 @@ impl Creation<'_> {
     /// Returns a name that no namespace of this process has had: names of this form are used in ascending order.
     pub(crate) fn test_name(&self) -> String {
         let served = self.namespaces.served();
-        let mut names = (served.made.max(1)..).map(|number| format!("test-{number}"));
-        let free = names.find(|name| served.named(name).is_none());
-        free.unwrap_or_default()
+        format!("test-{}", served.made.max(served.numbered + 1))
     }
 
     /// Checks whether a namespace of this name can be created.
@@ -214,7 +212,13 @@ impl Served {
         self.made += 1;
         let number = self.made;
         let config = &entry.namespace.config;
-        self.names.insert(config.name.to_ascii_lowercase(), number);
+        let name = config.name.to_ascii_lowercase();
+        // `made` does not reach larger numbers.
+        let chosen = name
+            .strip_prefix("test-")
+            .and_then(|own| own.parse::<u32>().ok());
+        self.numbered = self.numbered.max(chosen.unwrap_or(0).into());
+        self.names.insert(name, number);
         let keys = config.keys.iter().map(|key| (key.name.clone(), number));
         self.keys.extend(keys);
         match &config.address {

@@ -52,6 +52,10 @@ fn that_of_a_test_has_a_name_that_no_other_has_had() {
     assert_eq!(queue("test-3"), "orders");
     assert_eq!(remove(&bus, "test-3").status, 204);
     assert_eq!(begin(None), "test-4");
+    make(&bus, "Test-6", "");
+    assert_eq!(remove(&bus, "test-6").status, 204);
+    let later = [begin(None), begin(None)];
+    assert_eq!(later, ["test-7", "test-8"], "test-6 was a client's own");
 }
 
 #[test]
