@@ -244,7 +244,8 @@ pub struct SequenceNumber(pub u64);
 
 impl fmt::Display for SequenceNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
+        // A long of AMQP: a client may ask for a negative one.
+        self.0.cast_signed().fmt(formatter)
     }
 }
 

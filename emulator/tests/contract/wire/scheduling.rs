@@ -106,6 +106,7 @@ fn what_is_scheduled_can_be_cancelled_all_or_none() {
         (vec![1, 99, 2, 98], "99,98"),
         (vec![4], "4"),
         (vec![0], "0"),
+        (vec![-1], "-1"),
     ] {
         let reply = cancel(&mut peer, &node, &wanted);
         let words = refused_with(&reply, 404, NOT_FOUND);
