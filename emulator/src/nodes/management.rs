@@ -7,9 +7,11 @@
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
+use serde_amqp::Value;
 use servicebus_broker::{
     Context, Entity, EntityPath, LockToken, ReceiverId, SequenceNumber, SubQueue, Transaction,
 };
+use uuid::Uuid;
 
 use super::condition::{Condition, ServiceError};
 use super::request::{Reply, Request};
@@ -77,32 +79,35 @@ impl Management<'_, '_> {
 
     /// Returns `lock-tokens`: an array or list of uuids.
     pub(crate) fn lock_tokens(&self) -> Result<Vec<LockToken>, ServiceError> {
-        let tokens = self.request.elements("lock-tokens");
-        let tokens = tokens.ok_or_else(|| argument("lock-tokens", "an array of uuid"))?;
-        let uuid = |token: &serde_amqp::Value| match token {
-            serde_amqp::Value::Uuid(uuid) => {
-                Ok(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
-            }
-            _ => Err(argument("lock-tokens", "an array of uuid")),
-        };
-        tokens.iter().map(uuid).collect()
+        self.array("lock-tokens", "uuid", |token| match token {
+            Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.clone().into_inner()).into()),
+            _ => None,
+        })
     }
 
     /// Returns `sequence-numbers`: an array or list of longs.
     pub(crate) fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, ServiceError> {
-        let wrong = || {
+        self.array("sequence-numbers", "long", |number| match *number {
+            Value::Long(number) => Some(SequenceNumber(number.cast_unsigned())),
+            _ => None,
+        })
+    }
+
+    /// Returns the elements of a field, of which there must be one at least.
+    fn array<T>(
+        &self,
+        name: &str,
+        kind: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>, ServiceError> {
+        let elements = self.request.elements(name).unwrap_or_default();
+        let read = elements.iter().map(read).collect::<Option<Vec<T>>>();
+        read.filter(|read| !read.is_empty()).ok_or_else(|| {
             argument(
-                "sequence-numbers",
-                "an array of long with at least one element",
+                name,
+                &format!("an array of {kind} with at least one element"),
             )
-        };
-        let numbers = self.request.elements("sequence-numbers");
-        let numbers = numbers.filter(|numbers| !numbers.is_empty());
-        let number = |number: &serde_amqp::Value| match *number {
-            serde_amqp::Value::Long(number) => Ok(SequenceNumber(number as u64)),
-            _ => Err(wrong()),
-        };
-        numbers.ok_or_else(wrong)?.iter().map(number).collect()
+        })
     }
 }
 

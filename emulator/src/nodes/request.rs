@@ -12,6 +12,7 @@
 use std::fmt;
 
 use serde_amqp::Value;
+use serde_amqp::primitives::OrderedMap;
 use servicebus_codec::{DecodeError, Reader, Value as Plain, Writer};
 
 use super::condition::{Condition, ServiceError};
@@ -95,7 +96,7 @@ impl Request {
             } else if section == AMQP_VALUE {
                 // Validated above, so that the decoder neither recurses nor allocates beyond the request.
                 request.encoded = content.skip()?.to_vec();
-                request.body = serde_amqp::from_slice(&request.encoded).unwrap_or(Value::Null);
+                request.body = decoded(&request.encoded);
             }
         }
         Ok(request)
@@ -190,6 +191,20 @@ impl Request {
             _ => None,
         }
     }
+}
+
+/// Decodes a body. The entries of a map are decoded one by one, because `serde_amqp` cannot read every value; what it cannot
+/// read becomes an empty list, which no field may be.
+fn decoded(body: &[u8]) -> Value {
+    let Ok(map) = Reader::new(body).map() else {
+        return serde_amqp::from_slice(body).unwrap_or(Value::Null);
+    };
+    let of = |part| serde_amqp::from_slice(part).unwrap_or(Value::List(Vec::new()));
+    let mut fields = OrderedMap::new();
+    for (key, value) in map.raw_entries().flatten() {
+        fields.insert(of(key), of(value));
+    }
+    Value::Map(fields)
 }
 
 /// The spelling of the status in a node's replies.
@@ -288,5 +303,32 @@ impl Reply {
             Self::Refused { .. } | Self::Scripted { .. } => out.null(),
         }
         message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Java writes such arrays for `boolean[]` (spec/observed.md 68).
+    #[test]
+    fn an_array_of_values_without_bytes_does_not_hide_other_fields() {
+        for value in [&[0xe0, 0x02, 0x04, 0x41][..], &[0x74, 0, 0, 0, 0]] {
+            let mut payload = Vec::new();
+            let mut out = Writer::new(&mut payload);
+            out.descriptor(0x77);
+            let body = out.begin_map();
+            out.string("properties-to-modify");
+            let changes = out.begin_map();
+            out.string("a");
+            out.raw(value);
+            out.end(changes, 2);
+            out.string("disposition-status");
+            out.string("completed");
+            out.end(body, 4);
+            let request = Request::parse(&payload).expect("it can be decoded");
+            let status = request.text("disposition-status");
+            assert_eq!(status, Some("completed"), "{value:?}");
+        }
     }
 }

@@ -190,19 +190,12 @@ impl Management<'_, '_> {
     }
 
     fn changes(&self) -> Result<PropertyChanges, ServiceError> {
-        let malformed = || argument("properties-to-modify", "a map from strings to AMQP values");
-        match self.request.field("properties-to-modify") {
-            None | Some(Value::Null) => Ok(PropertyChanges::new()),
-            // Kept encoded: serde_amqp cannot write back every value that it reads.
-            Some(Value::Map(_)) => {
-                let encoded = self
-                    .request
-                    .encoded("properties-to-modify")
-                    .unwrap_or_default();
-                PropertyChanges::from_map(encoded).map_err(|_| malformed())
-            }
-            Some(_) => Err(malformed()),
-        }
+        // Read encoded: serde_amqp can neither read nor write back every value.
+        let encoded = self.request.encoded("properties-to-modify");
+        let encoded = encoded.filter(|encoded| *encoded != [0x40]);
+        let changes = encoded.map_or_else(|| Ok(PropertyChanges::new()), PropertyChanges::from_map);
+        let allowed = "a map from strings to AMQP values";
+        changes.map_err(|_| argument("properties-to-modify", allowed))
     }
 }
 

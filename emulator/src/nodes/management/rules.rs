@@ -72,7 +72,7 @@ fn rule_name(request: &Request) -> Result<&str, ServiceError> {
     let name = request.text("rule-name");
     let name = name.ok_or_else(|| argument("rule-name", "a string"))?;
     check_name(name).map_err(|error| {
-        let text = format!("rule-name {name:?} {error}.");
+        let text = format!("rule-name '{name}' {error}.");
         ServiceError::new(Condition::ArgumentError, text)
     })?;
     Ok(name)

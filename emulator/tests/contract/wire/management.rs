@@ -251,6 +251,13 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
             400,
             argument,
         ),
+        ("renew-lock", map([tokens(&[])]), 400, argument),
+        (
+            "update-disposition",
+            disposition("completed", &[]),
+            400,
+            argument,
+        ),
         ("update-disposition", odd, 400, argument),
         ("update-disposition", changes, 400, argument),
         ("schedule-message", map([]), 400, argument),

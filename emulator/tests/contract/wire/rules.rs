@@ -329,6 +329,9 @@ fn a_rule_has_a_name_and_a_description() {
     ] {
         refused_with(&peer.call(&node, "add-rule", body), 400, ARGUMENT);
     }
+    let body = map([(text("rule-name"), text("a\"b"))]);
+    let told = refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
+    assert!(told.starts_with("rule-name 'a\"b' must not"), "{told}");
     for name in [Value::Null, uint(1), text("")] {
         let body = map([(text("rule-name"), name)]);
         refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
