@@ -74,6 +74,25 @@ fn an_empty_reason_is_none() {
     assert_eq!(dead.dead_letter_description(), Value::Null);
 }
 
+/// Clients read both as strings: Go panics on other types (wire.md §7.1).
+#[test]
+fn a_reason_that_is_no_string_is_none() {
+    let (_bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    let info = map([
+        (symbol("DeadLetterReason"), Value::Int(5)),
+        (symbol("DeadLetterErrorDescription"), list([])),
+        (symbol("other"), Value::Int(5)),
+    ]);
+    let dead_letter = symbol("com.microsoft:dead-letter");
+    let error = composite(0x1d, [dead_letter, Value::Null, info]);
+    peer.settle(&delivery, composite(0x25, [error]));
+    let dead = peer.receive_from("q/$DeadLetterQueue").message;
+    assert_eq!(dead.dead_letter_reason(), Value::Null);
+    assert_eq!(dead.dead_letter_description(), Value::Null);
+    assert_eq!(dead.application("other"), Value::Int(5));
+}
+
 #[test]
 fn a_rejection_without_an_error_dead_letters_without_a_reason() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
