@@ -135,13 +135,13 @@ impl Property {
     }
 
     /// Parses a value of this property's type.
-    fn literal(self, token: Token) -> Result<Literal, ServiceError> {
-        let (text, is_number) = match &token {
+    fn literal(self, token: &Token) -> Option<Literal> {
+        let (text, is_number) = match token {
             Token::Text(text) => (text.as_str(), false),
             Token::Number(text) => (text.as_str(), true),
             Token::Name(_) | Token::Open | Token::Close | Token::Comma => ("", false),
         };
-        let literal = match self {
+        match self {
             Self::Path | Self::Status | Self::Availability => {
                 (!is_number && !text.is_empty()).then(|| Literal::Text(text.to_owned()))
             }
@@ -149,8 +149,7 @@ impl Property {
             Self::CreatedAt | Self::UpdatedAt | Self::AccessedAt => {
                 Instant::read(text).map(|at| Literal::Instant(at.ticks / 10_000))
             }
-        };
-        literal.ok_or_else(|| malformed(&format!("{token} is no value of {self:?}")))
+        }
     }
 }
 
@@ -223,7 +222,9 @@ impl Parser {
                 let property = Property::named(&name)?;
                 let operator = self.operator()?;
                 let value = self.next().ok_or_else(|| malformed("it ends too early"))?;
-                Ok(Selection::Is(property, operator, property.literal(value)?))
+                let wrong = malformed(&format!("{value} is no value of {name}"));
+                let value = property.literal(&value).ok_or(wrong)?;
+                Ok(Selection::Is(property, operator, value))
             }
             Some(token) => Err(malformed(&format!("{token} comes unexpected"))),
             None => Err(malformed("it ends too early")),
@@ -429,6 +430,9 @@ mod tests {
             ),
             "{text}"
         );
+        let refused = Selection::parse("availabilityStatus eq 1").unwrap_err();
+        let text = format!("{refused:?}");
+        assert!(text.contains("is no value of availabilityStatus"), "{text}");
         for text in [
             "path",
             "path eq",

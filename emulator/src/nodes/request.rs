@@ -199,7 +199,7 @@ fn decoded(body: &[u8]) -> Value {
     let Ok(map) = Reader::new(body).map() else {
         return serde_amqp::from_slice(body).unwrap_or(Value::Null);
     };
-    let of = |part| serde_amqp::from_slice(part).unwrap_or(Value::List(Vec::new()));
+    let of = |part: &[u8]| serde_amqp::from_slice(part).unwrap_or(Value::List(Vec::new()));
     let mut fields = OrderedMap::new();
     for (key, value) in map.raw_entries().flatten() {
         fields.insert(of(key), of(value));
