@@ -60,7 +60,8 @@ pub(crate) fn is_for(request: &Parts, route: &rest::Route) -> bool {
     let query = request.uri.query().unwrap_or_default();
     let is_versioned = request.method != Method::POST && query.contains("api-version");
     let path = decoded(request.uri.path());
-    route.only_sends() && is_versioned || path.is_ok_and(|path| Route::of(&path).has_keyword())
+    route.only_sends() && is_versioned
+        || path.is_ok_and(|path| Route::of(path.trim_matches('/')).has_keyword())
 }
 
 /// The state that requests work on.
@@ -118,16 +119,19 @@ impl Admin {
         head: &Parts,
         body: Body,
     ) -> Result<Answer, ServiceError> {
-        let path = decoded(head.uri.path())?;
-        let route = Route::of(&path);
+        let written = decoded(head.uri.path())?;
+        let path = written.trim_matches('/');
+        let route = Route::of(path);
         let now = self.shared.real.unix_seconds();
-        let claims = claims(namespace, head, &path, route.owner(), now)?;
+        let claims = claims(namespace, head, path, route.owner(), now)?;
         let query = Query::parse(head.uri.query().unwrap_or_default())?;
         let call = Call {
             admin: self,
             namespace,
             query: &query,
             host,
+            request_path: path,
+            request_url: request_url(host, head, &route, &written),
             if_match: if_match(&head.headers)?,
             frame: Frame::of(namespace),
         };
@@ -169,6 +173,21 @@ impl Admin {
         set_type(&mut response, XML);
         response
     }
+}
+
+/// Returns the URL of a request with the decoded path, as responses have it: that of a subscription or rule which is read has
+/// another scheme.
+fn request_url(host: &str, head: &Parts, route: &Route, path: &str) -> String {
+    let is_one = matches!(route, Route::Subscription { .. } | Route::Rule { .. });
+    let scheme = match is_one && head.method == Method::GET {
+        true => "sb",
+        false => "https",
+    };
+    let (mark, query) = match head.uri.query() {
+        Some(query) => ("?", query),
+        None => ("", ""),
+    };
+    format!("{scheme}://{host}{path}{mark}{query}")
 }
 
 /// Returns the header that makes a creation a change; a header that is not text matches nothing.

@@ -23,6 +23,10 @@ pub(crate) struct Call<'a> {
     pub(crate) query: &'a Query,
     /// Host and port as the client wrote them.
     pub(crate) host: &'a str,
+    /// The path of the request, as decoded.
+    pub(crate) request_path: &'a str,
+    /// The URL of the request, by which responses identify what they show, with the client's case and slashes.
+    pub(crate) request_url: String,
     pub(crate) if_match: Option<&'a str>,
     pub(crate) frame: Frame,
 }
@@ -71,12 +75,12 @@ impl Call<'_> {
         self.admin.ids().next()
     }
 
-    /// Returns a URL below the namespace with the query of the request.
-    pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
+    /// Returns a URL below the namespace with the query of the request, without its page.
+    pub(crate) fn url(&self, path: &str) -> String {
         let (host, kept) = (self.host, &self.query.kept);
         match kept.is_empty() {
-            true => format!("{scheme}://{host}/{path}"),
-            false => format!("{scheme}://{host}/{path}?{kept}"),
+            true => format!("https://{host}/{path}"),
+            false => format!("https://{host}/{path}?{kept}"),
         }
     }
 
@@ -132,13 +136,11 @@ impl Call<'_> {
         Err(ServiceError::new(StatusCode::PRECONDITION_FAILED, text))
     }
 
-    /// Returns the response with one entity. A subscription has another scheme, and the tag of its topic.
+    /// Returns the response with one entity. A subscription has the tag of its topic.
     pub(crate) fn show(&self, entity: &SharedEntity) -> Answer {
         let view = View::of(self.namespace, entity);
-        let path = view.path.as_str();
-        let is_subscription = view.kind == EntityKind::Subscription;
-        let id = self.url(if is_subscription { "sb" } else { "https" }, path);
-        let item = self.item(&view, id.clone(), id);
+        let id = &self.request_url;
+        let item = self.item(&view, id.clone(), id.clone());
         let frame = self.frame;
         let body = entry(&item, frame, |out: &mut Writer| {
             view.write(self.query, frame, false, out);

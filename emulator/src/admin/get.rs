@@ -45,7 +45,7 @@ impl Call<'_> {
                     let path = self.existing_subscription(&path)?.path.clone();
                     let missing = || ServiceError::no_entity(&self.tracker(&path, Some(rule)));
                     let rule = self.rule(&topic, &path, rule).ok_or_else(missing)?;
-                    Ok(self.show_rule(&topic, &path, &rule))
+                    Ok(self.show_rule(&topic, &rule))
                 }
             },
             Route::SubQueue { .. } | Route::UnknownResource(_) => Err(ServiceError::verb("GET")),
@@ -73,12 +73,12 @@ impl Call<'_> {
         })
     }
 
-    pub(crate) fn show_rule(&self, topic: &SharedEntity, path: &EntityPath, rule: &Rule) -> Answer {
-        let id = self.url("sb", &format!("{path}/Rules/{}", rule.name));
+    pub(crate) fn show_rule(&self, topic: &SharedEntity, rule: &Rule) -> Answer {
+        let id = &self.request_url;
         let item = Item {
             title: &rule.name,
             link: id.clone(),
-            id,
+            id: id.clone(),
             published: rule.created_at,
             updated: rule.created_at,
             author: None,
@@ -90,11 +90,11 @@ impl Call<'_> {
     }
 
     fn namespace_info(&self) -> Answer {
-        let id = self.url("https", "$namespaceinfo");
+        let id = &self.request_url;
         let item = Item {
             title: self.namespace.name(),
             link: id.clone(),
-            id,
+            id: id.clone(),
             published: self.namespace.started_at,
             updated: self.namespace.started_at,
             author: Some(self.namespace.name()),
@@ -145,7 +145,6 @@ impl Call<'_> {
             EntityKind::Topic => "Topics",
             EntityKind::Queue | EntityKind::Subscription => "Queues",
         };
-        let list = format!("$Resources/{title}");
         let selection = self.selection()?;
         let mut entities = self.namespace.entities();
         entities.retain(|entity| entity.kind == kind);
@@ -153,11 +152,11 @@ impl Call<'_> {
             entities
                 .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
         }
-        Ok(self.page(title, &list, &entities, |entity, base, out| {
+        Ok(self.page(title, &entities, |entity, base, out| {
             let view = View::of(self.namespace, entity);
             let path = view.path.as_str();
             let link = self.relative(&format!("../{path}"));
-            self.write_view(&view, self.url("https", path), link, base, out);
+            self.write_view(&view, self.url(path), link, base, out);
         }))
     }
 
@@ -171,16 +170,12 @@ impl Call<'_> {
             entities
                 .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
         }
-        let list = format!("{}/Subscriptions", topic.path);
-        Ok(
-            self.page("Subscriptions", &list, &entities, |entity, base, out| {
-                let view = View::of(self.namespace, entity);
-                let path = view.path.as_str();
-                let name = view.path.topic().map_or("", |(_, name)| name);
-                let link = self.relative(&format!("Subscriptions/{name}"));
-                self.write_view(&view, self.url("https", path), link, base, out);
-            }),
-        )
+        Ok(self.page("Subscriptions", &entities, |entity, base, out| {
+            let view = View::of(self.namespace, entity);
+            let name = view.path.topic().map_or("", |(_, name)| name);
+            let (id, link) = self.listed(name);
+            self.write_view(&view, id, link, base, out);
+        }))
     }
 
     pub(crate) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
@@ -190,12 +185,12 @@ impl Call<'_> {
         let rules: Vec<_> = self
             .namespace
             .read(&topic, |entity| entity.rules_of(&path).cloned().collect());
-        let list = format!("{path}/Rules");
-        Ok(self.page("Rules", &list, &rules, |rule, base, out| {
+        Ok(self.page("Rules", &rules, |rule, base, out| {
+            let (id, link) = self.listed(&rule.name);
             let item = Item {
                 title: &rule.name,
-                id: self.url("https", &format!("{path}/Rules/{}", rule.name)),
-                link: self.relative(&format!("Rules/{}", rule.name)),
+                id,
+                link,
                 published: rule.created_at,
                 updated: rule.created_at,
                 author: None,
@@ -223,14 +218,7 @@ impl Call<'_> {
         filter.map(Selection::parse).transpose()
     }
 
-    fn page<T>(
-        &self,
-        title: &str,
-        list: &str,
-        all: &[T],
-        write: impl Fn(&T, &str, &mut Writer),
-    ) -> Answer {
-        let url = self.url("https", list);
+    fn page<T>(&self, title: &str, all: &[T], write: impl Fn(&T, &str, &mut Writer)) -> Answer {
         let skip = self.query.skip.unwrap_or(0).min(all.len());
         let top = self.query.top.unwrap_or(PAGE).min(PAGE);
         let rest = &all[skip..];
@@ -246,18 +234,19 @@ impl Call<'_> {
                     format!("&$filter={}", utf8_percent_encode(filter, NON_ALPHANUMERIC))
                 });
             let skip = skip + page.len();
+            let url = self.url(self.request_path);
             format!("{url}{and}$skip={skip}&$top={top}{filter}")
         });
         let now = self.namespace.clock.now();
         let about = Feed {
             title,
-            url: url.clone(),
+            url: self.request_url.clone(),
             updated: now,
             next,
         };
         let body = feed(&about, self.frame, |out| {
             for entry in page {
-                write(entry, &url, out);
+                write(entry, &self.request_url, out);
             }
         });
         Answer::ok(Shape::Feed(body))
@@ -267,6 +256,14 @@ impl Call<'_> {
         let item = self.item(view, id, link);
         let write = |out: &mut Writer| view.write(self.query, self.frame, true, out);
         write_entry(base, &item, self.frame, write, out);
+    }
+
+    /// Returns the URL of an entry of the list that the request is for, and its link relative to that.
+    fn listed(&self, name: &str) -> (String, String) {
+        let list = self.request_path;
+        let keyword = list.rsplit('/').next().unwrap_or_default();
+        let link = self.relative(&format!("{keyword}/{name}"));
+        (self.url(&format!("{list}/{name}")), link)
     }
 
     fn relative(&self, path: &str) -> String {

@@ -235,7 +235,7 @@ impl Call<'_> {
         } else {
             StatusCode::CREATED
         };
-        Ok(self.show_rule(&topic, &path, &rule).with_status(status))
+        Ok(self.show_rule(&topic, &rule).with_status(status))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Query {
     pub(crate) filter: Option<String>,
 }
 
-/// Decodes the path of a request, without slashes at its ends.
+/// Decodes the path of a request.
 pub(crate) fn decoded(path: &str) -> Result<String, ServiceError> {
     let decoded = percent_decode_str(path).decode_utf8();
     let decoded = decoded.map_err(|_| {
@@ -64,11 +64,11 @@ pub(crate) fn decoded(path: &str) -> Result<String, ServiceError> {
             "The path '{path}' is not UTF-8 when it is decoded."
         ))
     })?;
-    Ok(decoded.trim_matches('/').to_owned())
+    Ok(decoded.into_owned())
 }
 
 impl Route {
-    /// Parses the path of a request that [`decoded`] returned.
+    /// Parses the path of a request that [`decoded`] returned, without slashes at its ends.
     pub(crate) fn of(path: &str) -> Self {
         let segments: Vec<&str> = path.split('/').collect();
         let is = |segment: &str, keyword: &str| segment.eq_ignore_ascii_case(keyword);
@@ -265,7 +265,8 @@ mod tests {
                 Route::SubQueue { entity: "q".into() },
             ),
         ] {
-            assert_eq!(Route::of(&decoded(path).unwrap()), route, "{path}");
+            let decoded = decoded(path).unwrap();
+            assert_eq!(Route::of(decoded.trim_matches('/')), route, "{path}");
         }
         assert!(decoded("/%ff").is_err());
     }

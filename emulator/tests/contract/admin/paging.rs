@@ -39,7 +39,7 @@ fn a_second_link_says_that_it_goes_on() {
         (first.value("title"), titles(&first).len()),
         ("Queues", 100)
     );
-    let url = format!("https://{HOST}/$Resources/Queues?api-version=2021-05");
+    let url = format!("https://{HOST}/$Resources/queues?api-version=2021-05");
     assert_eq!(
         links(&first),
         [url.clone(), format!("{url}&$skip=100&$top=100")]
@@ -132,11 +132,12 @@ fn lists_are_of_one_kind_and_in_the_order_of_names() {
         (listed.value("title"), titles(&listed)),
         ("Subscriptions", vec!["X", "y"])
     );
-    let id = format!("https://{HOST}/T1/Subscriptions/X?api-version=2021-05");
+    let url = format!("https://{HOST}/t1/subscriptions/");
+    let ids = ["", "X", "y"].map(|name| format!("{url}{name}?api-version=2021-05"));
     assert_eq!(
-        listed.texts("id")[1],
-        id,
-        "JavaScript takes the name from it"
+        listed.texts("id"),
+        ids,
+        "older clients take names from them"
     );
     let rules = admin
         .get("/t1/Subscriptions/x/rules?api-version=2021-05")
@@ -145,8 +146,10 @@ fn lists_are_of_one_kind_and_in_the_order_of_names() {
         (rules.value("title"), titles(&rules)),
         ("Rules", vec!["$Default"])
     );
-    let id = format!("https://{HOST}/T1/Subscriptions/X/Rules/$Default?api-version=2021-05");
+    let id = format!("https://{HOST}/t1/Subscriptions/x/rules/$Default?api-version=2021-05");
     assert_eq!(rules.texts("id")[1], id);
+    let link = "<link rel=\"self\" href=\"rules/$Default?api-version=2021-05\"/>";
+    assert_contains(&rules.body, link);
     let some = admin.get("/t1/Subscriptions?$skip=1&$top=1").expect(200);
     assert_eq!(titles(&some), ["y"]);
 }

@@ -142,6 +142,7 @@ fn every_form_comes_back() {
         let path = format!("{RULES}/{name}");
         let made = admin.put(&path, &rule(given)).expect(201);
         assert_eq!(described(&made), [shown], "{name}");
+        assert_eq!(made.value("id"), format!("https://{HOST}{path}"));
         let read = admin.get(&path).expect(200);
         assert_eq!(described(&read), [shown], "{name}");
         assert_eq!((read.value("title"), read.value("Name")), (*name, *name));
