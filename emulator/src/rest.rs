@@ -40,6 +40,7 @@ use crate::nodes::{Address, Condition, quote};
 use crate::shared::Shared;
 
 pub(crate) use context::Carrier;
+pub(crate) use headers::BROKER_PROPERTIES;
 pub(crate) use heads::{Tapped, tap};
 
 /// The state that all requests share.

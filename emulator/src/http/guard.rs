@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::error::ApiError;
 use crate::access::{Access, Origin, Peer, authority};
 use crate::arm;
+use crate::rest::BROKER_PROPERTIES;
 use crate::shared::Shared;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -39,10 +40,12 @@ pub(crate) async fn guard(
         }
     };
     shared.count_activity();
-    let nosniff = HeaderValue::from_static("nosniff");
-    response
-        .headers_mut()
-        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    // Clients of the REST API show further headers of a message as its application properties.
+    if !response.headers().contains_key(BROKER_PROPERTIES) {
+        let nosniff = HeaderValue::from_static("nosniff");
+        let headers = response.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    }
     response
 }
 

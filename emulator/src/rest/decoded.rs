@@ -1,8 +1,12 @@
 //! Converts a message of the broker into headers and body of an HTTP response.
 
+use std::convert::Infallible;
+
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::future::ready;
+use futures_util::stream::once;
 use serde_json::{Map, Value as Json};
 use servicebus_broker::Delivery;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
@@ -70,7 +74,8 @@ impl DecodedMessage {
         names
     }
 
-    /// Converts the message into a response; its properties have the lock token and sequence number.
+    /// Converts the message into a response; its properties have the lock token and sequence number. The body comes in chunks
+    /// as in the service, because clients show a `Content-Length` as an application property.
     pub(crate) fn respond(self, status: StatusCode, location: Option<HeaderValue>) -> Response {
         let Self {
             mut headers,
@@ -87,7 +92,8 @@ impl DecodedMessage {
         }
         let default = HeaderValue::from_static(XML);
         headers.entry(CONTENT_TYPE).or_insert(default);
-        (status, headers, body.into_bytes()).into_response()
+        let body = once(ready(Ok::<_, Infallible>(body.into_bytes())));
+        (status, headers, axum::body::Body::from_stream(body)).into_response()
     }
 
     fn put(

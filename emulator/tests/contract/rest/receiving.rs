@@ -46,6 +46,22 @@ fn a_locked_message_comes_with_all_that_the_broker_says_of_it() {
 }
 
 #[test]
+fn a_message_has_no_headers_that_clients_show_as_properties() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    rest.send("q", &[("Priority", r#""High""#)], "hello");
+    let taken = rest.take("q");
+    assert_eq!(taken.text(), "hello");
+    for (name, value) in [
+        ("Priority", Some(r#""High""#)),
+        ("Transfer-Encoding", Some("chunked")),
+        ("Content-Length", None),
+        ("X-Content-Type-Options", None),
+    ] {
+        assert_eq!(taken.header(name), value, "{name}");
+    }
+}
+
+#[test]
 fn a_message_that_is_taken_is_gone() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     rest.send("q", &[], "hello");

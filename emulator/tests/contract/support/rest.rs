@@ -168,11 +168,15 @@ impl Response {
             .and_then(|line| line.split(' ').nth(1)?.parse().ok());
         let headers = lines.filter_map(|line| line.split_once(": "));
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self {
+        let mut response = Self {
             status: status.unwrap_or_else(|| panic!("no status: {head}")),
             headers: headers.collect(),
             body: bytes[end + 4..].to_vec(),
+        };
+        if response.header("Transfer-Encoding") == Some("chunked") {
+            response.body = joined(&response.body);
         }
+        response
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -246,4 +250,19 @@ pub(crate) fn http_date(seconds: i64) -> String {
 /// A token of the key with all rights.
 pub(crate) fn root_token(resource: &str) -> String {
     sas::sign(resource, &Key::well_known(), in_an_hour())
+}
+
+/// The chunks of a body together.
+fn joined(mut chunks: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(end) = chunks.windows(2).position(|pair| pair == b"\r\n") {
+        let length = std::str::from_utf8(&chunks[..end]).expect("a length is text");
+        let length = usize::from_str_radix(length, 16).expect("a length is hexadecimal");
+        if length == 0 {
+            break;
+        }
+        whole.extend_from_slice(&chunks[end + 2..][..length]);
+        chunks = &chunks[end + 2 + length + 2..];
+    }
+    whole
 }
