@@ -19,7 +19,7 @@ mod time;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH, SERVER};
 use axum::http::request::Parts;
@@ -37,7 +37,7 @@ use crate::auth::{Claim, Claims};
 use crate::namespace::{Ids, Namespace};
 use crate::rest;
 use crate::service_http;
-use crate::service_http::{TokenRefusal, XML, error_body};
+use crate::service_http::{TokenRefusal, XML, error_body, read_at_most};
 use crate::shared::Shared;
 
 pub(crate) use time::{Frame, NEVER};
@@ -202,7 +202,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
 
 /// Reads a body within the limits of size and time.
 async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
-    match timeout(patience, to_bytes(body, MAX_BODY)).await {
+    match timeout(patience, read_at_most(MAX_BODY, body)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => {
             let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early. ");

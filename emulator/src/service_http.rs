@@ -1,10 +1,14 @@
 //! What the service's two HTTP APIs share, `admin` for entities and `rest` for messages: the namespace of a request, the
 //! rights of its token, and the form of an error.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
+use http_body_util::LengthLimitError;
 
 use crate::auth::{Claims, TokenError};
 use crate::namespace::{Namespace, NoRights};
@@ -62,6 +66,21 @@ pub(crate) fn claims(
     rights.map_err(TokenRefusal::of)
 }
 
+/// Reads a body of at most `limit` bytes; an error has the status and the text of the response.
+pub(crate) async fn read_at_most(limit: usize, body: Body) -> Result<Bytes, (StatusCode, String)> {
+    let read = to_bytes(body, limit).await;
+    read.map_err(|error| match error.source() {
+        Some(source) if source.is::<LengthLimitError>() => {
+            let text = format!("The body is larger than {limit} bytes.");
+            (StatusCode::PAYLOAD_TOO_LARGE, text)
+        }
+        _ => {
+            let text = "The body ended before all of its bytes had come.";
+            (StatusCode::BAD_REQUEST, text.to_owned())
+        }
+    })
+}
+
 /// Renders the body of an error; replaces characters that XML cannot represent.
 pub(crate) fn error_body(status: &str, detail: &str) -> String {
     let mut out = Writer::new();
@@ -112,5 +131,31 @@ impl TokenRefusal {
             name,
             error: Some(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt as _, stream};
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_cut_short_is_no_long_one() {
+        let status = |body: Body| {
+            let read = read_at_most(5, body).now_or_never().expect("it is there");
+            read.map_err(|(status, _)| status)
+        };
+        assert_eq!(status(Body::from("whole")), Ok(Bytes::from("whole")));
+        assert_eq!(
+            status(Body::from("longer")),
+            Err(StatusCode::PAYLOAD_TOO_LARGE)
+        );
+        let cut = [
+            Ok(Bytes::from("cut")),
+            Err(std::io::Error::other("the connection ended")),
+        ];
+        let cut = Body::from_stream(stream::iter(cut));
+        assert_eq!(status(cut), Err(StatusCode::BAD_REQUEST));
     }
 }

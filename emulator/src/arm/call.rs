@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -18,7 +18,7 @@ use super::{Answer, Refusal, is_local, member, object};
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
 use crate::namespace::Namespace;
-use crate::service_http::authority;
+use crate::service_http::{authority, read_at_most};
 use crate::shared::Shared;
 
 /// Maximum size of a body, in bytes.
@@ -185,19 +185,18 @@ impl Call<'_> {
 
     async fn read(&self, body: Body) -> Result<Value, Refusal> {
         let patience = self.shared.options.patience;
-        let bytes = timeout(patience, to_bytes(body, MAX_BODY))
+        let bytes = timeout(patience, read_at_most(MAX_BODY, body))
             .await
             .map_err(|_| {
                 let text = format!("The body did not come within {} s.", patience.as_secs_f64());
                 Refusal::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeout", text)
             })?;
-        let bytes = bytes.map_err(|_| {
-            let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early.");
-            Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "RequestContentTooLarge",
-                text,
-            )
+        let bytes = bytes.map_err(|(status, text)| {
+            let code = match status {
+                StatusCode::PAYLOAD_TOO_LARGE => "RequestContentTooLarge",
+                _ => "InvalidRequestContent",
+            };
+            Refusal::new(status, code, text)
         })?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Value::Null);

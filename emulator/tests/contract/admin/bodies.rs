@@ -159,7 +159,8 @@ fn a_body_that_ends_too_early_changes_nothing() {
         .expect("a half can be closed");
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
-    assert!(!answer.starts_with("HTTP/1.1 20"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert_contains(&answer, "The body ended before all of its bytes had come.");
     assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
 }
 
