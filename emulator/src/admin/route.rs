@@ -193,9 +193,9 @@ fn decode(text: &str) -> String {
 fn number(name: &str, value: &str) -> Result<usize, ServiceError> {
     let parsed = decode(value).trim().parse();
     parsed.map_err(|_| {
-        ServiceError::bad_request(format!(
-            "The query parameter '{name}' is '{value}'; allowed: a number from 0."
-        ))
+        let name = name.trim_start_matches('$');
+        let text = format!("Parameter '{name}' should be non-negative integer.");
+        ServiceError::parameter(text, name, value).without_sub_code()
     })
 }
 

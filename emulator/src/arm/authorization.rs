@@ -32,9 +32,9 @@ impl Call<'_> {
         let method = self.head.method.as_str();
         if rest.is_empty() {
             return match method {
-                "GET" => Ok(self.page(&rules, |rule| {
+                "GET" => self.page(&rules, |rule| {
                     show(&format!("{}/{}", self.id(), rule.key_name), rule)
-                })),
+                }),
                 other => Err(method_not_allowed(other, "GET")),
             };
         }

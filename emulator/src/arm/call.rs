@@ -1,6 +1,7 @@
 //! Requests for resources: their authorization, their namespace, and pages of lists.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,6 +13,7 @@ use servicebus_config::ControlToken;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::entities::bad_request;
 use super::identity::parameter;
 use super::route::segments;
 use super::{Answer, Refusal, is_local, member, object};
@@ -26,6 +28,8 @@ const MAX_BODY: usize = 1024 * 1024;
 /// The default and maximum number of resources in a page.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1_000;
+/// The maximum number of resources before a page.
+const MAX_SKIP: usize = i32::MAX as usize;
 /// Longest name of a resource group, in characters.
 const MAX_GROUP_NAME: usize = 90;
 /// The index of the namespace's name in a path.
@@ -237,11 +241,24 @@ impl Call<'_> {
     }
 
     /// Returns a page of a list, with the address of the next one.
-    pub(crate) fn page<T>(&self, all: &[T], show: impl Fn(&T) -> Value) -> Answer {
+    pub(crate) fn page<T>(&self, all: &[T], show: impl Fn(&T) -> Value) -> Result<Answer, Refusal> {
         let query = self.head.uri.query().unwrap_or_default().as_bytes();
-        let number = |name| parameter(query, name).and_then(|number| number.parse::<usize>().ok());
-        let skip = number("$skip").unwrap_or_default();
-        let top = number("$top").unwrap_or(PAGE).clamp(1, MAX_PAGE);
+        let number = |name, usual: usize, allowed: RangeInclusive<usize>| {
+            let Some(written) = parameter(query, name) else {
+                return Ok(usual);
+            };
+            let parsed = written.parse().ok();
+            parsed
+                .filter(|number| allowed.contains(number))
+                .ok_or_else(|| {
+                    let (least, most) = allowed.into_inner();
+                    bad_request(&format!(
+                        "The query parameter '{name}' is '{written}'; allowed: {least} to {most}."
+                    ))
+                })
+        };
+        let skip = number("$skip", 0, 0..=MAX_SKIP)?;
+        let top = number("$top", PAGE, 1..=MAX_PAGE)?;
         let end = skip.saturating_add(top);
         let shown: Vec<Value> = all.iter().skip(skip).take(top).map(show).collect();
         let mut page = object([("value", shown.into())]);
@@ -251,7 +268,7 @@ impl Call<'_> {
             page["nextLink"] =
                 format!("https://{host}{path}?api-version={version}&$skip={end}&$top={top}").into();
         }
-        Answer::ok(page)
+        Ok(Answer::ok(page))
     }
 }
 

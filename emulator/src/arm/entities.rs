@@ -84,10 +84,10 @@ impl Call<'_> {
                 .filter(|entity| entity.kind == kind)
                 .collect(),
         };
-        Ok(self.page(&entities, |entity| {
+        self.page(&entities, |entity| {
             let id = format!("{}/{}", self.id(), own_name(entity).replace('/', "~"));
             show(namespace, entity, &id)
-        }))
+        })
     }
 
     pub(crate) fn entity(&self, namespace: &Namespace) -> Result<Answer, Refusal> {

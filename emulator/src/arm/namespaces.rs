@@ -12,7 +12,7 @@ use crate::namespace::Namespace;
 use crate::namespaces::RemoveError;
 
 impl Call<'_> {
-    pub(crate) fn list_namespaces(&self) -> Answer {
+    pub(crate) fn list_namespaces(&self) -> Result<Answer, Refusal> {
         let namespaces = &self.shared.namespaces;
         let names = namespaces.names();
         let served: Vec<_> = names

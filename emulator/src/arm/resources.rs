@@ -4,6 +4,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::call::{Call, NAMESPACE};
+use super::entities::method_not_allowed;
 use super::{Answer, Refusal, object};
 
 /// The id of the only subscription.
@@ -47,7 +48,8 @@ impl Call<'_> {
                 "namespaces",
                 rest @ ..,
             ] => match rest {
-                [] => Ok(self.list_namespaces()),
+                [] if self.head.method == Method::GET => self.list_namespaces(),
+                [] => Err(method_not_allowed(self.head.method.as_str(), "GET")),
                 [_] => self.one_namespace().await,
                 [_, below @ ..] => self.below(below).await,
             },
@@ -61,7 +63,7 @@ impl Call<'_> {
         match (self.head.method.as_str(), rest) {
             ("GET", []) => Ok(list(vec![provider()])),
             ("GET", ["microsoft.servicebus"]) => Ok(Answer::ok(provider())),
-            ("GET", ["microsoft.servicebus", "namespaces"]) => Ok(self.list_namespaces()),
+            ("GET", ["microsoft.servicebus", "namespaces"]) => self.list_namespaces(),
             ("POST", ["microsoft.servicebus", "checknameavailability"]) => self.check_name(),
             _ => Err(self.unsupported()),
         }

@@ -28,9 +28,9 @@ impl Call<'_> {
         let method = self.head.method.as_str();
         let Some(name) = self.path.get(NAMESPACE + 6) else {
             return match method {
-                "GET" => Ok(self.page(&all(), |rule| {
+                "GET" => self.page(&all(), |rule| {
                     show(&format!("{}/{}", self.id(), rule.name), rule)
-                })),
+                }),
                 other => Err(method_not_allowed(other, "GET")),
             };
         };

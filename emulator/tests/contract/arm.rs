@@ -146,6 +146,32 @@ fn lists_have_pages() {
         assert_eq!(page["value"][0]["name"], "c");
         assert_eq!(page.get("nextLink"), None);
     }
+    for (query, allowed) in [
+        ("$skip=-1", "'$skip' is '-1'; allowed: 0 to 2147483647."),
+        ("$top=0", "'$top' is '0'; allowed: 1 to 1000."),
+        ("$top=1001", "'$top' is '1001'; allowed: 1 to 1000."),
+        ("$top=x", "'$top' is 'x'; allowed: 1 to 1000."),
+    ] {
+        let path = format!("{GROUP}/{NAMESPACE}/queues?{VERSION}&{query}");
+        let (status, body) = manager.at("GET", &path, None);
+        assert_eq!(status, 400, "{query}");
+        assert_contains(body["error"]["message"].as_str().unwrap(), allowed);
+    }
+}
+
+#[test]
+fn the_list_of_namespaces_is_only_read() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces?{VERSION}");
+    for method in ["POST", "PUT", "DELETE"] {
+        let answer = manager.at(method, &path, Some(json!({})));
+        assert_eq!(
+            refused(answer),
+            (405, "MethodNotAllowed".to_owned()),
+            "{method}"
+        );
+    }
+    assert_eq!(manager.at("GET", &path, None).0, 200);
 }
 
 #[test]
