@@ -65,8 +65,8 @@ pub(crate) fn read_entity(
             None => {}
         }
     }
-    if let Some(size) = fields.number(MAX_SIZE)?
-        && kind != EntityKind::Subscription
+    if kind != EntityKind::Subscription
+        && let Some(size) = fields.number(MAX_SIZE)?
     {
         let is_partitioned = entity.enable_partitioning;
         let size = sizes::asked_for(size, is_partitioned, before, tier);

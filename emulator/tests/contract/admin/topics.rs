@@ -106,7 +106,8 @@ fn a_subscription_is_shown_whole_and_begins_with_a_rule() {
     admin.create("/Orders/t", &topic_entry(""));
     let inner = "<LockDuration>PT30S</LockDuration><RequiresSession>true</RequiresSession>\
                  <DeadLetteringOnFilterEvaluationExceptions>false</DeadLetteringOnFilterEvaluationExceptions>\
-                 <MaxDeliveryCount>4</MaxDeliveryCount><Status>ReceiveDisabled</Status><UserMetadata>m</UserMetadata>";
+                 <MaxDeliveryCount>4</MaxDeliveryCount><Status>ReceiveDisabled</Status><UserMetadata>m</UserMetadata>\
+                 <MaxSizeInMegabytes>of other entities</MaxSizeInMegabytes>";
     let made = admin
         .put(
             "/orders/T/subscriptions/New?api-version=2021-05",
