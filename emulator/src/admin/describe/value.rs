@@ -1,5 +1,7 @@
 //! Parses typed values of parameters and properties from XML (admin-http.md §6.2).
 
+use std::collections::BTreeSet;
+
 use servicebus_broker::filter::{Encoded, Value};
 use servicebus_config::descriptions::{ENTRY, Instant};
 
@@ -12,6 +14,7 @@ const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 /// Parses `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
 pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let entries = list.into_iter().flat_map(|list| list.parts(ENTRY));
+    let mut keys = BTreeSet::new();
     entries
         .map(|entry| {
             let key = entry.part("Key").map(|key| key.text.clone());
@@ -19,6 +22,10 @@ pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded
             let key = key.ok_or_else(|| {
                 ServiceError::bad_request("A parameter or property has no 'Key'.")
             })?;
+            if !keys.insert(key.clone()) {
+                let text = format!("'{key}' is given more than once; allowed: one value.");
+                return Err(ServiceError::parameter(text, "Key", &key));
+            }
             let value = entry.part("Value");
             let missing = || ServiceError::bad_request(format!("'{key}' has no 'Value'."));
             let value = read_value(&key, value.ok_or_else(missing)?)?;
@@ -195,5 +202,12 @@ mod tests {
         }
         assert!(values(&format!("<{ENTRY}><Value>x</Value></{ENTRY}>")).is_err());
         assert!(values(&format!("<{ENTRY}><Key>x</Key></{ENTRY}>")).is_err());
+    }
+
+    #[test]
+    fn a_key_has_one_value() {
+        let twice = entry("i:type=\"l28:int\"", "5").repeat(2);
+        let refused = format!("{:?}", values(&twice));
+        assert!(refused.contains("'k' is given more than once"), "{refused}");
     }
 }
