@@ -8,6 +8,7 @@ use servicebus_broker::filter::{Correlation, Encoded};
 use servicebus_broker::{Audience, EntityKind, Property};
 
 pub use instant::Instant;
+pub(crate) use rule::typed_text;
 pub use rule::{ENTRY, write_new_rule, write_rule, write_values};
 
 /// Returns the element that describes a kind of entity.

@@ -1,6 +1,7 @@
 //! Resources of Azure Resource Manager, by requests as management clients send them.
 
 mod keys;
+mod values;
 
 use serde_json::{Value, json};
 

@@ -111,15 +111,32 @@ pub fn write_values<'a>(
 }
 
 fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
+    let Some((name, text)) = typed_text(encoded) else {
+        out.empty("Value", &[("i:nil", "true")]);
+        return;
+    };
+    let space = match name {
+        "duration" => SERIALIZATION,
+        _ => SCHEMA,
+    };
+    let attributes = [
+        ("i:type", format!("{prefix}:{name}")),
+        (&format!("xmlns:{prefix}"), space.to_owned()),
+    ];
+    let attributes = attributes
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    out.typed("Value", &attributes, &text);
+}
+
+/// Returns the XML type of a value, and its text; `None` for null.
+pub(crate) fn typed_text(encoded: &Encoded) -> Option<(&'static str, String)> {
     let is_long = encoded
         .as_amqp()
         .first()
         .is_some_and(|code| LONGS.contains(code));
-    let (name, text) = match encoded.value() {
-        Value::Null => {
-            out.empty("Value", &[("i:nil", "true")]);
-            return;
-        }
+    Some(match encoded.value() {
+        Value::Null => return None,
         Value::Bool(flag) => ("boolean", flag.to_string()),
         Value::Signed(number) if is_long => ("long", number.to_string()),
         Value::Signed(number) => ("int", number.to_string()),
@@ -141,19 +158,7 @@ fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
             let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
             ("string", digits.collect())
         }
-    };
-    let space = match name {
-        "duration" => SERIALIZATION,
-        _ => SCHEMA,
-    };
-    let attributes = [
-        ("i:type", format!("{prefix}:{name}")),
-        (&format!("xmlns:{prefix}"), space.to_owned()),
-    ];
-    let attributes = attributes
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    out.typed("Value", &attributes, &text);
+    })
 }
 
 fn double_text(number: f64) -> String {

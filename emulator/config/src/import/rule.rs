@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 use servicebus_arm_template::{member, object};
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
-    SyntaxError, Value as Sent,
+    SyntaxError,
 };
 use servicebus_broker::{Timestamp, check_name};
 
 use super::properties::camel_case;
-use crate::descriptions::{correlation_properties, read_correlation};
+use crate::descriptions::{correlation_properties, read_correlation, typed_text};
 
 /// The compatibility level that the service returns for every expression.
 const COMPATIBILITY_LEVEL: u64 = 20;
@@ -47,27 +47,12 @@ fn written(filter: &Correlation) -> Value {
     }
     let mut named = Map::new();
     for (name, encoded) in filter.properties.iter() {
-        named.insert(name.to_string(), text_of(encoded).into());
+        // A string, the only type of this API.
+        let text = typed_text(encoded).map(|(_, text)| text);
+        named.insert(name.to_string(), text.into());
     }
     members.insert("properties".to_owned(), named.into());
     members.into()
-}
-
-/// Returns a value as a string, the only type of this API.
-fn text_of(encoded: &Encoded) -> String {
-    match encoded.value() {
-        Sent::Text(text) => text.into_owned(),
-        Sent::Bool(flag) => flag.to_string(),
-        Sent::Signed(number) => number.to_string(),
-        Sent::Unsigned(number) => number.to_string(),
-        Sent::Float(number) => number.to_string(),
-        other @ (Sent::Null
-        | Sent::Instant(_)
-        | Sent::Span(_)
-        | Sent::Guid(_)
-        | Sent::Binary(_)
-        | Sent::Other(_)) => format!("{other:?}"),
-    }
 }
 
 /// Reads the properties of a rule; `parse` parses its SQL filter. The error is the key and the problem.
@@ -126,7 +111,8 @@ fn sql(
 fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
     let properties = written.and_then(|written| member(written, "properties"));
     let mut named = Vec::new();
-    for (name, value) in properties.and_then(Value::as_object).into_iter().flatten() {
+    let properties = properties.and_then(Value::as_object).into_iter().flatten();
+    for (name, value) in properties.filter(|(_, value)| !value.is_null()) {
         // The service accepts only strings here, and templates contain numbers.
         let value = value
             .as_str()
