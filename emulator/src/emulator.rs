@@ -319,7 +319,9 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
     match (is_beyond, &access.token) {
         (false, _) => {}
         (true, Some(_)) => {
-            tracing::info!("the control API accepts clients outside loopback with the control token");
+            tracing::info!(
+                "the control API accepts clients outside loopback with the control token"
+            );
         }
         (true, None) => match gateway {
             Some(gateway) => tracing::warn!(

@@ -172,7 +172,10 @@ async fn unused(emulator: &Emulator, after: Option<Duration>) {
         return std::future::pending().await;
     };
     emulator.idle_for(after).await;
-    tracing::info!(seconds = after.as_secs(), "no client is connected: stopping");
+    tracing::info!(
+        seconds = after.as_secs(),
+        "no client is connected: stopping"
+    );
 }
 
 /// Registers signal handlers at once; resolves with the first signal.

@@ -185,7 +185,9 @@ pub enum DataError {
         source: io::Error,
     },
     /// Another process uses the directory.
-    #[error("the data directory {0:?} is in use by another process; only one emulator can use it at a time")]
+    #[error(
+        "the data directory {0:?} is in use by another process; only one emulator can use it at a time"
+    )]
     InUse(PathBuf),
     /// A newer emulator wrote the directory.
     #[error(

@@ -149,7 +149,10 @@ impl Accepting {
             _ = stop.wait_for(|stop| *stop) => {}
         }
         if timeout(STOPPING, all(peers)).await.is_err() {
-            tracing::warn!(left = peers.len(), "connections were closed before they ended");
+            tracing::warn!(
+                left = peers.len(),
+                "connections were closed before they ended"
+            );
         }
     }
 

@@ -170,12 +170,13 @@ impl Call<'_> {
             entities
                 .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
         }
-        Ok(self.page("Subscriptions", &entities, |entity, base, out| {
+        let page = self.page("Subscriptions", &entities, |entity, base, out| {
             let view = View::of(self.namespace, entity);
             let name = view.path.topic().map_or("", |(_, name)| name);
             let (id, link) = self.listed(name);
             self.write_view(&view, id, link, base, out);
-        }))
+        });
+        Ok(page.tagged(self.tag_of(&topic)))
     }
 
     pub(crate) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
@@ -185,7 +186,7 @@ impl Call<'_> {
         let rules: Vec<_> = self
             .namespace
             .read(&topic, |entity| entity.rules_of(&path).cloned().collect());
-        Ok(self.page("Rules", &rules, |rule, base, out| {
+        let page = self.page("Rules", &rules, |rule, base, out| {
             let (id, link) = self.listed(&rule.name);
             let item = Item {
                 title: &rule.name,
@@ -202,7 +203,8 @@ impl Call<'_> {
                 |out| write_rule(rule, &self.frame.ticks(rule.created_at), true, out),
                 out,
             );
-        }))
+        });
+        Ok(page.tagged(self.tag_of(&topic)))
     }
 
     /// Returns the topic whose subscriptions or rules are listed.

@@ -50,7 +50,11 @@ impl ClientConnection {
         self.books.is_closed = true;
         let refusal = ServiceError::new(Condition::ResourceLimitExceeded, exceeded.to_string());
         let text = self.client.track_quietly(&refusal, None);
-        tracing::warn!(connection = self.client.id.0, text, "closed: memory limit reached");
+        tracing::warn!(
+            connection = self.client.id.0,
+            text,
+            "closed: memory limit reached"
+        );
         self.engine.close(Some(refusal.error(text)));
         Some(exceeded)
     }
