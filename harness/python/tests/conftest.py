@@ -1,4 +1,4 @@
-"""Each test writes tests and runs pytest on them, as users do; `clients.py` beside them sends and receives."""
+"""Each test writes a project and runs pytest in it, as users do; its `clients.py` sends and receives."""
 
 import pytest
 
@@ -22,7 +22,7 @@ CLIENTS = """
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """An empty project, whose tests are run by a pytest of their own."""
+    """An empty project, whose tests run in a separate pytest process."""
     pytester.makepyfile(clients=CLIENTS)
     settings = ["addopts = -p no:cacheprovider", "asyncio_mode = auto", "asyncio_default_fixture_loop_scope = function"]
     pytester.makeini("\n".join(["[pytest]", *settings]))

@@ -1,8 +1,8 @@
-"""Measures what a namespace costs a test, and 1,000 tests of one message each:
+"""Measures the time of a namespace in a test, and of 1,000 tests that each send a message:
 
     python harness/python/tests/measure.py [WORKERS]
 
-What the fixture takes before and after its test, and the processor time of the emulators, stand beside the rest.
+It also prints the time of the fixture before and after its test, and the processor time of the emulators.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ SENDING = """
         send(servicebus, "queue.1")
         assert servicebus.counts("queue.1")["active"] == 1
 """
-TOLD = """
+CONFTEST = """
     from pathlib import Path
     import pytest
 
@@ -57,12 +57,12 @@ TOLD = """
 
 def measure(tests: str, workers: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        for name, text in [("test_it", tests), ("conftest", TOLD), ("clients", CLIENTS)]:
+        for name, text in [("test_it", tests), ("conftest", CONFTEST), ("clients", CLIENTS)]:
             (Path(directory) / f"{name}.py").write_text(dedent(text))
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-n", workers]
         command = [sys.executable, "-m", "pytest", *options]
-        said = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, text=True).stdout
-        print(*(line for line in said.splitlines() if "setup" in line or "passed" in line), sep="\n", flush=True)
+        output = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE, text=True).stdout
+        print(*(line for line in output.splitlines() if "setup" in line or "passed" in line), sep="\n", flush=True)
 
 
 for tests, workers in [(WITHOUT, "0"), (WITH, "0"), (SENDING, sys.argv[1] if len(sys.argv) > 1 else "0")]:

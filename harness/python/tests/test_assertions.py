@@ -1,4 +1,4 @@
-"""Each assertion is called with what it takes: what it means is the emulator's."""
+"""Each assertion is called with all its fields; the emulator's own tests check what they mean."""
 
 from pytest import Pytester
 
@@ -15,7 +15,7 @@ TESTS = """
 
 
     @pytest.mark.servicebus(queues=QUEUES)
-    def test_what_holds(servicebus):
+    def test_assertions_that_hold(servicebus):
         with ServiceBusClient.from_connection_string(servicebus.connection_string) as client:
             with client.get_queue_sender("carts") as sender:
                 sender.send_messages([ServiceBusMessage(step, session_id="s-1") for step in ("add", "pay")])
@@ -69,15 +69,15 @@ TESTS = """
         send(servicebus, "queue.1")
         with pytest.raises(AssertionError) as failed:
             servicebus.assert_completed("queue.1", message_id="o-17", within=0)
-        said = str(failed.value)
-        assert said.startswith('queue.1: expected 1 message completed with message id "o-17", found none within 0 s\\n')
-        assert "\\ntimeline of o-17 in queue.1\\n" in said
-        assert said.endswith("hint: o-17 was never received: no client is attached to queue.1")
+        failure = str(failed.value)
+        assert failure.startswith('queue.1: expected 1 message completed with message id "o-17", found none within 0 s')
+        assert "\\ntimeline of o-17 in queue.1\\n" in failure
+        assert failure.endswith("hint: o-17 was never received: no client is attached to queue.1")
         complete(servicebus, "queue.1")
         servicebus.expect("queue.1", "completed", message_id="o-17")
 
 
-    def test_bytes_are_text(servicebus):
+    def test_bytes_are_decoded_as_utf_8(servicebus):
         send(servicebus, "queue.1")
         complete(servicebus, "queue.1")
         with pytest.raises(AssertionError, match="expected no message completed"):

@@ -1,4 +1,4 @@
-"""The emulator ends with the run, however that ends."""
+"""The emulator ends with the test run, however the run ends."""
 
 import os
 import signal
@@ -28,43 +28,45 @@ FORKED = "if os.fork() == 0: time.sleep(600)"
 
 @pytest.mark.parametrize("before", ["pass", FORKED])
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_ended_leaves_no_emulator(project: Pytester, before: str, end: signal.Signals) -> None:
+def test_the_emulator_ends_when_the_run_is_ended_by_a_signal(
+    project: Pytester, before: str, end: signal.Signals
+) -> None:
     project.makepyfile(WAITING.format(before=before))
     run = subprocess.Popen([sys.executable, "-m", "pytest"], cwd=project.path, start_new_session=True)
     try:
-        held = hold(address(project.path / "emulator"))
+        response = hold(address(project.path / "emulator"))
         run.send_signal(end)
-        held.read()  # It ends with the emulator, or this fails after a while.
+        response.read()  # It ends when the emulator ends, or fails with a timeout.
         run.wait(SECONDS)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(run.pid, signal.SIGKILL)
 
 
-def test_what_is_interrupted_is_no_failure(project: Pytester) -> None:
+def test_an_interrupted_run_reports_no_failure(project: Pytester) -> None:
     before = 'servicebus.faults.on("complete").lose_lock()'
     project.makepyfile(WAITING.format(before=before))
     command = [sys.executable, "-m", "pytest"]
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    run = subprocess.Popen(command, cwd=project.path, start_new_session=True, **output)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    run = subprocess.Popen(command, cwd=project.path, start_new_session=True, **streams)
     address(project.path / "emulator")
-    os.killpg(run.pid, signal.SIGINT)  # As a terminal does for Ctrl-C.
-    said = run.communicate(timeout=SECONDS)[0]
-    assert "KeyboardInterrupt" in said
-    assert "the emulator ended" not in said
-    assert "never fired" not in said
+    os.killpg(run.pid, signal.SIGINT)  # As a terminal sends it for Ctrl-C.
+    output = run.communicate(timeout=SECONDS)[0]
+    assert "KeyboardInterrupt" in output
+    assert "during the test run" not in output
+    assert "never fired" not in output
 
 
 def address(file: Path) -> str:
     deadline = time.monotonic() + SECONDS
     while not (file.exists() and file.read_text().endswith("\n")):
-        assert time.monotonic() < deadline, "the test does not start"
+        assert time.monotonic() < deadline, "the test has not started"
         time.sleep(0.05)
     return file.read_text().strip()
 
 
 def hold(address: str) -> HTTPResponse:
-    """A connection that stays for as long as the emulator runs."""
+    """Opens a response that ends when the emulator ends."""
     connection = HTTPConnection(address, timeout=SECONDS)
     connection.request("GET", "/$emulator/v1/hold")
     return connection.getresponse()

@@ -1,11 +1,11 @@
-"""What a failing test says, and what is said of bad input."""
+"""Reports of failing tests, and errors for invalid input."""
 
 import socket
 
 import pytest
 from pytest import Pytester
 
-FREE = "def test_it(servicebus): pass"
+EMPTY_TEST = "def test_it(servicebus): pass"
 ONE_FAULT = """
     from clients import complete, send
 
@@ -16,8 +16,8 @@ ONE_FAULT = """
 """
 
 
-def says(project: Pytester, tests: str, *lines: str) -> pytest.RunResult:
-    """Runs tests that must not pass, and expects lines in what is printed, in their order."""
+def fails(project: Pytester, tests: str, *lines: str) -> pytest.RunResult:
+    """Runs tests that must fail, and expects lines of the output in this order."""
     project.makepyfile(tests)
     result = project.runpytest_subprocess("-q")
     assert result.ret == 1
@@ -35,7 +35,7 @@ def test_the_report_of_a_failing_test_has_its_timeline(project: Pytester) -> Non
             servicebus.advance(seconds=3600)
             assert servicebus.counts("queue.1")["active"] == 1
     """
-    says(
+    fails(
         project,
         tests,
         "E       assert 0 == 1",
@@ -46,7 +46,7 @@ def test_the_report_of_a_failing_test_has_its_timeline(project: Pytester) -> Non
     )
 
 
-def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: Pytester) -> None:
+def test_a_failed_assertion_shows_what_happened_instead(project: Pytester) -> None:
     tests = """
         from clients import complete, send
 
@@ -62,7 +62,7 @@ def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: P
         def test_an_assertion_that_does_not_exist(servicebus):
             servicebus.expect("queue.1", "dead-leterd")
     """
-    says(
+    fails(
         project,
         tests,
         '>*servicebus.assert_dead_lettered("queue.1", message_id="o-17", within=0.1)',
@@ -78,7 +78,7 @@ def test_what_was_expected_in_vain_is_told_with_what_happened_instead(project: P
 
 
 def test_a_fault_that_never_fired_fails_its_test(project: Pytester) -> None:
-    says(
+    fails(
         project,
         ONE_FAULT.format(operation="complete", last=""),
         'a fault never fired: {"effect":"lose-lock","entity":"queue.1",*"operation":"complete","times":1}',
@@ -90,7 +90,7 @@ def test_a_fault_that_never_fired_fails_its_test(project: Pytester) -> None:
     ).assert_outcomes(passed=1, errors=1)
 
 
-def test_it_says_what_came_near(project: Pytester) -> None:
+def test_a_fault_that_never_fired_shows_similar_operations(project: Pytester) -> None:
     tests = """
         import pytest
         from clients import send
@@ -106,10 +106,12 @@ def test_it_says_what_came_near(project: Pytester) -> None:
         "  only 1 send came, and 1 in other entities",
         "  1 send came, without what was asked for, and 1 in other entities",
     ]
-    says(project, tests, *near)
+    fails(project, tests, *near)
 
 
-def test_a_fault_that_fired_or_was_taken_out_and_one_of_a_failing_test_are_no_failure(project: Pytester) -> None:
+def test_no_failure_for_a_fault_that_fired_or_was_removed_or_whose_test_failed_or_was_skipped(
+    project: Pytester,
+) -> None:
     tests = """
         import pytest
         from azure.servicebus.exceptions import MessageLockLostError
@@ -122,7 +124,7 @@ def test_a_fault_that_fired_or_was_taken_out_and_one_of_a_failing_test_are_no_fa
                 complete(servicebus, "queue.1")
             assert late.hits == 1
 
-        def test_taken_out(servicebus):
+        def test_removed(servicebus):
             servicebus.faults.on("complete").lose_reply().remove()
 
         def test_failing(servicebus):
@@ -133,24 +135,24 @@ def test_a_fault_that_fired_or_was_taken_out_and_one_of_a_failing_test_are_no_fa
             servicebus.faults.on("complete").lose_reply()
             pytest.skip("not here")
     """
-    says(project, tests, "E       ValueError: another").assert_outcomes(passed=2, failed=1, skipped=1)
+    fails(project, tests, "E       ValueError: another").assert_outcomes(passed=2, failed=1, skipped=1)
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "error"),
     [
         ('on("complete", colour=1).lose_lock()', "*unknown field `colour`, expected one of `operation`, *"),
         ('on("complet").lose_lock()', "*operation*complet*"),
         ('on("send").apply("lose-lok")', "*lose-lok*"),
     ],
 )
-def test_a_mistake_in_a_fault_is_a_sentence(project: Pytester, request_: str, said: str) -> None:
+def test_an_invalid_fault_has_a_readable_error(project: Pytester, request_: str, error: str) -> None:
     tests = f"def test_it(servicebus): servicebus.faults.{request_}"
-    says(project, tests, f"E*EmulatorError: {said}")
+    fails(project, tests, f"E*EmulatorError: {error}")
 
 
 @pytest.mark.parametrize(
-    ("marker", "said"),
+    ("marker", "error"),
     [
         ("queue=['a']", "@pytest.mark.servicebus takes queues, topics, settings, topology by their names, not 'queue'"),
         ("['a']", "@pytest.mark.servicebus takes queues, topics, settings, topology by their names, not ['a']"),
@@ -163,7 +165,7 @@ def test_a_mistake_in_a_fault_is_a_sentence(project: Pytester, request_: str, sa
         ("topology='none.json'", "*No such file or directory: '*none.json'"),
     ],
 )
-def test_a_mistake_in_a_topology_is_a_sentence(project: Pytester, marker: str, said: str) -> None:
+def test_an_invalid_topology_has_a_readable_error(project: Pytester, marker: str, error: str) -> None:
     tests = f"""
         import pytest
         from servicebus_emulator import queue
@@ -171,60 +173,68 @@ def test_a_mistake_in_a_topology_is_a_sentence(project: Pytester, marker: str, s
         @pytest.mark.servicebus({marker})
         def test_it(servicebus): pass
     """
-    result = says(project, tests, "_* ERROR at setup of test_it _*", said)
+    result = fails(project, tests, "_* ERROR at setup of test_it _*", error)
     assert "Traceback" not in result.stdout.str() and "During handling" not in result.stdout.str()
 
 
-def test_without_a_program_it_says_how_to_get_one(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_program_the_error_says_how_to_build_one(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERVICEBUS_EMULATOR_BIN", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     project.makeconftest("import servicebus_emulator.process as it\nit.installed = lambda: None")
-    says(
+    fails(
         project,
-        FREE,
-        "this installation has no emulator for * on *, and there is none on the path: build it with "
-        "`cargo build --release -p servicebus-emulator` and name it in SERVICEBUS_EMULATOR_BIN",
+        EMPTY_TEST,
+        "this installation has no emulator for * on *, and PATH has none: build it with "
+        "`cargo build --release -p servicebus-emulator` and set SERVICEBUS_EMULATOR_BIN to the program",
     )
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "error"),
     [
-        ("/nowhere/emulator", "SERVICEBUS_EMULATOR_BIN names /nowhere/emulator, which is no program: name one, or *"),
-        ("true", "the emulator did not start: */true is no emulator; check `servicebus_options` and *_BIN"),
+        (
+            "/nowhere/emulator",
+            "SERVICEBUS_EMULATOR_BIN is /nowhere/emulator, which is not an executable file: correct the path, or *",
+        ),
+        (
+            "true",
+            "the emulator did not start: */true is not the emulator's program; check `servicebus_options` and *_BIN",
+        ),
         ("cat", "the emulator did not start: *cat: unrecognized option *; check `servicebus_options` and *_BIN"),
     ],
 )
-def test_what_is_no_emulator_is_refused(
-    project: Pytester, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+def test_a_program_that_is_not_the_emulator_is_an_error(
+    project: Pytester, monkeypatch: pytest.MonkeyPatch, program: str, error: str
 ) -> None:
     monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", program)
-    says(project, FREE, said)
+    fails(project, EMPTY_TEST, error)
 
 
-def test_settings_of_an_emulator_beside_the_tests_are_not_theirs(
-    project: Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_for_another_emulator_are_ignored(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"DATA": "/dev/null/data", "CONFIG": "none.json", "HTTPS_PORT": "1", "CONTROL_TOKEN": "secret"}
     for name, value in settings.items():
         monkeypatch.setenv(f"SERVICEBUS_EMULATOR_{name}", value)
-    project.makepyfile(FREE)
+    project.makepyfile(EMPTY_TEST)
     project.runpytest_subprocess().assert_outcomes(passed=1)
 
 
-def test_a_port_in_use_is_a_sentence(project: Pytester) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_in_use_has_a_readable_error(project: Pytester) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         project.makeini(f"[pytest]\nservicebus_options = --amqp-port {port}\n")
-        says(project, FREE, f"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use *")
+        fails(
+            project,
+            EMPTY_TEST,
+            f"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use *",
+        )
 
 
-def test_an_option_that_does_not_exist_is_a_sentence(project: Pytester) -> None:
+def test_an_unknown_option_has_a_readable_error(project: Pytester) -> None:
     project.makeini("[pytest]\nservicebus_options = --amqp-prot 1\n")
-    says(project, FREE, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
+    fails(project, EMPTY_TEST, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
 
 
-def test_an_emulator_that_dies_is_a_sentence_in_its_test_and_in_later_ones(project: Pytester) -> None:
+def test_an_emulator_that_dies_fails_its_test_and_later_ones_with_a_readable_error(project: Pytester) -> None:
     tests = """
         import os
         import signal
@@ -238,5 +248,5 @@ def test_an_emulator_that_dies_is_a_sentence_in_its_test_and_in_later_ones(proje
         def test_next(servicebus):
             pass
     """
-    sentence = "*the emulator ended by SIGKILL in the middle of the run: start the run again *"
-    says(project, tests, "*ERROR at setup of test_next*", sentence, "*FAILURES*", sentence)
+    error = "*the emulator was ended by SIGKILL during the test run: start the run again *"
+    fails(project, tests, "*ERROR at setup of test_next*", error, "*FAILURES*", error)

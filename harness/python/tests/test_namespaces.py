@@ -1,4 +1,4 @@
-"""A test that names `servicebus` has a namespace of its own, in every kind of test."""
+"""Every kind of test that requests `servicebus` has a separate namespace."""
 
 import sys
 
@@ -12,7 +12,7 @@ def passes(project: Pytester, tests: str, number: int, *options: str) -> None:
     project.runpytest_subprocess(*options).assert_outcomes(passed=number)
 
 
-def test_the_marker_declares_what_it_holds(project: Pytester) -> None:
+def test_the_marker_declares_entities_and_settings(project: Pytester) -> None:
     project.maketxtfile(**{"declared": FILE % "from-a-file"})
     tests = """
         from datetime import timedelta
@@ -29,8 +29,8 @@ def test_the_marker_declares_what_it_holds(project: Pytester) -> None:
         def test_entities(servicebus):
             for entity in ["plain", "strict", "prices/Subscriptions/high", "prices/Subscriptions/all"]:
                 assert servicebus.counts(entity)["active"] == 0
-            said = servicebus.explain("prices/Subscriptions/high", {"price": 3})["high"]
-            assert said["reason"]["expression"] == "price > 10"
+            rule = servicebus.explain("prices/Subscriptions/high", {"price": 3})["high"]
+            assert rule["reason"]["expression"] == "price > 10"
             assert servicebus.explain("prices/Subscriptions/high", {"price": 12})["high"]["matched"]
 
         @pytest.mark.servicebus(topology="declared.txt")
@@ -44,7 +44,7 @@ def test_the_marker_declares_what_it_holds(project: Pytester) -> None:
     passes(project, tests, 3)
 
 
-def test_a_file_beside_the_test_declares_it_unless_the_fixture_does(project: Pytester) -> None:
+def test_a_file_beside_the_test_declares_the_topology_unless_the_fixture_does(project: Pytester) -> None:
     project.makefile(".json", topology=FILE % "beside")
     tests = """
         import pytest
@@ -68,7 +68,7 @@ def test_a_file_beside_the_test_declares_it_unless_the_fixture_does(project: Pyt
     passes(project, tests, 3)
 
 
-def test_time_messages_and_sessions_are_its_own(project: Pytester) -> None:
+def test_tests_do_not_share_messages_sessions_or_the_clock(project: Pytester) -> None:
     tests = """
         from datetime import timedelta
         import pytest
@@ -105,7 +105,7 @@ def test_time_messages_and_sessions_are_its_own(project: Pytester) -> None:
     passes(project, tests, 4)
 
 
-def test_a_test_case_of_unittest_has_it_as_an_attribute(project: Pytester) -> None:
+def test_a_test_case_of_unittest_has_the_namespace_as_an_attribute(project: Pytester) -> None:
     tests = """
         import unittest
         import pytest
@@ -125,7 +125,7 @@ def test_a_test_case_of_unittest_has_it_as_an_attribute(project: Pytester) -> No
     passes(project, tests, 2)
 
 
-def test_unittest_alone_will_do(project: Pytester) -> None:
+def test_unittest_runs_without_pytest(project: Pytester) -> None:
     project.makepyfile(
         test_alone="""
         import unittest
@@ -143,7 +143,7 @@ def test_unittest_alone_will_do(project: Pytester) -> None:
     )
 
 
-def test_asynchronous_tests_have_it(project: Pytester) -> None:
+def test_asynchronous_tests_have_a_namespace(project: Pytester) -> None:
     tests = """
         import asyncio
         from azure.servicebus import ServiceBusMessage

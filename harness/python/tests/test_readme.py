@@ -1,4 +1,4 @@
-"""The README's tests pass as they stand there, and its faults are scripted."""
+"""The tests in the README pass, and its faults are added."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 def test_each_snippet_runs(project: Pytester) -> None:
     tests = [snippet for snippet in SNIPPETS if "def test_" in snippet]
     [faults] = [snippet for snippet in SNIPPETS if "faults.on" in snippet and "def test_" not in snippet]
-    scripted = "import pytest\n\n@pytest.mark.servicebus(queues=['orders'])\ndef test_faults(servicebus):\n"
-    tests.append(f"{scripted}{indent(faults, '    ')}")
+    head = "import pytest\n\n@pytest.mark.servicebus(queues=['orders'])\ndef test_faults(servicebus):\n"
+    tests.append(f"{head}{indent(faults, '    ')}")
     for number, text in enumerate(tests):
         (project.path / f"test_{number}.py").write_text(text)
     result = project.runpytest_subprocess()

@@ -1,4 +1,4 @@
-"""Azure Service Bus in tests: the fixture `servicebus` of pytest; elsewhere `with namespace(…) as servicebus`."""
+"""Azure Service Bus for tests: the pytest fixture `servicebus`, or `with namespace(…) as servicebus` without pytest."""
 
 from .assertions import contains as contains
 from .control import EmulatorError as EmulatorError

@@ -1,4 +1,4 @@
-"""Assertions: typed names for those of the emulator, which waits and says why one fails."""
+"""Assertions as typed methods: the emulator evaluates them, waits until they hold, and explains failures."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ __tracebackhide__ = True
 
 
 class Contains(TypedDict):
-    """A text that is to be a part of another."""
+    """Matches a text that contains this part."""
 
     contains: str | bytes
 
 
 def contains(part: str | bytes) -> Contains:
-    """Expects a text to contain another: `reason=contains("Max")`."""
+    """Matches a text that contains this part: `reason=contains("Max")`."""
     return {"contains": part}
 
 
-# Bytes are text in UTF-8.
+# Bytes are decoded as UTF-8.
 Text = str | bytes | Contains
 Duration = float | timedelta
 Binary = bytes
 
 
 class Waits(TypedDict, total=False):
-    """How long to wait, in seconds of real time: 5 unless said."""
+    """The maximum time to wait, in seconds of real time; the default is 5."""
 
     within: Duration
 
 
 class Messages(Waits, total=False):
-    """Which messages: all of them, unless one of these says more."""
+    """Selects messages by id or body; without a field, all messages."""
 
     message_id: Text
     body: Text
@@ -46,45 +46,45 @@ class Messages(Waits, total=False):
 
 
 class Counted(Messages, total=False):
-    """Exactly so many; one at least unless said."""
+    """The exact number of messages; without it, at least one."""
 
     count: int
 
 
 class Repeated(Messages, total=False):
-    """Exactly so often, or so often at least; once at least unless said."""
+    """The exact or minimum number of times; without either, at least once."""
 
     times: int
     at_least: int
 
 
 class Targeted(Messages, total=False):
-    """The client or the entity to which something goes."""
+    """The client that receives messages, or the entity to which they are forwarded."""
 
     to: Text
 
 
 class Delivered(Repeated, Targeted, total=False):
-    """How often, and to which client."""
+    """The number of deliveries, and the client that receives them."""
 
 
 class Forwarded(Counted, Targeted, total=False):
-    """How many, and to which entity."""
+    """The number of messages, and the entity to which they are forwarded."""
 
 
 class DeadLetters(Messages, total=False):
-    """Which dead letters."""
+    """Selects dead-lettered messages by reason and description, too."""
 
     reason: Text
     description: Text
 
 
 class CountedDeadLetters(DeadLetters, Counted, total=False):
-    """How many, and which."""
+    """The number of dead-lettered messages, and which."""
 
 
 class Timed(Messages, total=False):
-    """When messages are due, by the test's own clock; that may differ by 10 s unless said otherwise."""
+    """When scheduled messages are due, by the test's own clock; the default tolerance is 10 s."""
 
     at: datetime
     due_in: Duration
@@ -92,18 +92,18 @@ class Timed(Messages, total=False):
 
 
 class CountedTimed(Timed, Counted, total=False):
-    """How many, and when they are due."""
+    """The number of scheduled messages, and when they are due."""
 
 
 class Receivers(Waits, total=False):
-    """Of which client, and how many; one at least unless said."""
+    """The client that receives, and the exact number of receivers; without it, at least one."""
 
     to: Text
     count: int
 
 
 class Numbers(Waits, total=False):
-    """How many messages there are; one of the numbers must be named."""
+    """Exact numbers of messages by state; at least one is required."""
 
     active: int
     dead_letter: int
@@ -115,7 +115,7 @@ class Numbers(Waits, total=False):
 
 
 class Bounds(Waits, total=False):
-    """How many exactly, at least or at most."""
+    """An exact, minimum or maximum number."""
 
     count: int
     at_least: int
@@ -123,7 +123,7 @@ class Bounds(Waits, total=False):
 
 
 class State(Waits, total=False):
-    """What is kept with a session: one of these; any state unless said."""
+    """The state of a session, in one of these forms; without one, any state."""
 
     text: Text
     bytes: Binary
@@ -132,13 +132,13 @@ class State(Waits, total=False):
 
 
 class Assertions:
-    """The assertions of a namespace. They wait until they hold; those that something is not, until all is idle."""
+    """The assertions of a namespace. Each waits until it holds, a negative one until the namespace is idle."""
 
     _control: Control
     _path: str
 
     def assert_attached(self, entity: str, **fields: Unpack[Receivers]) -> None:
-        """Clients receive from it, or wait for a session."""
+        """Clients receive from the entity, or wait for one of its sessions."""
         self.expect(entity, "attached", **fields)
 
     def assert_dead_lettered(self, entity: str, **fields: Unpack[CountedDeadLetters]) -> None:
@@ -182,23 +182,23 @@ class Assertions:
         self.expect(entity, "lock_not_renewed", **fields)
 
     def assert_deferred(self, entity: str, **fields: Unpack[Counted]) -> None:
-        """Messages in it are deferred."""
+        """The entity holds deferred messages."""
         self.expect(entity, "deferred", **fields)
 
     def assert_not_deferred(self, entity: str, **fields: Unpack[Messages]) -> None:
-        """No messages in it are deferred."""
+        """The entity holds no deferred messages."""
         self.expect(entity, "not_deferred", **fields)
 
     def assert_scheduled(self, entity: str, **fields: Unpack[CountedTimed]) -> None:
-        """Messages in it are scheduled."""
+        """The entity holds scheduled messages."""
         self.expect(entity, "scheduled", **fields)
 
     def assert_not_scheduled(self, entity: str, **fields: Unpack[Timed]) -> None:
-        """No messages in it are scheduled."""
+        """The entity holds no scheduled messages."""
         self.expect(entity, "not_scheduled", **fields)
 
     def assert_expired(self, entity: str, **fields: Unpack[Counted]) -> None:
-        """Messages expired, and were dropped or dead-lettered."""
+        """Messages expired, and were discarded or dead-lettered."""
         self.expect(entity, "expired", **fields)
 
     def assert_not_expired(self, entity: str, **fields: Unpack[Messages]) -> None:
@@ -214,28 +214,28 @@ class Assertions:
         self.expect(entity, "not_forwarded", **fields)
 
     def assert_unsettled_sends(self, entity: str, **fields: Unpack[Bounds]) -> None:
-        """So many sends waited for their outcome at once."""
+        """The greatest number of sends that waited for their outcomes at the same time."""
         self.expect(entity, "unsettled_sends", **fields)
 
     def assert_message_count(self, entity: str, **fields: Unpack[Numbers]) -> None:
-        """There are exactly so many messages."""
+        """The entity holds exactly these numbers of messages."""
         self.expect(entity, "message_count", **fields)
 
     def assert_session_order(self, entity: str, session: str, bodies: Sequence[Text], **fields: Unpack[Waits]) -> None:
-        """A session holds messages with these bodies in this order, and no others."""
+        """The session holds messages with exactly these bodies, in this order."""
         self.expect(entity, "session_order", session=session, bodies=bodies, **fields)
 
     def assert_session_state(self, entity: str, session: str, **fields: Unpack[State]) -> None:
-        """Something is kept with a session."""
+        """The session has a state, or this one."""
         self.expect(entity, "session_state", session=session, **fields)
 
     def assert_empty(self, entity: str, **fields: Unpack[Waits]) -> None:
-        """It holds no messages of any state; dead letters are not in it."""
+        """The entity holds no messages in any state; its dead-letter queue is not part of it."""
         self.expect(entity, "empty", **fields)
 
     def expect(self, entity: str, kind: str, **fields: Any) -> None:
-        """The assertion of a name: `expect("orders", "dead_lettered", reason="Rejected")`."""
-        request = {"kind": kind, "entity": entity, **fields}
-        answer = self._control.ask("POST", f"{self._path}/assertions", request, TypeError)
-        if not answer["holds"]:
-            raise AssertionError(answer["failure"])
+        """An assertion by its kind in the control API: `expect("orders", "dead_lettered", reason="Rejected")`."""
+        assertion = {"kind": kind, "entity": entity, **fields}
+        result = self._control.ask("POST", f"{self._path}/assertions", assertion, TypeError)
+        if not result["holds"]:
+            raise AssertionError(result["failure"])

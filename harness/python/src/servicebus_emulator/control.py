@@ -8,17 +8,15 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode
 
-__tracebackhide__ = True  # Failures show the line of the test.
-
-LONGEST_SECONDS = 600
+__tracebackhide__ = True  # pytest shows the line of the test in a failure.
 
 
 class EmulatorError(RuntimeError):
-    """What the emulator refused or could not do, in a sentence."""
+    """The emulator rejected a request, could not be started, or has ended."""
 
 
 class Control:
-    """The control API of an emulator; `why_it_ended` tells what became of an emulator that does not answer."""
+    """The control API of an emulator; `why_it_ended` explains why an emulator does not respond."""
 
     def __init__(self, address: str, why_it_ended: Callable[[], str]) -> None:
         self._address = address
@@ -27,11 +25,12 @@ class Control:
     def ask(
         self, method: str, path: str, body: object = None, invalid: type[Exception] = EmulatorError, **query: str | None
     ) -> Any:
-        """Asks, and returns the answer; a refusal is raised as a sentence, that of the request itself as `invalid`."""
-        known = {name: value for name, value in query.items() if value is not None}
-        target = f"/$emulator/v1/{path}" + (f"?{urlencode(known)}" if known else "")
+        """Sends a request and returns the response; status 400 is raised as `invalid`, others as `EmulatorError`."""
+        parameters = {name: value for name, value in query.items() if value is not None}
+        target = f"/$emulator/v1/{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         data = body if isinstance(body, bytes | None) else json.dumps(body, default=plain).encode()
-        connection = HTTPConnection(self._address, timeout=LONGEST_SECONDS + 30)
+        # Longer than an assertion may wait.
+        connection = HTTPConnection(self._address, timeout=630)
         try:
             connection.request(method, target, data, {"Content-Type": "application/json"})
             response = connection.getresponse()
@@ -44,22 +43,18 @@ class Control:
         answer: Any = json.loads(text) if is_json and text else text.decode()
         if response.status < 400:
             return answer
-        sentence = answer["error"]["text"] if is_json else f"the emulator answered {response.status}: {answer}"
-        raise (invalid if response.status == 400 else EmulatorError)(sentence)
+        message = answer["error"]["text"] if is_json else f"the emulator responded with {response.status}: {answer}"
+        raise (invalid if response.status == 400 else EmulatorError)(message)
 
 
 def plain(value: object) -> object:
-    """A value that JSON does not have: durations are seconds, instants RFC 3339."""
-    match value:
-        case bytes():
-            return {"$bytes": b64encode(value).decode()}
-        case timedelta():
-            return value.total_seconds()
-        case datetime():
-            return value.astimezone().isoformat()
-        case Mapping():
-            return dict(value)
-        case Iterable():
-            return list(value)
-        case _:
-            raise TypeError(f"{value!r} cannot be sent as JSON")
+    """Converts what JSON does not have: a duration to seconds, a time to RFC 3339."""
+    if isinstance(value, bytes):
+        return {"$bytes": b64encode(value).decode()}
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime):
+        return value.astimezone().isoformat()
+    if isinstance(value, Iterable):
+        return dict(value) if isinstance(value, Mapping) else list(value)
+    raise TypeError(f"{value!r} cannot be converted to JSON")

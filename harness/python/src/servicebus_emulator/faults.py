@@ -1,4 +1,4 @@
-"""Faults: operations of clients go wrong where the test says so. One that has not fired when the test ends fails it."""
+"""Faults that a test injects into operations of clients. One that has not fired when the test ends fails it."""
 
 import sys
 from datetime import timedelta
@@ -20,7 +20,7 @@ class Faults:
         self._path = path
 
     def on(self, operation: str, **which: Any) -> "Operations":
-        """Operations of clients, as the control API has them: `on("complete", entity="orders", nth=2)`."""
+        """Selects operations by the fields of the control API: `on("complete", entity="orders", nth=2)`."""
         return Operations(self._control, f"{self._path}/faults", {"operation": operation, **which})
 
     def service_update(self) -> None:
@@ -29,7 +29,7 @@ class Faults:
 
 
 class Operations:
-    """Operations that are to go wrong. Each method scripts what becomes of them."""
+    """Operations that a fault applies to. Each method adds a fault with one effect."""
 
     def __init__(self, control: Control, path: str, request: dict[str, Any]) -> None:
         self._control = control
@@ -38,36 +38,36 @@ class Operations:
 
     def apply(self, effect: str, **details: Any) -> "Fault":
         """Any effect of the control API, by its name: `apply("hold-back", behind=2)`."""
-        scripted = {"effect": {effect: details} if details else effect, "written_at": place()}
-        made = self._control.ask("POST", self._path, {**self._request, **scripted})
-        return Fault(self._control, f"{self._path}/{made['id']}", made["id"])
+        request = {**self._request, "effect": {effect: details} if details else effect, "written_at": caller()}
+        added = self._control.ask("POST", self._path, request)
+        return Fault(self._control, f"{self._path}/{added['id']}", added["id"])
 
     def lose_reply(self) -> "Fault":
-        """It happens, and the client gets no reply."""
+        """The operation succeeds, and the client gets no reply."""
         return self.apply("lose-reply")
 
     def reject(self, condition: str, **description: str) -> "Fault":
-        """It does not happen, and the client gets the AMQP condition."""
+        """The operation fails with this AMQP error condition."""
         return self.apply("reject", condition=condition, **description)
 
     def server_busy(self) -> "Fault":
-        """It does not happen, and the client is told to wait."""
+        """The operation fails with `com.microsoft:server-busy`."""
         return self.reject("com.microsoft:server-busy")
 
     def answer(self, status: int, **error: str) -> "Fault":
-        """A request is answered with this status."""
+        """The response to a request has this status."""
         return self.apply("answer", status=status, **error)
 
     def detach(self, condition: str = "amqp:link:detach-forced", when: When = "before") -> "Fault":
-        """The link is closed before it happens, or after."""
+        """The link is detached before the operation, or after it."""
         return self.apply("detach", condition=condition, when=when)
 
     def drop_connection(self, when: When = "before") -> "Fault":
-        """The connection ends without a close frame before it happens, or after."""
+        """The connection ends without a close frame, before the operation or after it."""
         return self.apply("drop", when=when)
 
     def delay(self, seconds: float | timedelta, clock: Literal["virtual", "real"] = "virtual") -> "Fault":
-        """It happens later."""
+        """The operation is delayed."""
         return self.apply("delay", seconds=seconds, clock=clock)
 
     def lose_lock(self) -> "Fault":
@@ -79,12 +79,12 @@ class Operations:
         return self.apply("lose-session-lock")
 
     def redeliver(self) -> "Fault":
-        """The client is told that its completion has happened, and the message is delivered again."""
+        """The completion succeeds for the client, but the message is delivered again."""
         return self.apply("deliver-twice")
 
 
 class Fault:
-    """A fault that was scripted."""
+    """A fault that was added to a namespace."""
 
     def __init__(self, control: Control, path: str, number: int) -> None:
         self.id = number
@@ -92,16 +92,16 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How often it fired."""
+        """How often the fault has fired."""
         return int(self._ask("GET")["hits"])
 
     def remove(self) -> None:
-        """Takes it out; it need not have fired."""
+        """Removes the fault, which then does not have to fire."""
         self._ask("DELETE")
 
 
-def place() -> str:
-    """The line of the test, which is the first outside of this file."""
+def caller() -> str:
+    """The line of the test: the first in the call stack that is outside of this file."""
     frame = sys._getframe()
     while frame.f_back and frame.f_code.co_filename == __file__:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it."""
+"""A namespace: its connection strings, clock, faults and timeline."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ SHOWN_EVENTS = 200
 
 
 class Event(TypedDict):
-    """Something that happened, as the control API tells it."""
+    """An event of the timeline, as in the control API."""
 
     at: str
     offset: float
@@ -35,7 +35,7 @@ class Event(TypedDict):
 
 
 class Timeline(list[Event]):
-    """What happened, oldest first; `str` has a line for each event."""
+    """The events of a namespace, oldest first; `str` returns a line for each."""
 
     @property
     def kinds(self) -> list[str]:
@@ -49,16 +49,16 @@ class Timeline(list[Event]):
 
 
 class ServiceBus(Assertions):
-    """A namespace of an emulator, made by `namespace` or by the fixture `servicebus`."""
+    """A namespace of an emulator, created by `namespace` or by the fixture `servicebus`."""
 
     def __init__(self, emulator: Emulator, declared: Declared) -> None:
         self.emulator = emulator
         self._control = emulator.control
-        made = self._control.ask("POST", "namespaces", encoded(declared))
-        self.name: str = made["name"]
+        created = self._control.ask("POST", "namespaces", encoded(declared))
+        self.name: str = created["name"]
         self._path = f"namespaces/{self.name}"
-        self.connection_string: str = made["connection_string"]
-        self.tls_connection_string: str = made["tls_connection_string"]
+        self.connection_string: str = created["connection_string"]
+        self.tls_connection_string: str = created["tls_connection_string"]
         """The connection string for TLS, as in production."""
         self.ca_certificate: str = emulator.ready["ca_certificate"]
         """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
@@ -67,11 +67,11 @@ class ServiceBus(Assertions):
         """Whether the test has passed."""
 
     def now(self) -> datetime:
-        """What the clock of the namespace shows."""
+        """The time of the namespace's clock."""
         return datetime.fromisoformat(self._ask("GET", "clock")["now"].replace("Z", "+00:00"))
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Moves the clock; all that falls due on the way has happened when this returns."""
+        """Advances the clock, and returns when everything that is due by then has been processed."""
         self._ask("POST", "clock/advance", {"seconds": seconds})
 
     def freeze(self) -> None:
@@ -79,55 +79,54 @@ class ServiceBus(Assertions):
         self._ask("POST", "clock/freeze")
 
     def resume(self) -> None:
-        """Lets a stopped clock run on."""
+        """Restarts a stopped clock."""
         self._ask("POST", "clock/resume")
 
     def step_by_itself(self) -> None:
-        """From now on the clock steps to the next deadline whenever the namespace is idle."""
+        """Makes the clock step to the next deadline whenever the namespace is idle."""
         self._ask("POST", "clock/auto")
 
     def is_idle(self) -> bool:
-        """Whether nothing is left to deliver to a receiver, and no message is locked."""
+        """Whether the namespace is idle: no message is locked, or can be delivered to a receiver."""
         return bool(self._settled(0)["settled"])
 
     def wait_idle(self, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until the namespace is idle."""
-        if "failure" in (told := self._settled(within)):
-            raise AssertionError(told["failure"])
+        if "failure" in (result := self._settled(within)):
+            raise AssertionError(result["failure"])
 
     def wait_for_receiver(self, entity: str, within: float | timedelta = WITHIN_SECONDS) -> None:
         """Waits until a client receives from a queue or subscription."""
         self.expect(entity, "attached", within=within)
 
     def counts(self, entity: str) -> dict[str, int]:
-        """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""
+        """The numbers of messages: `active`, `dead_letter`, `locked`, `scheduled` and others."""
         return dict(self._ask("GET", "counts", entity=entity))
 
     def timeline(self, entity: str | None = None, message_id: str | None = None) -> Timeline:
-        """What happened in the namespace, to an entity or to a message, as far as the record goes back."""
-        asked = self._ask("GET", "timeline", entity=entity, message_id=message_id, lines="true")
-        return Timeline(asked["events"])
+        """The recorded events of the namespace, of an entity or of a message."""
+        return Timeline(self._ask("GET", "timeline", entity=entity, message_id=message_id, lines="true")["events"])
 
     def sessions(self, entity: str) -> list[dict[str, Any]]:
-        """The sessions of a queue or subscription, as the control API tells them: holders, states in base64."""
+        """The sessions of a queue or subscription, as in the control API: their holders, their states in base64."""
         return list(self._ask("GET", "sessions", entity=entity)["sessions"])
 
     def lose_session_lock(self, entity: str, session: str) -> None:
-        """Ends the lock of a session as if its time had run out."""
+        """Ends the lock of a session as if it had expired."""
         self._ask("POST", "sessions/lose", {"entity": entity, "session": session})
 
     def explain(self, subscription: str, properties: Mapping[str, Any] | None = None, **system: Any) -> dict[str, Any]:
-        """What each rule says of a message that is not sent; `system` are broker properties, as in `Label="order"`."""
+        """How each rule evaluates a message, without sending it; `system` are broker properties: `Label="order"`."""
         message = [{"UserProperties": dict(properties or {}), "BrokerProperties": system}]
         rules = self._ask("POST", "explain", message, subscription=subscription)["rules"]
         return {rule["rule"]: rule for rule in rules}
 
     def reset(self) -> None:
-        """Removes all messages, sessions and the record."""
+        """Removes all messages, sessions and recorded events."""
         self._ask("POST", "reset")
 
     def end(self) -> str | None:
-        """Ends the namespace, and returns why a test that has passed fails nevertheless."""
+        """Ends the namespace, and returns the problem that fails a test that has passed."""
         report: str | None = self._ask("POST", "end", {"passed": self.passed})["report"]
         return report if self.passed else None
 
@@ -140,7 +139,7 @@ class ServiceBus(Assertions):
 
 @contextmanager
 def namespace(topology: Declared = None, emulator: Emulator | None = None) -> Iterator[ServiceBus]:
-    """A namespace for as long as a block takes; without a topology it holds one queue, `queue.1`."""
+    """A namespace for the duration of a block; without a topology it has one queue, `queue.1`."""
     servicebus = ServiceBus(emulator or shared(), topology)
     try:
         yield servicebus

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures, and the timeline in the reports of tests that failed."""
+"""The pytest plugin: fixtures, and the timeline in the reports of failed tests."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -23,13 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", f"{MARKER}({', '.join(MARKED)}): what the test's namespace holds")
+    config.addinivalue_line("markers", f"{MARKER}({', '.join(MARKED)}): the topology of the test's namespace")
 
 
 @pytest.fixture(scope="session")
 def servicebus_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     """The emulator of the session, or of the worker of pytest-xdist."""
-    with sentences():
+    with without_traceback():
         emulator = Emulator(request.config.getini("servicebus_options"))
     yield emulator
     emulator.stop()
@@ -37,43 +37,43 @@ def servicebus_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 @pytest.fixture
 def servicebus_topology(request: pytest.FixtureRequest) -> Declared:
-    """What namespaces hold whose tests have no marker: to be overridden, else `topology.json` beside the test."""
+    """The topology of tests without a marker, which may be overridden: `topology.json` beside the test, if any."""
     file = request.path.with_name("topology.json")
     return file if file.is_file() else None
 
 
 @pytest.fixture
 def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) -> Iterator[ServiceBus]:
-    """A namespace of the test's own, gone when the test is. A `unittest.TestCase` has it as `self.servicebus`."""
+    """A namespace for this test, removed when it ends. A `unittest.TestCase` has it as `self.servicebus`."""
     marker = request.node.get_closest_marker(MARKER)
-    declared = None if marker else request.getfixturevalue("servicebus_topology")
-    with sentences():
-        servicebus = ServiceBus(servicebus_emulator, marked(marker, request.path) if marker else declared)
+    declared = marked(marker, request.path) if marker else request.getfixturevalue("servicebus_topology")
+    with without_traceback():
+        servicebus = ServiceBus(servicebus_emulator, declared)
     request.node.stash[_servicebus] = servicebus
     if isinstance(request.instance, TestCase):
         request.instance.servicebus = servicebus  # type: ignore[attr-defined]
     yield servicebus
-    with sentences():
+    with without_traceback():
         if problem := servicebus.end():
             raise EmulatorError(problem)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds what happened in the namespace to the report of a test that failed."""
+    """Adds the timeline of the namespace to the report of a failed test."""
     report = yield
     servicebus = item.stash.get(_servicebus, None)
     if report.when == "call" and servicebus is not None:
         servicebus.passed = report.passed
         if report.failed:
-            with suppress(EmulatorError):  # It has ended, which the failure tells.
+            with suppress(EmulatorError):  # The emulator has ended, as the failure says.
                 report.sections.append((f"timeline of {servicebus.name}", str(servicebus.timeline())))
     return report
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
-    """Fails with a sentence, and without a traceback into this package."""
+def without_traceback() -> Iterator[None]:
+    """Fails with the message of an error, without a traceback into this package."""
     try:
         yield
     except (EmulatorError, OSError) as error:
@@ -81,11 +81,10 @@ def sentences() -> Iterator[None]:
 
 
 def marked(marker: pytest.Mark, test: Path) -> Declared:
-    """What a marker declares; the path of a file is relative to that of the test."""
-    unknown = [*marker.args, *(name for name in marker.kwargs if name not in MARKED)]
-    if unknown:
-        given = ", ".join(map(repr, unknown))
-        pytest.fail(f"@pytest.mark.{MARKER} takes {', '.join(MARKED)} by their names, not {given}", pytrace=False)
+    """The topology of a marker; the path of a file is relative to that of the test."""
+    if unknown := [*marker.args, *(name for name in marker.kwargs if name not in MARKED)]:
+        expected = f"@pytest.mark.{MARKER} takes {', '.join(MARKED)} by their names"
+        pytest.fail(f"{expected}, not {', '.join(map(repr, unknown))}", pytrace=False)
     if "topology" not in marker.kwargs:
         return topology(**marker.kwargs)
     declared: Declared = marker.kwargs["topology"]

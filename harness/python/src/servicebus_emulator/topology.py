@@ -1,4 +1,4 @@
-"""What a namespace holds. Properties have the names of a configuration file in snake case; the emulator checks them."""
+"""Topologies. Properties have the names of a configuration file in snake case; the emulator validates them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ Property = str | int | bool | timedelta
 def topology(
     queues: Iterable[Entity] = (), topics: Iterable[Entity] = (), settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Queues and topics, each a name or made by `queue` or `topic`; `settings`, such as `{"Expiry": "on-receive"}`."""
+    """Queues and topics, each a name or from `queue` or `topic`; `settings`, such as `{"Expiry": "on-receive"}`."""
     return {"queues": queues, "topics": topics, "settings": settings}
 
 
@@ -25,12 +25,12 @@ def queue(name: str, **properties: Property) -> dict[str, Any]:
 
 
 def topic(name: str, subscriptions: Iterable[Entity] = (), **properties: Property) -> dict[str, Any]:
-    """A topic with subscriptions, each a name or made by `subscription`."""
+    """A topic with subscriptions, each a name or the result of `subscription`."""
     return {"name": name, "subscriptions": subscriptions, **properties}
 
 
 def subscription(name: str, rules: Iterable[Mapping[str, Any]] = (), **properties: Property) -> dict[str, Any]:
-    """A subscription with rules, each made by `rule`; without any it selects every message."""
+    """A subscription with rules, each the result of `rule`; without rules it receives every message."""
     return {"name": name, "rules": rules, **properties}
 
 
@@ -42,5 +42,5 @@ def rule(
 
 
 def encoded(declared: Declared) -> object:
-    """The body of a request: what is declared as it is, or the content of its file."""
+    """The body of a request: the topology itself, or the content of its file."""
     return Path(declared).read_bytes() if isinstance(declared, str | Path) else declared
