@@ -1,9 +1,9 @@
-/** What `expect` waits for: the assertions of the emulator, and what each takes. */
+/** The assertions of the emulator for `expect`, and the fields of each. */
 
-/** A text, or a part of one; bytes are text in UTF-8. */
+/** A text, or a part of one; bytes are decoded as UTF-8. */
 export type Text = string | Uint8Array | { contains: string | Uint8Array };
 
-/** Which messages. */
+/** Selects messages by id or body; without a field, all messages. */
 interface Messages {
   messageId?: Text;
   body?: Text;

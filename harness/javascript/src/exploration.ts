@@ -1,8 +1,8 @@
 /**
- * Explores a test: it runs again for each operation of its first run and each thing that can go wrong there.
+ * Explores a test: it runs again for each operation of its first run and each fault that can be injected there.
  *
- * The emulator plans the runs and tells what was found. Its time steps by itself when nothing moves, so that a lock that runs
- * out costs no minute. Events come in the order of real time: a token repeats what was planned.
+ * The emulator plans the runs and reports its findings. Its clock steps to the next deadline when the namespace is idle, so
+ * a test does not wait for a lock to expire. Events have the order of real time; a token repeats the planned faults.
  */
 import { callSite } from "./call_site.js";
 import { renamed, snakeCase } from "./control.js";
@@ -10,10 +10,10 @@ import { ExpectationError, ServiceBus } from "./namespace.js";
 import { shared } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
 
-/** A namespace for one run; what the parties do with their connection strings can go wrong. */
+/** A namespace for one run; faults are injected into operations of the parties, by their connection strings. */
 export type Run = ServiceBus & { parties: Record<string, string> };
 
-/** What is explored, as the control API describes it. */
+/** The options of an exploration, as in the control API. */
 export interface Explored {
   topology?: Topology;
   parties: string[];
@@ -29,13 +29,13 @@ export interface Explored {
 
 const TOKEN_VARIABLE = "SERVICEBUS_EXPLORE";
 
-/** Runs `test` with each fault, and throws the report when it fails in any. */
+/** Runs `test` with each fault, and throws the report if a run fails. */
 export async function explore(explored: Explored, test: (run: Run) => unknown): Promise<void> {
   const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
-  const named = { name: test.name || undefined, token: process.env[TOKEN_VARIABLE] };
-  const { id } = await control.ask("POST", "explorations", { ...named, ...renamed(explored, snakeCase), topology });
+  const defaults = { name: test.name || undefined, token: process.env[TOKEN_VARIABLE] };
+  const { id } = await control.ask("POST", "explorations", { ...defaults, ...renamed(explored, snakeCase), topology });
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
@@ -50,7 +50,7 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   }
 }
 
-/** Whether the test passes in this run; if not, what failed, and where. */
+/** Whether the test passes in this run; if not, the error and its location. */
 async function outcome(test: (run: Run) => unknown, run: Run): Promise<object> {
   try {
     await test(run);

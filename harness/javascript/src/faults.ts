@@ -1,9 +1,9 @@
 /**
- * Faults: an operation of a client goes wrong where the test says so.
+ * Faults that a test injects into operations of clients.
  *
  *     const late = await servicebus.faults.on("complete", { entity: "orders" }).loseLock();
  *
- * One that has not fired when the namespace ends fails the test, unless it was taken out with `remove`.
+ * A fault that has not fired when the namespace ends fails the test, unless it was removed with `remove`.
  */
 import { callSite } from "./call_site.js";
 import { renamed, snakeCase, type Control } from "./control.js";
@@ -12,7 +12,7 @@ type Settlement = "settle" | "complete" | "abandon" | "dead-letter" | "defer";
 type OfMessages = "send" | "receive" | Settlement | "renew-lock";
 export type Operation = OfMessages | "attach" | "connect" | "token" | "management" | "discharge" | "http";
 
-/** What narrows the operations, as the control API describes it. */
+/** Selects operations, by the fields of the control API. */
 export interface Which
   extends
     Partial<Record<"entity" | "client" | "party" | "messageId" | "sessionId" | "name", string>>,
@@ -32,7 +32,7 @@ export class Faults {
 
   /** Operations of clients: `on("complete", { entity: "orders", nth: 2 })`. */
   on(operation: Operation, which: Which = {}): Operations {
-    return new Operations(operation, which, (body) => this.script(body));
+    return new Operations(operation, which, (body) => this.add(body));
   }
 
   /** Ends all locks and links, as when the service is updated. */
@@ -40,24 +40,24 @@ export class Faults {
     await this.control.ask("POST", `${this.path}/service-update`);
   }
 
-  private async script(body: object): Promise<Fault> {
+  private async add(body: object): Promise<Fault> {
     const { id } = await this.control.ask("POST", `${this.path}/faults`, body);
     return new Fault(id, (method) => this.control.ask(method, `${this.path}/faults/${id}`));
   }
 }
 
-/** Operations that are to go wrong. Each method scripts what becomes of them. */
+/** Operations that a fault applies to. Each method adds a fault with one effect. */
 export class Operations {
   constructor(
     private readonly operation: Operation,
     private readonly which: Which,
-    private readonly script: (body: object) => Promise<Fault>,
+    private readonly add: (body: object) => Promise<Fault>,
   ) {}
 
   /** Any effect of the control API, by its name: `apply("hold-back", { behind: 2 })`. */
   apply(effect: string, details?: object): Promise<Fault> {
     const site = callSite();
-    return this.script({
+    return this.add({
       operation: this.operation,
       ...renamed(this.which, snakeCase),
       effect: details ? { [effect]: details } : effect,
@@ -65,43 +65,43 @@ export class Operations {
     });
   }
 
-  /** It happens, and the client gets no reply. */
+  /** The operation succeeds, and the client gets no reply. */
   loseReply = () => this.apply("lose-reply");
-  /** It does not happen, and the client gets the AMQP condition. */
+  /** The operation fails with this AMQP error condition. */
   reject = (condition: string, details: { description?: string } = {}) =>
     this.apply("reject", { condition, ...details });
-  /** It does not happen, and the client is told to wait. */
+  /** The operation fails with `com.microsoft:server-busy`. */
   serverBusy = () => this.reject("com.microsoft:server-busy");
-  /** A request is answered with this status. */
+  /** The response to a request has this status. */
   answer = (status: number, error: { condition?: string; description?: string } = {}) =>
     this.apply("answer", { status, ...error });
-  /** The link is closed before it happens, or after. */
+  /** The link is detached before the operation, or after it. */
   detach = (condition = "amqp:link:detach-forced", when: When = "before") => this.apply("detach", { condition, when });
-  /** The connection ends without a close frame before it happens, or after. */
+  /** The connection ends without a close frame, before the operation or after it. */
   dropConnection = (when: When = "before") => this.apply("drop", { when });
-  /** It happens later. */
+  /** The operation is delayed. */
   delay = (seconds: number, clock: "virtual" | "real" = "virtual") => this.apply("delay", { seconds, clock });
   /** The lock ends: before a settlement or renewal, after a delivery. */
   loseLock = () => this.apply("lose-lock");
   /** The lock of the session ends. */
   loseSessionLock = () => this.apply("lose-session-lock");
-  /** The client is told that its completion has happened, and the message is delivered again. */
+  /** The completion succeeds for the client, but the message is delivered again. */
   redeliver = () => this.apply("deliver-twice");
 }
 
-/** A fault that was scripted. */
+/** A fault that was added to a namespace. */
 export class Fault {
   constructor(
     readonly id: number,
     private readonly ask: (method: string) => Promise<any>,
   ) {}
 
-  /** How often it fired. */
+  /** How often the fault has fired. */
   async hits(): Promise<number> {
     return (await this.ask("GET")).hits;
   }
 
-  /** Takes it out; it need not have fired. */
+  /** Removes the fault, which then does not have to fire. */
   async remove(): Promise<void> {
     await this.ask("DELETE");
   }

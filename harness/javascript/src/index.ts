@@ -1,5 +1,5 @@
 /**
- * Azure Service Bus in tests: an emulator that runs as long as the tests do, and a namespace in it for each of them.
+ * Azure Service Bus for tests: an emulator that runs as long as the tests, with a namespace for each test.
  *
  *     test("an order is charged", withServiceBus({ queues: ["orders"] }, async (servicebus) => {
  *       await work(servicebus.connectionString);

@@ -1,4 +1,4 @@
-/** For Jest, in which each file of tests has an emulator of its own. */
+/** For Jest, in which each test file has its own emulator. */
 import { afterAll } from "@jest/globals";
 
 import { stopShared } from "./process.js";

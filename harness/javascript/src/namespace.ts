@@ -1,31 +1,31 @@
-/** A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it. */
+/** A namespace: its connection strings, clock, faults and timeline. */
 import { camelCase, renamed, snakeCase } from "./control.js";
 import { type Expectations } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
 
-/** Less than Vitest and Jest give a test, which then fails with more than "timed out". */
+/** Less than the timeout of a test in Vitest and Jest, so that the test fails with the reason instead. */
 const WITHIN_SECONDS = 3;
 
-/** Something that happened, as the control API tells it; `line` is all of it as text. */
+/** An event of the timeline, as in the control API; `line` is the event as text. */
 export type Event = { at: string; offset: number; kind: string; line: string } & Record<
   "entity" | "messageId" | "client" | "lockedUntil" | "reason" | "detail" | "session",
   string | null
 > &
   Record<"sequenceNumber" | "deliveryCount", number | null>;
 
-/** How many messages there are. */
+/** The numbers of messages. */
 export type Counts = Record<
   "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "transfer" | "locked" | "deferred" | "sizeBytes",
   number
 >;
 
-/** A session: its holder by the name of its connection, its state in base64. */
+/** A session; `holder` is the name of its connection, `state` is in base64. */
 export type Session = { id: string } & Record<"active" | "locked" | "deferred", number> &
   Record<"holder" | "lockedUntil" | "state", string | null>;
 
-/** What a rule says of a message: `reason` is the first part of its filter that was not true. */
+/** How a rule evaluates a message: `reason` is the first part of its filter that was not true. */
 export interface Explained {
   rule: string;
   matched: boolean;
@@ -33,7 +33,7 @@ export interface Explained {
   error: string | null;
 }
 
-/** What happened, oldest first; as a text it has a line for each event. */
+/** The events of a namespace, oldest first; `toString` returns a line for each. */
 export class Timeline extends Array<Event> {
   /** The kind of each event: `["sent", "delivered", "completed"]`. */
   get kinds(): string[] {
@@ -57,7 +57,7 @@ export class ServiceBus {
   readonly faults: Faults;
   private readonly path: string;
 
-  /** One that there is, as the control API describes it. */
+  /** A namespace that exists, as the control API describes it. */
   constructor(
     readonly emulator: Emulator,
     described: Described,
@@ -69,7 +69,7 @@ export class ServiceBus {
     this.faults = new Faults(emulator.control, this.path);
   }
 
-  /** Makes one; `test` is the file of the test, beside which the topology's file lies. */
+  /** Creates a namespace; `test` is the file of the test, to which the path of a topology is relative. */
   static async make(emulator: Emulator, topology?: Topology, test?: string): Promise<ServiceBus> {
     return new ServiceBus(emulator, await emulator.control.ask("POST", "namespaces", encoded(topology, test)));
   }
@@ -79,12 +79,12 @@ export class ServiceBus {
     return this.emulator.ready.ca_certificate;
   }
 
-  /** What the clock of the namespace shows. */
+  /** The time of the namespace's clock. */
   async now(): Promise<Date> {
     return new Date((await this.ask("GET", "clock")).now);
   }
 
-  /** Moves the clock; all that falls due on the way has happened when this resolves. */
+  /** Advances the clock, and resolves when everything that is due by then has been processed. */
   async advance(seconds: number): Promise<void> {
     await this.ask("POST", "clock/advance", { seconds });
   }
@@ -94,17 +94,17 @@ export class ServiceBus {
     await this.ask("POST", "clock/freeze");
   }
 
-  /** Lets a stopped clock run on. */
+  /** Restarts a stopped clock. */
   async resume(): Promise<void> {
     await this.ask("POST", "clock/resume");
   }
 
-  /** From now on the clock steps to the next deadline whenever the namespace is idle. */
+  /** Makes the clock step to the next deadline whenever the namespace is idle. */
   async stepByItself(): Promise<void> {
     await this.ask("POST", "clock/auto");
   }
 
-  /** Whether nothing is left to deliver to a receiver, and no message is locked. */
+  /** Whether the namespace is idle: no message is locked, or can be delivered to a receiver. */
   async isIdle(): Promise<boolean> {
     return (await this.ask("POST", "settled", { within: 0, refuse: false })).settled;
   }
@@ -116,9 +116,9 @@ export class ServiceBus {
   }
 
   /**
-   * Waits until this holds, up to 3 s: `expect("orders", "dead_lettered", { reason: "Rejected" })`.
+   * Waits up to 3 s until an assertion holds: `expect("orders", "dead_lettered", { reason: "Rejected" })`.
    *
-   * If it does not, the failure has what there is instead, and the timeline.
+   * Otherwise the error shows what was found instead, and the timeline.
    */
   async expect<Kind extends keyof Expectations>(
     entity: string,
@@ -130,12 +130,12 @@ export class ServiceBus {
     if (!holds) throw new ExpectationError(failure);
   }
 
-  /** How many messages a queue, subscription or dead-letter queue has. */
+  /** The numbers of messages of a queue, subscription or dead-letter queue. */
   async counts(entity: string): Promise<Counts> {
     return renamed(await this.ask("GET", "counts", undefined, { entity }), camelCase);
   }
 
-  /** What happened in the namespace, to an entity or to a message, as far as the record goes back. */
+  /** The recorded events of the namespace, of an entity or of a message. */
   async timeline(entity?: string, messageId?: string): Promise<Timeline> {
     const query = { entity, message_id: messageId, lines: "true" };
     const { events } = await this.ask("GET", "timeline", undefined, query);
@@ -148,15 +148,15 @@ export class ServiceBus {
     return sessions.map((session: object) => renamed(session, camelCase));
   }
 
-  /** Ends the lock of a session as if its time had run out. */
+  /** Ends the lock of a session as if it had expired. */
   async loseSessionLock(entity: string, session: string): Promise<void> {
     await this.ask("POST", "sessions/lose", { entity, session });
   }
 
   /**
-   * What each rule of `topic/Subscriptions/name` says of a message that is not sent.
+   * How each rule of `topic/Subscriptions/name` evaluates a message, without sending it.
    *
-   * `properties` are those of the application, `system` those of the service under its names, as in `{ Label: "order" }`.
+   * `properties` are application properties, `system` broker properties, as in `{ Label: "order" }`.
    */
   async explain(
     subscription: string,
@@ -168,12 +168,12 @@ export class ServiceBus {
     return Object.fromEntries(rules.map((rule: Explained) => [rule.rule, rule]));
   }
 
-  /** Removes all messages, sessions and the record. */
+  /** Removes all messages, sessions and recorded events. */
   async reset(): Promise<void> {
     await this.ask("POST", "reset");
   }
 
-  /** Ends the namespace: why a test that has passed fails nevertheless, if it does, or what happened in one that failed. */
+  /** Ends the namespace; returns the problem that fails a test that has passed, or the timeline of one that failed. */
   async end(passed: boolean): Promise<string | null> {
     return (await this.ask("POST", "end", { passed })).report;
   }
@@ -183,7 +183,7 @@ export class ServiceBus {
   }
 }
 
-/** What was expected and is not so, with the timeline. */
+/** An assertion did not hold; the message has the timeline. */
 export class ExpectationError extends Error {
   static {
     this.prototype.name = this.name;

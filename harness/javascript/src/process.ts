@@ -1,4 +1,4 @@
-/** The process of the emulator. It ends with its standard input, and so with this process, however that ends. */
+/** The process of the emulator. It ends when its standard input is closed, so it does not outlive this process. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join, dirname } from "node:path";
@@ -11,34 +11,34 @@ const OPTIONS_VARIABLE = "SERVICEBUS_EMULATOR_OPTIONS";
 const PLATFORM = `${process.platform}-${process.arch}`;
 const START_MILLISECONDS = 30_000;
 const STOP_MILLISECONDS = 10_000;
-const SAID_LENGTH = 4096;
+const ERROR_LENGTH = 4096;
 
-/** What the emulator's ready line says. */
+/** The ready line of the emulator. */
 export type Ready = { pid: number } & Record<"version" | "amqp" | "amqps" | "http" | "ca_certificate", string>;
 
-/** A running emulator, started with options of its command line. */
+/** A running emulator. */
 export class Emulator {
   readonly control: Control;
 
   private constructor(
     private readonly child: ChildProcess,
-    private readonly said: () => string,
+    private readonly stderr: () => string,
     readonly ready: Ready,
   ) {
     this.control = new Control(ready.http, () => this.whyItEnded());
   }
 
-  /** Starts one: `SERVICEBUS_EMULATOR_BIN`, else that of this installation, else the one on the path. */
+  /** Starts the program in `SERVICEBUS_EMULATOR_BIN`, else that of this installation, else the one on `PATH`. */
   static async start(options: readonly string[] = []): Promise<Emulator> {
     const program = process.env[BINARY_VARIABLE] || installed() || "servicebus-emulator";
     const child = spawn(program, ["--for-tests", ...options]);
-    let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-SAID_LENGTH)));
-    child.stdin.on("error", () => {}); // It has ended, which requests tell.
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-ERROR_LENGTH)));
+    child.stdin.on("error", () => {}); // The emulator has ended; requests report that.
     try {
-      const ready = await readyLine(child, program, () => said);
-      for (const held of [child, child.stdin, child.stdout, child.stderr]) (held as ChildProcess).unref();
-      return new Emulator(child, () => said, ready);
+      const ready = await readyLine(child, program, () => stderr);
+      for (const handle of [child, child.stdin, child.stdout, child.stderr]) (handle as ChildProcess).unref();
+      return new Emulator(child, () => stderr, ready);
     } catch (error) {
       child.kill("SIGKILL");
       throw error;
@@ -53,12 +53,12 @@ export class Emulator {
 
   private async whyItEnded(): Promise<string> {
     if (!(await hasEnded(this.child, 1_000))) {
-      return "the emulator runs and does not answer: end the run, and start it again";
+      return "the emulator is running but does not respond: stop the test run, and start it again";
     }
     const { exitCode, signalCode } = this.child;
-    const cause = signalCode ? `by ${signalCode}` : `with exit code ${exitCode}`;
-    const words = this.said().trim().split("\n").at(-1);
-    return `the emulator ended ${cause} in the middle of the run: start the run again${words && `; ${words}`}`;
+    const cause = signalCode ? `was ended by ${signalCode}` : `exited with code ${exitCode}`;
+    const line = this.stderr().trim().split("\n").at(-1);
+    return `the emulator ${cause} during the test run: start the run again${line && `; ${line}`}`;
   }
 }
 
@@ -78,7 +78,7 @@ export async function stopShared(): Promise<void> {
   await emulator?.stop();
 }
 
-/** Ends this process with the runner that made it: `node --test` and Vitest may leave it running when they are killed. */
+/** Ends this process when the test runner has ended: `node --test` and Vitest leave it running when they are killed. */
 function endWithRunner(): void {
   if (process.env.NODE_TEST_CONTEXT === undefined && process.send === undefined) return;
   const runner = process.ppid;
@@ -95,7 +95,7 @@ function installed(): string | undefined {
   }
 }
 
-async function readyLine(child: ChildProcess, program: string, said: () => string): Promise<Ready> {
+async function readyLine(child: ChildProcess, program: string, stderr: () => string): Promise<Ready> {
   const failed = once(child, "close").catch((error: NodeJS.ErrnoException) => {
     throw new EmulatorError(notFound(program, error));
   });
@@ -107,26 +107,26 @@ async function readyLine(child: ChildProcess, program: string, said: () => strin
   } catch (error) {
     if (error instanceof EmulatorError) throw error;
   }
-  const words = said().trim().split("\n")[0] || `${program} is no emulator`;
-  throw new EmulatorError(`the emulator did not start: ${words}; check ${OPTIONS_VARIABLE} and ${BINARY_VARIABLE}`);
+  const reason = stderr().trim().split("\n")[0] || `${program} is not the emulator's program`;
+  throw new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS_VARIABLE} and ${BINARY_VARIABLE}`);
 }
 
 function notFound(program: string, { code, message }: NodeJS.ErrnoException): string {
   if (process.env[BINARY_VARIABLE]) {
-    return `${BINARY_VARIABLE} names ${program}, which cannot be started (${code ?? message}): name a program, or unset it`;
+    return `${BINARY_VARIABLE} is ${program}, which cannot be started (${code ?? message}): correct the path, or unset it`;
   }
   return (
-    `this installation has no emulator for ${PLATFORM}, and there is none on the path (${code ?? message}): install without ` +
-    "leaving out optional dependencies, or build it with `cargo build --release -p servicebus-emulator` and name it in " +
-    BINARY_VARIABLE
+    `this installation has no emulator for ${PLATFORM}, and PATH has none (${code ?? message}): install optional ` +
+    "dependencies, too, or build it with `cargo build --release -p servicebus-emulator` and set " +
+    `${BINARY_VARIABLE} to the program`
   );
 }
 
-/** Whether a process ends within this time. */
+/** Waits until a process has ended, at most this long; returns whether it has. */
 async function hasEnded(child: ChildProcess, milliseconds: number): Promise<boolean> {
   const ended = () => child.exitCode !== null || child.signalCode !== null;
   if (ended()) return true;
-  child.ref(); // This process must not end meanwhile.
+  child.ref(); // Keeps this process running meanwhile.
   await once(child, "exit", { signal: AbortSignal.timeout(milliseconds) }).catch(() => {});
   child.unref();
   return ended();

@@ -1,4 +1,4 @@
-/** A namespace for each test, and what is said when the test fails. */
+/** Runs each test with a namespace, and adds its timeline to failures. */
 import { inspect } from "node:util";
 
 import { callSite } from "./call_site.js";
@@ -11,17 +11,17 @@ type Body<Arguments extends unknown[]> = (servicebus: ServiceBus, ...context: Ar
 type Test<Arguments extends unknown[]> = (...context: Arguments) => Promise<void>;
 
 /**
- * A test with a namespace of its own, gone when the test is, for any framework:
+ * A test with its own namespace, which is removed when the test ends, for any framework:
  * `test("…", withServiceBus({ queues: ["orders"] }, async (servicebus) => {…}))`.
  *
- * What the framework gives the test comes after the namespace.
+ * The arguments of the framework follow the namespace.
  */
 export function withServiceBus<Arguments extends unknown[]>(body: Body<Arguments>): Test<Arguments>;
 export function withServiceBus<Arguments extends unknown[]>(topology: Topology, body: Body<Arguments>): Test<Arguments>;
 export function withServiceBus<Arguments extends unknown[]>(
-  ...given: [Body<Arguments>] | [Topology, Body<Arguments>]
+  ...parameters: [Body<Arguments>] | [Topology, Body<Arguments>]
 ): Test<Arguments> {
-  const [topology, body] = given.length === 1 ? [undefined, given[0]] : given;
+  const [topology, body] = parameters.length === 1 ? [undefined, parameters[0]] : parameters;
   const file = callSite()?.file;
   return async (...context) => {
     const servicebus = await ServiceBus.make(await shared(), topology, file);
@@ -36,25 +36,25 @@ export function withServiceBus<Arguments extends unknown[]>(
   };
 }
 
-/** Ends the namespace of a test that has passed, and fails it for what is wrong nevertheless. */
+/** Ends the namespace of a test that has passed, and throws if the emulator reports a problem. */
 export async function endPassed(servicebus: ServiceBus): Promise<void> {
   const problem = await servicebus.end(true);
   if (problem === null) return;
   const error = new EmulatorError(problem);
-  error.stack = String(error); // It is not about a line.
+  error.stack = String(error); // The problem belongs to no line of code.
   throw error;
 }
 
-/** Ends the namespace of a test that has failed, and adds what happened in it to a failure that does not have it. */
+/** Ends the namespace of a test that has failed, and adds its timeline to an error that does not have it. */
 export async function endFailed(servicebus: ServiceBus, error: { name?: string; message: string; stack?: string }) {
   const report = await servicebus
     .end(false)
     .catch((reason: Error) => `timeline of ${servicebus.name}\n  ${reason.message}`);
   if (error.name === ExpectationError.name) return;
   const { message, stack = "" } = error;
-  const longer = `${message}\n\n${report}\n`;
-  const told = { message: longer, stack: message ? stack.replace(message, () => longer) : stack };
-  for (const [key, value] of Object.entries(told)) {
+  const extended = `${message}\n\n${report}\n`;
+  const properties = { message: extended, stack: message ? stack.replace(message, () => extended) : stack };
+  for (const [key, value] of Object.entries(properties)) {
     Object.defineProperty(error, key, { value, configurable: true, writable: true });
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a namespace holds.
+ * Topologies: the entities and settings of a namespace.
  *
  * Properties have the names of the configuration file in camel case, such as `maxDeliveryCount: 3`; durations are as there,
- * `"PT30S"`. The emulator checks all of it, and names what is wrong.
+ * `"PT30S"`. The emulator validates them.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -50,7 +50,7 @@ export type Topology =
 
 const FILE = "topology.json";
 
-/** The body of a request: `topology.json` beside the test where there is no topology, else none. */
+/** The body of a request; without a topology, `topology.json` beside the test, if it exists. */
 export function encoded(topology: Topology | undefined, test: string | undefined): unknown {
   const directory = test === undefined ? process.cwd() : dirname(test);
   if (topology === undefined) {

@@ -1,7 +1,7 @@
 /**
- * `test` of Vitest with fixtures: a test that names `servicebus` has a namespace of its own, gone when the test is.
+ * `test` of Vitest with fixtures: a test that uses `servicebus` has its own namespace, which ends with the test.
  *
- * What it holds is the fixture `topology`: `test.override({ topology: { queues: ["orders"] } })`.
+ * The fixture `topology` declares its entities: `test.override({ topology: { queues: ["orders"] } })`.
  */
 import { test as base } from "vitest";
 

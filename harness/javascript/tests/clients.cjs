@@ -1,4 +1,4 @@
-/** What the tests do as clients, with the SDK. */
+/** Clients of the tests, with the SDK. */
 const { spawn } = require("node:child_process");
 const { appendFileSync, writeFileSync } = require("node:fs");
 
@@ -27,16 +27,16 @@ exports.complete = (servicebus, entity) =>
     await receiver.completeMessage(message);
   });
 
-/** Says where the emulator is, with a line's end for a sign that this is all, and waits to be ended. */
+/** Writes the address of the emulator and a newline to a file, and waits until the process is ended. */
 exports.wait = (servicebus) => {
   writeFileSync("emulator", `${servicebus.emulator.ready.http}\n`);
   return new Promise(() => setInterval(() => {}, 1_000));
 };
 
-/** Says which process the emulator is. */
-exports.tellProcess = (servicebus) => appendFileSync("processes", `${servicebus.emulator.ready.pid}\n`);
+/** Appends the process id of the emulator to a file. */
+exports.recordProcess = (servicebus) => appendFileSync("processes", `${servicebus.emulator.ready.pid}\n`);
 
-/** Starts a process that goes on for a while when this one ends. */
+/** Starts a process that outlives this one for a while. */
 exports.leaveChild = () => {
   spawn(process.execPath, ["-e", "setTimeout(() => {}, 60_000)"], { detached: true, stdio: "ignore" }).unref();
 };

@@ -1,4 +1,4 @@
-/** The emulator ends with the run, however that ends. */
+/** The emulator ends with the test run, however the run ends. */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { get } from "node:http";
@@ -21,7 +21,7 @@ const RUNS = {
   jest: [jest, WAITS],
   "jest in workers": [and(jest, "--workers=2"), WAITS],
   "node:test": [node, WAITS],
-  "node:test with a process that goes on": [node, LEAVES_A_CHILD],
+  "node:test with a process that outlives it": [node, LEAVES_A_CHILD],
 };
 
 for (const [name, [framework, waits]] of Object.entries(RUNS)) {
@@ -31,28 +31,28 @@ for (const [name, [framework, waits]] of Object.entries(RUNS)) {
       copyFileSync(join(cwd, framework.file), join(cwd, `other.${framework.file}`)); // Enough for two workers.
       const { run, ended } = begin(framework, cwd);
       try {
-        const held = await hold(await line(join(cwd, "emulator")));
+        const response = await hold(await line(join(cwd, "emulator")));
         run.kill(signal);
-        await once(held.resume(), "close", { signal: AbortSignal.timeout(MILLISECONDS) });
+        await once(response.resume(), "close", { signal: AbortSignal.timeout(MILLISECONDS) });
       } finally {
         run.kill("SIGKILL");
       }
-      await ended; // With all processes that hold its output.
+      await ended; // All processes that write to its output have ended, too.
     });
   }
 }
 
-/** The line of a file, as soon as it has been written. */
+/** Waits until a file has a line, and returns it. */
 async function line(file) {
   for (const deadline = Date.now() + MILLISECONDS; ; await pause(50)) {
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
     if (text.endsWith("\n")) return text.trim();
-    assert.ok(Date.now() < deadline, "the test does not start");
+    assert.ok(Date.now() < deadline, "the test has not started");
   }
 }
 
-/** A connection that stays for as long as the emulator runs. */
+/** Opens a response that ends when the emulator ends. */
 async function hold(address) {
   const [response] = await once(get(`http://${address}/$emulator/v1/hold`, { agent: false }), "response");
-  return response.on("error", () => {}); // However it ends, it does not end before the emulator.
+  return response.on("error", () => {}); // An error also means that the emulator has ended.
 }

@@ -1,5 +1,5 @@
 /**
- * Measures what a namespace costs a test, where `harness/javascript/run` has installed the packages:
+ * Measures the time of a namespace in a test, where `harness/javascript/run` has installed the packages:
  *
  *     node target/javascript/empty/measure.mjs [TESTS]
  */
@@ -8,13 +8,13 @@ import { FRAMEWORKS, begin, directory } from "./frameworks.js";
 const TESTS = Number(process.argv[2] ?? 1000);
 const EMPTY = (name) => `test(${JSON.stringify(name)}, async () => {});\n`;
 
-/** Seconds that a run of so many tests takes. */
+/** The seconds that a run of `TESTS` tests takes. */
 async function seconds(framework, one) {
   const tests = Array.from({ length: TESTS }, (_, number) => one(`test ${number}`)).join("");
   const cwd = directory({ [framework.file]: framework.head + tests });
   const began = performance.now();
-  const { code, said } = await begin(framework, cwd).ended;
-  if (code !== 0) throw new Error(said);
+  const { code, output } = await begin(framework, cwd).ended;
+  if (code !== 0) throw new Error(output);
   return (performance.now() - began) / 1000;
 }
 

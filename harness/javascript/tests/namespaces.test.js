@@ -1,4 +1,4 @@
-/** What a namespace holds, and what a test can do with it. */
+/** The topology of a namespace, and its operations in tests. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const TOPOLOGY = {
 };
 
 test(
-  "it holds what is declared",
+  "a topology declares entities, rules and settings",
   withServiceBus(TOPOLOGY, async (servicebus) => {
     for (const entity of ["plain", "strict", "prices/Subscriptions/high", "prices/Subscriptions/all"]) {
       assert.equal((await servicebus.counts(entity)).active, 0);
@@ -34,7 +34,7 @@ test(
 const CORRELATED = { name: "orders", correlation: { Label: "order" } };
 const CORRELATING = { topics: [{ name: "all", subscriptions: [{ name: "orders", rules: [CORRELATED] }] }] };
 test(
-  "a rule correlates",
+  "a rule has a correlation filter",
   withServiceBus(CORRELATING, async (servicebus) => {
     const { orders } = await servicebus.explain("all/Subscriptions/orders", {}, { Label: "order" });
     assert.ok(orders.matched);
@@ -42,11 +42,11 @@ test(
 );
 
 test(
-  "a configuration will do",
+  "a configuration of the official emulator is a topology",
   withServiceBus(JSON.parse(FILE("configured")), (servicebus) => servicebus.counts("configured")),
 );
 
-test("files declare it, beside the test or named by their paths", async () => {
+test("a topology is a file, beside the test or with a path", async () => {
   const files = { "topology.json": FILE("beside"), "declared.txt": FILE("named") };
   for (const [name, framework] of Object.entries(FRAMEWORKS)) {
     const url = name === "jest" ? "" : `new URL("declared.txt", import.meta.url)`;
@@ -56,13 +56,13 @@ test("files declare it, beside the test or named by their paths", async () => {
       ["as a URL", url || '"declared.txt"', 'await servicebus.counts("named");'],
     ];
     const text = framework.head + tests.map((one) => framework.test(...one)).join("");
-    const { code, said } = await begin(framework, directory({ ...files, [framework.file]: text })).ended;
-    assert.equal(code, 0, said);
+    const { code, output } = await begin(framework, directory({ ...files, [framework.file]: text })).ended;
+    assert.equal(code, 0, output);
   }
 });
 
 test(
-  "a message is its own",
+  "messages of a test are in its timeline",
   withServiceBus(async (servicebus) => {
     await send(servicebus, "queue.1");
     await complete(servicebus, "queue.1");
@@ -72,7 +72,7 @@ test(
 );
 
 test(
-  "no message of another",
+  "a test does not see messages of another",
   withServiceBus(async (servicebus) => {
     assert.equal((await servicebus.counts("queue.1")).active, 0);
     assert.equal(String(await servicebus.timeline()), "  nothing happened");
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  "time is its own",
+  "a test advances its own clock",
   withServiceBus(async (servicebus) => {
     await servicebus.freeze();
     const began = await servicebus.now();
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  "sessions are told",
+  "sessions are listed",
   withServiceBus({ queues: [{ name: "carts", requiresSession: true }] }, async (servicebus) => {
     await send(servicebus, "carts", { sessionId: "cart-7" });
     const [cart] = await servicebus.sessions("carts");
@@ -108,7 +108,7 @@ test(
 );
 
 test(
-  "what is locked is not idle",
+  "a namespace with a locked message is not idle",
   withServiceBus(async (servicebus) => {
     await send(servicebus, "queue.1");
     const client = new ServiceBusClient(servicebus.connectionString);
@@ -121,7 +121,7 @@ test(
 );
 
 test(
-  "what has happened is expected",
+  "assertions hold for what happened before",
   withServiceBus({ queues: [{ name: "orders", requiresSession: true }, "bills"] }, async (servicebus) => {
     await send(servicebus, "bills");
     await send(servicebus, "orders", { sessionId: "s-1" });
@@ -136,7 +136,7 @@ test(
 );
 
 test(
-  "bytes are text",
+  "bytes are decoded as UTF-8",
   withServiceBus({ queues: ["orders", { name: "carts", requiresSession: true }] }, async (servicebus) => {
     const client = new ServiceBusClient(servicebus.connectionString);
     await client.createSender("orders").sendMessages({ body: Buffer.from("an order") });
@@ -164,7 +164,7 @@ test(
 );
 
 test(
-  "what comes later is waited for",
+  "assertions wait for later events",
   withServiceBus(async (servicebus) => {
     const client = new ServiceBusClient(servicebus.connectionString);
     const receiving = client.createReceiver("queue.1").receiveMessages(1);
@@ -177,27 +177,27 @@ test(
 );
 
 test(
-  "the framework's own arguments come after it",
+  "arguments of the framework follow the namespace",
   withServiceBus(async (servicebus, context) => {
-    assert.equal(context.name, "the framework's own arguments come after it");
+    assert.equal(context.name, "arguments of the framework follow the namespace");
     assert.match(servicebus.tlsConnectionString, /^Endpoint=sb:\/\/127\.0\.0\.1:\d+;(?!.*UseDevelopmentEmulator)/);
     assert.ok(servicebus.caCertificate);
   }),
 );
 
-test("files of tests that run at once have emulators of their own", async () => {
+test("test files that run in parallel have separate emulators", async () => {
   const body = 'await send(servicebus, "queue.1"); await servicebus.expect("queue.1", "message_count", { active: 1 });';
   for (const framework of Object.values(FRAMEWORKS)) {
-    const text = framework.head + framework.test("it", undefined, `${body} tellProcess(servicebus);`);
+    const text = framework.head + framework.test("it", undefined, `${body} recordProcess(servicebus);`);
     const files = ["a", "b", "c"].map((name) => [`${name}.${framework.file}`, text]);
     const cwd = directory(Object.fromEntries(files));
-    const { code, said } = await begin(framework, cwd).ended;
-    assert.equal(code, 0, said);
+    const { code, output } = await begin(framework, cwd).ended;
+    assert.equal(code, 0, output);
     assert.equal(new Set(readFileSync(join(cwd, "processes"), "utf8").trim().split("\n")).size, 3);
   }
 });
 
-test("in vitest and jest it goes with their tables, hooks and timers", async () => {
+test("tables, hooks and fake timers of vitest and jest work", async () => {
   const { vitest, jest } = FRAMEWORKS;
   const tests = {
     [vitest.file]: `${vitest.head}import { beforeEach, describe, expect, vi } from "vitest";
@@ -224,7 +224,7 @@ test("in vitest and jest it goes with their tables, hooks and timers", async () 
       }));`,
   };
   for (const framework of [vitest, jest]) {
-    const { code, said } = await begin(framework, directory({ [framework.file]: tests[framework.file] })).ended;
-    assert.equal(code, 0, said);
+    const { code, output } = await begin(framework, directory({ [framework.file]: tests[framework.file] })).ended;
+    assert.equal(code, 0, output);
   }
 });

@@ -1,4 +1,4 @@
-/** What the types of the package allow, and what they refuse: compiled by `tsc --strict`, never run. */
+/** Calls that the types of the package accept and reject: compiled by `tsc --strict`, never run. */
 import { withServiceBus, type ServiceBus } from "servicebus-emulator";
 import { withServiceBus as inJest } from "servicebus-emulator/jest";
 import { test } from "servicebus-emulator/vitest";
