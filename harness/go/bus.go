@@ -1,5 +1,5 @@
-// Package servicebustest has Azure Service Bus for tests: an emulator that runs as long as the tests of a package do, and a
-// namespace in it for each test.
+// Package servicebustest is Azure Service Bus for tests: an emulator that runs as long as the tests of a package, with a
+// namespace for each test.
 //
 //	bus := servicebustest.New(t, servicebustest.Queue("orders"))
 //	client, err := azservicebus.NewClientFromConnectionString(bus.ConnectionString, nil)
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-const within = 5 * time.Second
+const defaultTimeout = 5 * time.Second
 
-// Bus is a namespace: what an SDK needs to reach it, its time, its faults, and what happened in it.
+// Bus is a namespace: its connection strings, clock, faults and timeline.
 //
-// What cannot be done fails the test at once, so that its methods are for the goroutine of the test.
+// An error fails the test at once, so its methods must be called from the goroutine of the test.
 type Bus struct {
-	// Name is how failures call it.
+	// Name is the name of the namespace, as in failures.
 	Name string
 	// ConnectionString is for clients over plain TCP.
 	ConnectionString string
 	tlsString        string
-	// Faults are operations that are to go wrong.
+	// Faults are injected into operations of clients.
 	Faults   *Faults
 	emulator *emulator
 	t        testing.TB
 }
 
-// Session is one of a queue or subscription that has messages, a state or a holder.
+// Session is a session of a queue or subscription that has messages, a state or a receiver.
 type Session struct {
 	ID                       string
 	Active, Locked, Deferred int
@@ -40,7 +40,7 @@ type Session struct {
 	State                    []byte
 }
 
-// Explanation is what a rule says of a message that is not sent.
+// Explanation is how a rule evaluates a message that is not sent.
 type Explanation struct {
 	Rule    string
 	Matched bool
@@ -51,10 +51,10 @@ type Explanation struct {
 	Error string
 }
 
-// New makes a namespace for as long as the test runs. It holds what the options declare, else what testdata/topology.json
-// does, else one queue, queue.1.
+// New creates a namespace, which ends with the test. It has the entities that the options declare, else those of
+// testdata/topology.json, else one queue, queue.1.
 //
-// A test that fails has its log show what happened in the namespace. One that passes fails when a fault has not fired.
+// The log of a test that fails shows the timeline of the namespace. A test that passes fails if a fault has not fired.
 func New(t testing.TB, options ...Option) *Bus {
 	t.Helper()
 	var settings settings
@@ -71,23 +71,23 @@ func New(t testing.TB, options ...Option) *Bus {
 	}
 	bus := &Bus{emulator: emulator, t: t}
 	bus.Faults = &Faults{bus: bus}
-	var made struct {
+	var created struct {
 		Name  string
 		Plain string `json:"connection_string"`
 		TLS   string `json:"tls_connection_string"`
 	}
-	bus.check(emulator.ask("POST", "namespaces", configuration, &made))
-	bus.Name, bus.ConnectionString, bus.tlsString = made.Name, made.Plain, made.TLS
+	bus.check(emulator.ask("POST", "namespaces", configuration, &created))
+	bus.Name, bus.ConnectionString, bus.tlsString = created.Name, created.Plain, created.TLS
 	t.Cleanup(bus.end)
 	return bus
 }
 
-// TLSConnectionString is for clients over TLS, as in production, which take [Bus.TLSConfig] as their option.
+// TLSConnectionString is for clients over TLS, as in production, with [Bus.TLSConfig] as an option.
 func (bus *Bus) TLSConnectionString() string {
 	return bus.tlsString
 }
 
-// TLSConfig trusts the emulator.
+// TLSConfig trusts the certificate of the emulator.
 func (bus *Bus) TLSConfig() *tls.Config {
 	bus.t.Helper()
 	file, err := os.ReadFile(bus.emulator.ready.CACertificate)
@@ -100,17 +100,17 @@ func (bus *Bus) TLSConfig() *tls.Config {
 	return &tls.Config{RootCAs: authorities, ServerName: host}
 }
 
-// HTTPAddress is where the emulator serves its control API and its page.
+// HTTPAddress is the address of the control API and the inspector page of the emulator.
 func (bus *Bus) HTTPAddress() string {
 	return bus.emulator.ready.HTTP
 }
 
-// PID is the id of the process of the emulator.
+// PID is the process id of the emulator.
 func (bus *Bus) PID() int {
 	return bus.emulator.ready.PID
 }
 
-// Now is what the clock of the namespace shows.
+// Now is the time of the namespace's clock.
 func (bus *Bus) Now() time.Time {
 	bus.t.Helper()
 	var clock struct{ Now time.Time }
@@ -118,7 +118,7 @@ func (bus *Bus) Now() time.Time {
 	return clock.Now
 }
 
-// Advance moves the clock; all that falls due on the way has happened when it returns.
+// Advance advances the clock, and returns when everything that is due by then has been processed.
 func (bus *Bus) Advance(duration time.Duration) {
 	bus.t.Helper()
 	bus.ask("POST", "clock/advance", Fields{"seconds": duration.Seconds()}, nil)
@@ -130,55 +130,55 @@ func (bus *Bus) Freeze() {
 	bus.ask("POST", "clock/freeze", nil, nil)
 }
 
-// Resume lets a stopped clock run on.
+// Resume restarts a stopped clock.
 func (bus *Bus) Resume() {
 	bus.t.Helper()
 	bus.ask("POST", "clock/resume", nil, nil)
 }
 
-// StepByItself has the clock step to the next deadline from now on whenever the namespace is idle.
+// StepByItself makes the clock step to the next deadline whenever the namespace is idle.
 func (bus *Bus) StepByItself() {
 	bus.t.Helper()
 	bus.ask("POST", "clock/auto", nil, nil)
 }
 
-// IsIdle tells whether nothing is left to deliver to a receiver, and no message is locked.
+// IsIdle returns whether the namespace is idle: no message is locked, or can be delivered to a receiver.
 func (bus *Bus) IsIdle() bool {
 	bus.t.Helper()
 	return bus.busy(0) == ""
 }
 
-// WaitIdle waits until the namespace is idle, up to 5 s unless it is said how long.
-func (bus *Bus) WaitIdle(longest ...time.Duration) {
+// WaitIdle waits until the namespace is idle, by default up to 5 s.
+func (bus *Bus) WaitIdle(within ...time.Duration) {
 	bus.t.Helper()
-	if busy := bus.busy(append(longest, within)[0]); busy != "" {
+	if busy := bus.busy(append(within, defaultTimeout)[0]); busy != "" {
 		bus.t.Fatal(busy)
 	}
 }
 
-// WaitForReceiver waits until a client receives from a queue or subscription, up to 5 s unless it is said how long.
-func (bus *Bus) WaitForReceiver(entity string, longest ...time.Duration) {
+// WaitForReceiver waits until a client receives from a queue or subscription, by default up to 5 s.
+func (bus *Bus) WaitForReceiver(entity string, within ...time.Duration) {
 	bus.t.Helper()
-	bus.Expect(entity, "attached", Fields{"within": append(longest, within)[0]})
+	bus.Expect(entity, "attached", Fields{"within": append(within, defaultTimeout)[0]})
 }
 
-// Expect waits until something is true of an entity: Expect("orders", "dead_lettered", Fields{"reason": "Rejected"}).
+// Expect waits until an assertion holds: Expect("orders", "dead_lettered", Fields{"reason": "Rejected"}).
 //
-// Assertions and fields are those of the control API. The failure has what was found instead, and the timeline.
+// Assertions and fields are those of the control API. A failure shows what was found instead, and the timeline.
 func (bus *Bus) Expect(entity, assertion string, fields ...Fields) {
 	bus.t.Helper()
-	asked := Fields{"kind": assertion, "entity": entity}.with(fields...)
-	var told struct {
+	request := Fields{"kind": assertion, "entity": entity}.with(fields...)
+	var result struct {
 		Holds   bool
 		Failure string
 	}
-	bus.ask("POST", "assertions", asked, &told)
-	if !told.Holds {
-		bus.t.Fatal(told.Failure)
+	bus.ask("POST", "assertions", request, &result)
+	if !result.Holds {
+		bus.t.Fatal(result.Failure)
 	}
 }
 
-// Counts is how many messages an entity holds: active, dead_letter, locked, scheduled and others.
+// Counts are the numbers of messages of an entity: active, dead_letter, locked, scheduled and others.
 func (bus *Bus) Counts(entity string) map[string]int {
 	bus.t.Helper()
 	var counts map[string]int
@@ -186,77 +186,77 @@ func (bus *Bus) Counts(entity string) map[string]int {
 	return counts
 }
 
-// Sessions are those of a queue or subscription.
+// Sessions are the sessions of a queue or subscription.
 func (bus *Bus) Sessions(entity string) []Session {
 	bus.t.Helper()
-	var told struct{ Sessions []Session }
-	bus.ask("GET", "sessions", nil, &told, "entity", entity)
-	return told.Sessions
+	var result struct{ Sessions []Session }
+	bus.ask("GET", "sessions", nil, &result, "entity", entity)
+	return result.Sessions
 }
 
-// LoseSessionLock ends the lock of a session as if its time had run out.
+// LoseSessionLock ends the lock of a session as if it had expired.
 func (bus *Bus) LoseSessionLock(entity, session string) {
 	bus.t.Helper()
 	bus.ask("POST", "sessions/lose", Fields{"entity": entity, "session": session}, nil)
 }
 
-// Timeline is what happened in an entity, or anywhere (""), to one message, or to all ("").
+// Timeline is the recorded events of an entity, or of all (""), and of a message, or of all ("").
 func (bus *Bus) Timeline(entity, messageID string) Timeline {
 	bus.t.Helper()
-	var told struct{ Events Timeline }
-	bus.ask("GET", "timeline", nil, &told, "entity", entity, "message_id", messageID, "lines", "true")
-	return told.Events
+	var result struct{ Events Timeline }
+	bus.ask("GET", "timeline", nil, &result, "entity", entity, "message_id", messageID, "lines", "true")
+	return result.Events
 }
 
-// Explain is what each rule of a subscription says of a message that is not sent, with these application properties and
-// properties of the broker, such as Fields{"Label": "order"}.
+// Explain returns how each rule of a subscription evaluates a message, without sending it. The message has these application
+// properties and broker properties, such as Fields{"Label": "order"}.
 func (bus *Bus) Explain(subscription string, properties, system Fields) map[string]Explanation {
 	bus.t.Helper()
 	message := []Fields{{"Body": "", "UserProperties": properties, "BrokerProperties": system}}
-	var told struct{ Rules []Explanation }
-	bus.ask("POST", "explain", message, &told, "subscription", subscription)
+	var result struct{ Rules []Explanation }
+	bus.ask("POST", "explain", message, &result, "subscription", subscription)
 	rules := map[string]Explanation{}
-	for _, rule := range told.Rules {
+	for _, rule := range result.Rules {
 		rules[rule.Rule] = rule
 	}
 	return rules
 }
 
-// Reset removes all messages, sessions and the record.
+// Reset removes all messages, sessions and recorded events.
 func (bus *Bus) Reset() {
 	bus.t.Helper()
 	bus.ask("POST", "reset", nil, nil)
 }
 
-// end is the cleanup of the test.
+// end ends the namespace, as cleanup of the test.
 func (bus *Bus) end() {
 	bus.t.Helper()
-	var told struct{ Report string }
+	var result struct{ Report string }
 	passed := !bus.t.Failed() && !bus.t.Skipped()
-	if err := bus.emulator.ask("POST", bus.path("end"), Fields{"passed": passed}, &told); err != nil {
+	if err := bus.emulator.ask("POST", bus.path("end"), Fields{"passed": passed}, &result); err != nil {
 		bus.t.Error(err)
-	} else if passed && told.Report != "" {
-		bus.t.Error(told.Report)
+	} else if passed && result.Report != "" {
+		bus.t.Error(result.Report)
 	} else if bus.t.Failed() {
-		bus.t.Log(told.Report)
+		bus.t.Log(result.Report)
 	}
 }
 
-// busy is what keeps the namespace from being idle, if anything does after this time.
-func (bus *Bus) busy(limit time.Duration) string {
+// busy waits until the namespace is idle, and returns the reason if it is not within this time.
+func (bus *Bus) busy(within time.Duration) string {
 	bus.t.Helper()
-	var told struct{ Failure string }
-	bus.ask("POST", "settled", Fields{"within": limit.Seconds(), "refuse": false}, &told)
-	return told.Failure
+	var result struct{ Failure string }
+	bus.ask("POST", "settled", Fields{"within": within.Seconds(), "refuse": false}, &result)
+	return result.Failure
 }
 
-func (bus *Bus) path(what string) string {
-	return "namespaces/" + bus.Name + "/" + what
+func (bus *Bus) path(relative string) string {
+	return "namespaces/" + bus.Name + "/" + relative
 }
 
-func (bus *Bus) ask(method, what string, body, answer any, query ...string) {
+func (bus *Bus) ask(method, path string, body, answer any, query ...string) {
 	bus.t.Helper()
-	bus.check(bus.emulator.ask(method, bus.path(what), body, answer, query...))
+	bus.check(bus.emulator.ask(method, bus.path(path), body, answer, query...))
 }
 
 func (bus *Bus) check(err error) {

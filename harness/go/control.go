@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// longest is how long a request may take: an assertion may wait for ten minutes.
-const longest = 11 * time.Minute
+// requestTimeout is longer than an assertion may wait, which is ten minutes.
+const requestTimeout = 11 * time.Minute
 
-// control is the control API of an emulator; whyItEnded tells what became of one that does not answer.
+// control is the control API of an emulator; whyItEnded explains why an emulator does not respond.
 type control struct {
 	address    string
 	client     http.Client
 	whyItEnded func() string
 }
 
-// ask asks, and decodes the answer into what answer points to; query has names and values in turn. A body is JSON as it is, or
-// what is made JSON.
+// ask sends a request and decodes the response into answer; query is a list of alternating names and values. A body is either
+// JSON or a value to be encoded as JSON.
 func (control *control) ask(method, path string, body, answer any, query ...string) error {
 	encoded, isEncoded := body.([]byte)
 	if body != nil && !isEncoded {
@@ -54,9 +54,9 @@ func (control *control) ask(method, path string, body, answer any, query ...stri
 		return fmt.Errorf("%s (%w)", control.whyItEnded(), err)
 	}
 	if response.StatusCode >= 400 {
-		var refused struct{ Error struct{ Text string } }
-		_ = json.Unmarshal(text, &refused)
-		return errors.New(cmp.Or(refused.Error.Text, fmt.Sprintf("the emulator answered %s: %s", response.Status, text)))
+		var failed struct{ Error struct{ Text string } }
+		_ = json.Unmarshal(text, &failed)
+		return errors.New(cmp.Or(failed.Error.Text, fmt.Sprintf("the emulator responded with %s: %s", response.Status, text)))
 	}
 	if answer == nil {
 		return nil

@@ -24,7 +24,7 @@ const (
 	startTimeout = 30 * time.Second
 )
 
-// emulator is a process. It ends with its standard input, and so with the tests, however these end.
+// emulator is a process. It ends when its standard input is closed, so it does not outlive the tests.
 type emulator struct {
 	control
 	ready struct {
@@ -33,27 +33,27 @@ type emulator struct {
 		PID                      int
 	}
 	command *exec.Cmd
-	stdin   io.Closer    // Held, for the process ends when it is closed.
-	stderr  bytes.Buffer // Read once the process has ended.
+	stdin   io.Closer    // Referenced here because the process ends when it is closed.
+	stderr  bytes.Buffer // Read only when the process has ended.
 	ended   chan struct{}
 }
 
-// started are the emulators of this test binary: functions that start each once, by its options.
+// started maps the options of the emulators of this test binary to functions that start each of them once.
 var started sync.Map
 
-// embedded is the program that a module of this platform has in it.
+// embedded is the program in the module of this platform.
 var embedded []byte
 
-// Embed names the program of the emulator; the modules that have one in them do that when they are imported.
+// Embed sets the program of the emulator; a module that contains one calls it when it is imported.
 func Embed(program []byte) {
 	embedded = program
 }
 
-// shared is the emulator of this test binary with these options, started when it is first asked for.
+// shared returns the emulator of this test binary with these options, and starts it on the first call.
 func shared(options []string) (*emulator, error) {
 	once := sync.OnceValues(func() (*emulator, error) { return start(options) })
-	begin, _ := started.LoadOrStore(strings.Join(options, "\x00"), once)
-	running, err := begin.(func() (*emulator, error))()
+	startOnce, _ := started.LoadOrStore(strings.Join(options, "\x00"), once)
+	running, err := startOnce.(func() (*emulator, error))()
 	if err != nil {
 		return nil, fmt.Errorf("the emulator did not start: %w; check its options and %s", err, variable)
 	}
@@ -65,7 +65,7 @@ func start(options []string) (*emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A program that runs needs no file, but on Windows.
+	// The file is not needed while the program runs, except on Windows.
 	defer os.RemoveAll(temporary)
 	program, err := findProgram(temporary)
 	if err != nil {
@@ -84,47 +84,47 @@ func start(options []string) (*emulator, error) {
 	if err := running.command.Start(); err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(startTimeout, func() { _ = running.command.Process.Kill() })
+	timer := time.AfterFunc(startTimeout, func() { _ = running.command.Process.Kill() })
 	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
-	late.Stop()
+	timer.Stop()
 	if json.Unmarshal(line, &running.ready) != nil || running.ready.Event != "ready" {
 		_ = running.command.Process.Kill()
 		_ = running.command.Wait()
-		return nil, errors.New(cmp.Or(running.said()[0], program+" is no emulator"))
+		return nil, errors.New(cmp.Or(running.errorLines()[0], program+" is not the emulator's program"))
 	}
 	go func() {
 		_ = running.command.Wait()
 		close(running.ended)
 	}()
-	running.control = control{running.ready.HTTP, http.Client{Timeout: longest}, running.whyItEnded}
+	running.control = control{running.ready.HTTP, http.Client{Timeout: requestTimeout}, running.whyItEnded}
 	return running, nil
 }
 
-// whyItEnded is what became of it, in a sentence.
+// whyItEnded explains why the emulator does not respond.
 func (running *emulator) whyItEnded() string {
 	select {
 	case <-running.ended:
 		cause := running.command.ProcessState.String()
-		sentence := fmt.Sprintf("the emulator ended (%s) in the middle of the run: start the run again", cause)
-		said := running.said()
-		return strings.TrimSuffix(sentence+"; "+said[len(said)-1], "; ")
+		message := fmt.Sprintf("the emulator ended (%s) during the test run: start the run again", cause)
+		lines := running.errorLines()
+		return strings.TrimSuffix(message+"; "+lines[len(lines)-1], "; ")
 	case <-time.After(time.Second):
-		return "the emulator runs and does not answer: end the run, and start it again"
+		return "the emulator is running but does not respond: stop the test run, and start it again"
 	}
 }
 
-// said are the lines of its standard error; it is one without text where there are none.
-func (running *emulator) said() []string {
+// errorLines are the lines of the emulator's standard error, or one empty line.
+func (running *emulator) errorLines() []string {
 	return strings.Split(strings.TrimSpace(running.stderr.String()), "\n")
 }
 
-// findProgram is the program that the environment names, else the embedded one, which is written to this directory, else the
-// one on the path.
+// findProgram returns the program in SERVICEBUS_EMULATOR_BIN, else the embedded one, which it writes to this directory, else
+// the one on PATH.
 func findProgram(directory string) (string, error) {
 	if named := os.Getenv(variable); named != "" {
 		program, err := exec.LookPath(named)
 		if err != nil {
-			err = fmt.Errorf("%s names %s, which is no program: name one, or unset it", variable, named)
+			err = fmt.Errorf("%s is %s, which is not an executable file: correct the path, or unset it", variable, named)
 		}
 		return program, err
 	}
@@ -133,7 +133,7 @@ func findProgram(directory string) (string, error) {
 		if runtime.GOOS == "windows" {
 			program += ".exe"
 		}
-		// A process that is forked meanwhile would hold the file open, and it could not be run.
+		// A process forked meanwhile would keep the file open for writing, and the program could not be started.
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		return program, os.WriteFile(program, embedded, 0o700)
@@ -141,9 +141,9 @@ func findProgram(directory string) (string, error) {
 	program, err := exec.LookPath("servicebus-emulator")
 	if err != nil {
 		platform := runtime.GOOS + "_" + runtime.GOARCH
-		err = fmt.Errorf("no module for %s is imported, and there is no servicebus-emulator on the path: import _ "+
+		err = fmt.Errorf("no module for %s is imported, and PATH has no servicebus-emulator: import _ "+
 			"\"servicebus-emulator.example/servicebustest/%s\", or build it with `cargo build --release -p "+
-			"servicebus-emulator` and name it in %s", platform, platform, variable)
+			"servicebus-emulator` and set %s to the program", platform, platform, variable)
 	}
 	return program, err
 }

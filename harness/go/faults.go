@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Faults are those of a namespace: operations of clients go wrong where the test says so.
+// Faults are injected into operations of the clients of a namespace.
 //
-// One that has not fired when the test ends fails it, unless it was taken out with [Fault.Remove].
+// A fault that has not fired when the test ends fails the test, unless it was removed with [Fault.Remove].
 type Faults struct{ bus *Bus }
 
-// Operations are those that are to go wrong. Each method scripts what becomes of them.
+// Operations are those that a fault applies to. Each method adds a fault with one effect.
 type Operations struct {
 	faults  *Faults
 	request Fields
 }
 
-// A Fault is one that was scripted.
+// A Fault was added to a namespace.
 type Fault struct {
 	faults *Faults
 	id     int
 }
 
-// On takes the operation and what narrows it as the control API does: On("complete", Fields{"entity": "orders", "nth": 2}).
+// On selects operations by the fields of the control API: On("complete", Fields{"entity": "orders", "nth": 2}).
 func (faults *Faults) On(operation string, which ...Fields) *Operations {
 	return &Operations{faults, Fields{"operation": operation}.with(which...)}
 }
@@ -34,50 +34,50 @@ func (faults *Faults) ServiceUpdate() {
 	faults.bus.ask("POST", "service-update", nil, nil)
 }
 
-// Apply takes any effect of the control API, by its name: Apply("hold-back", Fields{"behind": 2}).
+// Apply adds a fault with any effect of the control API: Apply("hold-back", Fields{"behind": 2}).
 func (operations *Operations) Apply(effect string, details ...Fields) *Fault {
 	faults := operations.faults
 	faults.bus.t.Helper()
-	request := Fields{"effect": effect, "written_at": place()}.with(operations.request)
+	request := Fields{"effect": effect, "written_at": caller()}.with(operations.request)
 	if len(details) > 0 {
 		request["effect"] = Fields{effect: Fields{}.with(details...)}
 	}
-	var made struct{ ID int }
-	faults.bus.ask("POST", "faults", request, &made)
-	return &Fault{faults, made.ID}
+	var added struct{ ID int }
+	faults.bus.ask("POST", "faults", request, &added)
+	return &Fault{faults, added.ID}
 }
 
-// LoseReply has it happen, and the client get no reply.
+// LoseReply makes the operation succeed without a reply to the client.
 func (operations *Operations) LoseReply() *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("lose-reply")
 }
 
-// Reject has it not happen, and the client get the AMQP condition.
+// Reject makes the operation fail with this AMQP error condition.
 func (operations *Operations) Reject(condition string) *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("reject", Fields{"condition": condition})
 }
 
-// ServerBusy has it not happen, and the client be told to wait.
+// ServerBusy makes the operation fail with com.microsoft:server-busy.
 func (operations *Operations) ServerBusy() *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Reject("com.microsoft:server-busy")
 }
 
-// Detach closes the link before it happens.
+// Detach detaches the link before the operation.
 func (operations *Operations) Detach() *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("detach", Fields{"condition": "amqp:link:detach-forced"})
 }
 
-// DropConnection ends the connection before it happens, without a close frame.
+// DropConnection ends the connection before the operation, without a close frame.
 func (operations *Operations) DropConnection() *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("drop")
 }
 
-// Delay has it happen later, by the clock of the namespace.
+// Delay delays the operation, by the clock of the namespace.
 func (operations *Operations) Delay(delay time.Duration) *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("delay", Fields{"seconds": delay})
@@ -95,28 +95,28 @@ func (operations *Operations) LoseSessionLock() *Fault {
 	return operations.Apply("lose-session-lock")
 }
 
-// Redeliver has the client be told that its completion has happened, and the message delivered again.
+// Redeliver makes the completion succeed for the client, but delivers the message again.
 func (operations *Operations) Redeliver() *Fault {
 	operations.faults.bus.t.Helper()
 	return operations.Apply("deliver-twice")
 }
 
-// Hits is how often it fired.
+// Hits is how often the fault has fired.
 func (fault *Fault) Hits() int {
 	fault.faults.bus.t.Helper()
-	var told struct{ Hits int }
-	fault.faults.bus.ask("GET", fmt.Sprintf("faults/%d", fault.id), nil, &told)
-	return told.Hits
+	var result struct{ Hits int }
+	fault.faults.bus.ask("GET", fmt.Sprintf("faults/%d", fault.id), nil, &result)
+	return result.Hits
 }
 
-// Remove takes it out; it need not have fired.
+// Remove removes the fault, which then does not have to fire.
 func (fault *Fault) Remove() {
 	fault.faults.bus.t.Helper()
 	fault.faults.bus.ask("DELETE", fmt.Sprintf("faults/%d", fault.id), nil, nil)
 }
 
-// place is the line of the test, which is the first outside of this file.
-func place() string {
+// caller is the line of the test: the first in the call stack that is outside of this file.
+func caller() string {
 	callers := make([]uintptr, 16)
 	_, here, _, _ := runtime.Caller(0)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

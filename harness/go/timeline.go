@@ -2,10 +2,10 @@ package servicebustest
 
 import "strings"
 
-// Timeline is what happened, oldest first; as text it has a line for each event.
+// Timeline is the events of a namespace, oldest first; as text it has a line for each event.
 type Timeline []Event
 
-// Event is something that happened, as the control API tells it.
+// Event is an event of the timeline, as in the control API.
 type Event struct {
 	At, Kind, Entity, Client, Reason, Detail, Session, Line string
 
@@ -36,7 +36,7 @@ func (timeline Timeline) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// String tells when, what, to which message, by which client, and where.
+// String is the time, the kind, the message, the client and the entity in one line.
 func (event Event) String() string {
 	return event.Line
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Fields have names and values as the control API or a configuration file has them. Durations are written as it wants them,
-// and bytes are text.
+// Fields have the names and values of the control API or of a configuration file. Durations are encoded in seconds, and bytes
+// are decoded as UTF-8.
 type Fields map[string]any
 
-// An Option declares what a namespace holds, or how its emulator is started.
+// An Option declares entities and settings of a namespace, or options of its emulator.
 type Option func(*settings)
 
 type settings struct {
@@ -30,13 +30,13 @@ func Queue(name string, properties ...Fields) Option {
 	}
 }
 
-// Topic declares a topic with its subscriptions, each made by [Subscription].
+// Topic declares a topic with its subscriptions, each from [Subscription].
 func Topic(name string, subscriptions ...Fields) Option {
 	declared := Fields{"name": name, "subscriptions": subscriptions}
 	return func(settings *settings) { settings.topics = append(settings.topics, declared) }
 }
 
-// Subscription is one of a topic; without [SQL] or [Correlation] it selects every message.
+// Subscription is a subscription of a topic; without [SQL] or [Correlation] it receives every message.
 func Subscription(name string, properties Fields, rules ...Fields) Fields {
 	return Fields{"name": name, "rules": rules}.with(properties)
 }
@@ -56,22 +56,22 @@ func Settings(block Fields) Option {
 	return func(settings *settings) { settings.namespace = block }
 }
 
-// File declares what a configuration file does, which is looked for beside the test.
+// File declares the topology in a configuration file; its path is relative to the package of the test.
 func File(path string) Option {
 	return func(settings *settings) { settings.file, settings.err = os.ReadFile(path) }
 }
 
-// JSON declares what the text of a configuration file does.
+// JSON declares the topology in the text of a configuration file.
 func JSON(text string) Option {
 	return func(settings *settings) { settings.file = []byte(text) }
 }
 
-// EmulatorOptions are those of the emulator's command line; tests with the same ones share an emulator.
+// EmulatorOptions are command-line options of the emulator; tests with the same options share an emulator.
 func EmulatorOptions(options ...string) Option {
 	return func(settings *settings) { settings.options = options }
 }
 
-// configuration is what was declared, else testdata/topology.json, else one queue, queue.1.
+// configuration is the declared topology, else testdata/topology.json, else one queue, queue.1.
 func (settings *settings) configuration() (any, error) {
 	if settings.file != nil || settings.err != nil {
 		return settings.file, settings.err
@@ -86,7 +86,7 @@ func (settings *settings) configuration() (any, error) {
 	return Fields{"queues": settings.queues, "topics": settings.topics, "settings": settings.namespace}, nil
 }
 
-// with has further fields.
+// with adds further fields.
 func (fields Fields) with(more ...Fields) Fields {
 	for _, some := range more {
 		maps.Copy(fields, some)
@@ -94,7 +94,7 @@ func (fields Fields) with(more ...Fields) Fields {
 	return fields
 }
 
-// MarshalJSON writes durations in seconds, and bytes by their name in the control API.
+// MarshalJSON encodes durations in seconds, and bytes as the control API does.
 func (fields Fields) MarshalJSON() ([]byte, error) {
 	members := map[string]any{}
 	for field, value := range fields {

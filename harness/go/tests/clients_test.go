@@ -12,7 +12,7 @@ import (
 	"servicebus-emulator.example/servicebustest"
 )
 
-// What code under test does, with Microsoft's SDK.
+// Clients, with Microsoft's SDK.
 
 func client(t *testing.T, connectionString string, options azservicebus.ClientOptions) *azservicebus.Client {
 	t.Helper()
@@ -44,7 +44,7 @@ func sendBy(t *testing.T, client *azservicebus.Client, queue string, message azs
 	}
 }
 
-// complete receives a message and returns the error of its completion.
+// complete receives a message, and returns the error of its completion.
 func complete(t *testing.T, bus *servicebustest.Bus, queue string) error {
 	t.Helper()
 	receiver, err := client(t, bus.ConnectionString, azservicebus.ClientOptions{}).NewReceiverForQueue(queue, nil)

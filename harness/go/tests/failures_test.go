@@ -20,47 +20,47 @@ import (
 	"servicebus-emulator.example/servicebustest"
 )
 
-// What failing tests say, and what is said of mistakes. Those tests are run by this program, in a process of their own.
+// Output of failing tests, and errors for invalid input. This program runs those tests in a separate process.
 
 const sample = "SERVICEBUS_SAMPLE"
 
-// run runs samples that must not pass, and returns what they print.
+// run runs samples that must fail, and returns their output.
 func run(t *testing.T, name string, environment ...string) string {
 	t.Helper()
 	command := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestSamples$/"+name)
 	command.Env = append(append(os.Environ(), sample+"=1"), environment...)
-	printed, err := command.CombinedOutput()
+	output, err := command.CombinedOutput()
 	if err == nil {
-		t.Errorf("%s passes:\n%s", name, printed)
+		t.Errorf("%s passes:\n%s", name, output)
 	}
-	return string(printed)
+	return string(output)
 }
 
-// says expects lines in their order; * is any text.
-func says(t *testing.T, printed string, lines ...string) {
+// expectLines expects lines in this order; * matches any text.
+func expectLines(t *testing.T, output string, lines ...string) {
 	t.Helper()
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(lines, "\n")), `\*`, "(?s:.*)")
-	if !regexp.MustCompile(pattern).MatchString(printed) {
-		t.Errorf("%s\nlacks\n%s", printed, strings.Join(lines, "\n"))
+	if !regexp.MustCompile(pattern).MatchString(output) {
+		t.Errorf("%s\nlacks\n%s", output, strings.Join(lines, "\n"))
 	}
 }
 
 func TestSamples(t *testing.T) {
 	if os.Getenv(sample) == "" {
-		t.Skip("for the other tests")
+		t.Skip("run by other tests")
 	}
 	new := func(t *testing.T) *servicebustest.Bus {
 		t.Helper()
 		return servicebustest.New(t, servicebustest.Queue("a"), servicebustest.Queue("b"))
 	}
-	t.Run("free", func(t *testing.T) { new(t) })
+	t.Run("empty", func(t *testing.T) { new(t) })
 	t.Run("expired", func(t *testing.T) {
 		bus := new(t)
 		hour := time.Hour
 		send(t, bus, "a", azservicebus.Message{TimeToLive: &hour})
 		bus.Advance(hour)
 		if bus.Counts("a")["active"] != 1 {
-			t.Error("it is not there any more")
+			t.Error("the message has expired")
 		}
 	})
 	t.Run("never", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestSamples(t *testing.T) {
 		bus := new(t)
 		process, err := os.FindProcess(bus.PID())
 		if err != nil || process.Kill() != nil {
-			t.Fatal("it cannot be killed")
+			t.Fatal("the emulator cannot be killed")
 		}
 		bus.Counts("a")
 	})
@@ -128,10 +128,10 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-func TestAFailureHasTheTimeline(t *testing.T) {
+func TestAFailureShowsTheTimeline(t *testing.T) {
 	t.Parallel()
-	says(t, run(t, "expired"),
-		"failures_test.go:*: it is not there any more",
+	expectLines(t, run(t, "expired"),
+		"failures_test.go:*: the message has expired",
 		"*timeline of test-1",
 		"*+*.* s*sent*o-17, by *, in a",
 		"*clock advanced  by the test, 3600 s",
@@ -140,25 +140,25 @@ func TestAFailureHasTheTimeline(t *testing.T) {
 
 func TestAFaultThatNeverFiredFailsATestThatPassed(t *testing.T) {
 	t.Parallel()
-	says(t, run(t, "never"),
+	expectLines(t, run(t, "never"),
 		`*a fault never fired: {"effect":"lose-lock","entity":"a",*"operation":"complete",*`,
 		"*  no completion came",
 		"*  scripted at *failures_test.go:*",
 		"*hint: have the test do what the fault is on, or take the fault out",
 		"*timeline of test-1*nothing happened")
-	says(t, run(t, "near"), "  only 1 send came, and 1 in other entities", "*  scripted at *")
-	if printed := run(t, "fatal"); strings.Contains(printed, "never fired") {
-		t.Error(printed)
+	expectLines(t, run(t, "near"), "  only 1 send came, and 1 in other entities", "*  scripted at *")
+	if output := run(t, "fatal"); strings.Contains(output, "never fired") {
+		t.Error(output)
 	}
 }
 
-func TestAFaultThatFiredOrWasTakenOutIsNoFailure(t *testing.T) {
+func TestAFaultThatFiredOrWasRemovedIsNoFailure(t *testing.T) {
 	t.Parallel()
 	bus := servicebustest.New(t)
 	send(t, bus, "queue.1", azservicebus.Message{})
 	late := bus.Faults.On("complete", servicebustest.Fields{"entity": "queue.1"}).LoseLock()
 	if err := complete(t, bus, "queue.1"); err == nil {
-		t.Error("it was completed")
+		t.Error("the message was completed")
 	}
 	if late.Hits() != 1 {
 		t.Error(late.Hits())
@@ -166,7 +166,7 @@ func TestAFaultThatFiredOrWasTakenOutIsNoFailure(t *testing.T) {
 	bus.Faults.On("complete").LoseReply().Remove()
 }
 
-func TestWhatIsExpectedIsJudgedByTheEmulator(t *testing.T) {
+func TestTheEmulatorEvaluatesAssertions(t *testing.T) {
 	t.Parallel()
 	bus := servicebustest.New(t)
 	send(t, bus, "queue.1", azservicebus.Message{})
@@ -189,74 +189,74 @@ func TestWhatIsExpectedIsJudgedByTheEmulator(t *testing.T) {
 	bodies := []any{[]byte("12"), servicebustest.Fields{"contains": []byte("1")}, "12"}
 	carts.Expect("carts", "session_order", servicebustest.Fields{"session": session, "bodies": bodies})
 
-	printed := run(t, "(expected|kind|colour|bytes|invalid|json)")
-	says(t, printed, `failures_test.go:*: a: expected 1 message dead-lettered with reason "late", found none within 0.1 s`,
+	output := run(t, "(expected|kind|colour|bytes|invalid|json)")
+	expectLines(t, output, `failures_test.go:*: a: expected 1 message dead-lettered with reason "late", found none within 0.1 s`,
 		"*timeline of *", "*hint: *")
-	says(t, printed, "failures_test.go:*: *bought*dead_lettered")
-	says(t, printed, "failures_test.go:*: *colour*message_id")
-	says(t, printed, "failures_test.go:*: a: expected no message completed*")
-	says(t, printed, "failures_test.go:*: body is the bytes ff, which is no UTF-8; it takes a text")
-	says(t, printed, "failures_test.go:*: body_json has bytes in it, which JSON has not; it takes JSON")
+	expectLines(t, output, "failures_test.go:*: *bought*dead_lettered")
+	expectLines(t, output, "failures_test.go:*: *colour*message_id")
+	expectLines(t, output, "failures_test.go:*: a: expected no message completed*")
+	expectLines(t, output, "failures_test.go:*: body is the bytes ff, which is no UTF-8; it takes a text")
+	expectLines(t, output, "failures_test.go:*: body_json has bytes in it, which JSON has not; it takes JSON")
 }
 
-func TestMistakesAreSentences(t *testing.T) {
+func TestMistakesHaveReadableErrors(t *testing.T) {
 	t.Parallel()
-	printed := run(t, "(field|effect|entity|receiver|file|topology|option)")
-	says(t, printed, "failures_test.go:*: *unknown field `colour`, expected one of `operation`, *")
-	says(t, printed, "failures_test.go:*: *lose-lok*")
-	says(t, printed, "failures_test.go:*: *nowhere*")
-	says(t, printed, "failures_test.go:*: a: expected 1 receiver to be attached, found none within 0.02 s")
-	says(t, printed, "failures_test.go:*: open nowhere.json: no such file or directory")
-	says(t, printed, "failures_test.go:*: the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "+
+	output := run(t, "(field|effect|entity|receiver|file|topology|option)")
+	expectLines(t, output, "failures_test.go:*: *unknown field `colour`, expected one of `operation`, *")
+	expectLines(t, output, "failures_test.go:*: *lose-lok*")
+	expectLines(t, output, "failures_test.go:*: *nowhere*")
+	expectLines(t, output, "failures_test.go:*: a: expected 1 receiver to be attached, found none within 0.02 s")
+	expectLines(t, output, "failures_test.go:*: open nowhere.json: no such file or directory")
+	expectLines(t, output, "failures_test.go:*: the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean "+
 		`"MaxDeliveryCount"?; *.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)`)
-	says(t, printed, "failures_test.go:*: the emulator did not start: *; check its options and SERVICEBUS_EMULATOR_BIN")
+	expectLines(t, output, "failures_test.go:*: the emulator did not start: *; check its options and SERVICEBUS_EMULATOR_BIN")
 }
 
-func TestSettingsOfAnEmulatorBesideTheTestsAreNotTheirs(t *testing.T) {
+func TestVariablesForAnotherEmulatorAreIgnored(t *testing.T) {
 	t.Parallel()
-	command := exec.Command(os.Args[0], "-test.run", "^TestSamples$/free")
+	command := exec.Command(os.Args[0], "-test.run", "^TestSamples$/empty")
 	command.Env = append(os.Environ(), sample+"=1", "SERVICEBUS_EMULATOR_DATA=/dev/null/data",
 		"SERVICEBUS_EMULATOR_CONFIG=none.json", "SERVICEBUS_EMULATOR_HTTPS_PORT=1", "SERVICEBUS_EMULATOR_CONTROL_TOKEN=secret")
-	if printed, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%s", printed)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%s", output)
 	}
 }
 
-func TestAPortInUseIsASentence(t *testing.T) {
+func TestAPortInUseHasAReadableError(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
-	_, port, _ := net.SplitHostPort(taken.Addr().String())
-	says(t, run(t, "port", "PORT="+port), "the emulator did not start: cannot listen on 127.0.0.1:"+port+": Address already in use *")
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	expectLines(t, run(t, "port", "PORT="+port), "the emulator did not start: cannot listen on 127.0.0.1:"+port+": Address already in use *")
 }
 
-func TestAnEmulatorThatDiesIsASentenceInItsTestAndInLaterOnes(t *testing.T) {
+func TestAnEmulatorThatDiesFailsItsTestAndLaterOnesWithAReadableError(t *testing.T) {
 	t.Parallel()
-	const sentence = "the emulator ended (signal: killed) in the middle of the run: start the run again*"
-	says(t, run(t, "(dying|topology)"), "failures_test.go:*: "+sentence)
-	says(t, run(t, "(dying|waiting)"), sentence+"failures_test.go:*: "+sentence)
+	const message = "the emulator ended (signal: killed) during the test run: start the run again*"
+	expectLines(t, run(t, "(dying|topology)"), "failures_test.go:*: "+message)
+	expectLines(t, run(t, "(dying|waiting)"), message+"failures_test.go:*: "+message)
 }
 
-func TestWhatIsNoEmulatorIsRefused(t *testing.T) {
+func TestAProgramThatIsNotTheEmulatorIsAnError(t *testing.T) {
 	t.Parallel()
-	for program, sentence := range map[string]string{
-		"/nowhere": "SERVICEBUS_EMULATOR_BIN names /nowhere, which is no program: name one, or unset it",
-		"true":     "the emulator did not start: */true is no emulator; check its options and SERVICEBUS_EMULATOR_BIN",
+	for program, message := range map[string]string{
+		"/nowhere": "SERVICEBUS_EMULATOR_BIN is /nowhere, which is not an executable file: correct the path, or unset it",
+		"true":     "the emulator did not start: */true is not the emulator's program; check its options and SERVICEBUS_EMULATOR_BIN",
 		"cat":      "the emulator did not start: *cat: unrecognized option *; check its options and SERVICEBUS_EMULATOR_BIN",
 	} {
-		says(t, run(t, "free", "SERVICEBUS_EMULATOR_BIN="+program), sentence)
+		expectLines(t, run(t, "empty", "SERVICEBUS_EMULATOR_BIN="+program), message)
 	}
 }
 
-func TestWithoutAProgramItSaysHowToGetOne(t *testing.T) {
+func TestWithoutAProgramTheErrorSaysHowToBuildOne(t *testing.T) {
 	t.Parallel()
 	platform := runtime.GOOS + "_" + runtime.GOARCH
-	says(t, run(t, "free", "PATH=/nowhere", "SERVICEBUS_WITHOUT_PROGRAM=1"), "no module for "+platform+" is imported, and "+
-		"there is no servicebus-emulator on the path: import _ \"servicebus-emulator.example/servicebustest/"+platform+"\", or "+
-		"build it with `cargo build --release -p servicebus-emulator` and name it in SERVICEBUS_EMULATOR_BIN")
+	expectLines(t, run(t, "empty", "PATH=/nowhere", "SERVICEBUS_WITHOUT_PROGRAM=1"), "no module for "+platform+" is imported, and "+
+		"PATH has no servicebus-emulator: import _ \"servicebus-emulator.example/servicebustest/"+platform+"\", or "+
+		"build it with `cargo build --release -p servicebus-emulator` and set SERVICEBUS_EMULATOR_BIN to the program")
 }
 
 func TestMain(m *testing.M) {
@@ -266,8 +266,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The emulator ends with the tests, however these end.
-func TestAnEmulatorEndsWithItsRun(t *testing.T) {
+// The emulator ends with the test run, however the run ends.
+func TestTheEmulatorEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	for _, end := range []os.Signal{syscall.SIGKILL, syscall.SIGTERM, nil} {
 		temporary := t.TempDir()
@@ -282,11 +282,11 @@ func TestAnEmulatorEndsWithItsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-			t.Error("the program stays in the temporary directory: ", left, err)
+		if files, err := os.ReadDir(temporary); err != nil || len(files) > 0 {
+			t.Error("the program was left in the temporary directory: ", files, err)
 		}
 		client := http.Client{Timeout: 30 * time.Second}
-		held, err := client.Get("http://" + strings.TrimSpace(address) + "/$emulator/v1/hold")
+		response, err := client.Get("http://" + strings.TrimSpace(address) + "/$emulator/v1/hold")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,8 +295,8 @@ func TestAnEmulatorEndsWithItsRun(t *testing.T) {
 		} else {
 			_ = command.Process.Signal(end)
 		}
-		// It ends with the emulator, or this fails after a while.
-		if _, err := io.ReadAll(held.Body); err != nil && strings.Contains(err.Error(), "Timeout") {
+		// The response ends when the emulator ends, or fails with a timeout.
+		if _, err := io.ReadAll(response.Body); err != nil && strings.Contains(err.Error(), "Timeout") {
 			t.Error(end, err)
 		}
 		_ = command.Wait()

@@ -10,9 +10,9 @@ import (
 	"servicebus-emulator.example/servicebustest"
 )
 
-// A test has a namespace of its own, with what was declared in it.
+// A test has its own namespace, with the declared entities.
 
-func TestAQueueUnlessSomethingIsDeclared(t *testing.T) {
+func TestWithoutATopologyThereIsOneQueue(t *testing.T) {
 	t.Parallel()
 	servicebustest.New(t).Counts("queue.1")
 }
@@ -29,12 +29,12 @@ func TestDeclaredByOptions(t *testing.T) {
 		servicebustest.Settings(servicebustest.Fields{"Tier": "premium"}))
 	bus.Counts("plain")
 	bus.Counts("prices/Subscriptions/all")
-	said := bus.Explain("prices/Subscriptions/high", servicebustest.Fields{"price": 3}, nil)["high"]
-	if said.Matched || said.Reason.Expression != "price > 10" {
-		t.Error(said)
+	high := bus.Explain("prices/Subscriptions/high", servicebustest.Fields{"price": 3}, nil)["high"]
+	if high.Matched || high.Reason.Expression != "price > 10" {
+		t.Error(high)
 	}
-	if said := bus.Explain("prices/Subscriptions/orders", nil, servicebustest.Fields{"Label": "order"}); !said["o"].Matched {
-		t.Error(said)
+	if rules := bus.Explain("prices/Subscriptions/orders", nil, servicebustest.Fields{"Label": "order"}); !rules["o"].Matched {
+		t.Error(rules)
 	}
 	cart := "cart-7"
 	send(t, bus, "carts", azservicebus.Message{SessionID: &cart})
@@ -63,7 +63,7 @@ func TestDeclaredByTheFileOfThePackage(t *testing.T) {
 	servicebustest.New(t).Counts("of-the-package")
 }
 
-func TestAMessage(t *testing.T) {
+func TestMessage(t *testing.T) {
 	t.Parallel()
 	bus := servicebustest.New(t, servicebustest.Queue("orders"))
 	send(t, bus, "orders", azservicebus.Message{})
@@ -75,19 +75,19 @@ func TestAMessage(t *testing.T) {
 	}
 	bus.WaitIdle()
 	if !bus.IsIdle() {
-		t.Error("it is not idle")
+		t.Error("the namespace is not idle")
 	}
 	kinds := bus.Timeline("orders", "o-17").Kinds()
 	if !slices.Equal(kinds, []string{"sent", "delivered", "completed"}) {
 		t.Error(kinds)
 	}
 	bus.Reset()
-	if told := bus.Timeline("", "").String(); told != "  nothing happened" {
-		t.Error(told)
+	if timeline := bus.Timeline("", "").String(); timeline != "  nothing happened" {
+		t.Error(timeline)
 	}
 }
 
-func TestAMessageOverTLS(t *testing.T) {
+func TestMessageOverTLS(t *testing.T) {
 	t.Parallel()
 	bus := servicebustest.New(t)
 	client := client(t, bus.TLSConnectionString(), azservicebus.ClientOptions{TLSConfig: bus.TLSConfig()})
@@ -105,8 +105,8 @@ func TestTime(t *testing.T) {
 	hour := time.Hour
 	send(t, bus, "queue.1", azservicebus.Message{TimeToLive: &hour})
 	bus.Advance(hour + 500*time.Millisecond)
-	if passed := bus.Now().Sub(began); passed != hour+500*time.Millisecond {
-		t.Error(passed)
+	if elapsed := bus.Now().Sub(began); elapsed != hour+500*time.Millisecond {
+		t.Error(elapsed)
 	}
 	if bus.Counts("queue.1")["active"] != 0 {
 		t.Error(bus.Counts("queue.1"))
@@ -132,6 +132,6 @@ func TestOptionsAreThoseOfTheEmulator(t *testing.T) {
 	t.Parallel()
 	premium := servicebustest.New(t, servicebustest.EmulatorOptions("--tier", "premium"))
 	if premium.Name != "test-1" {
-		t.Error("it is not in an emulator of its own: ", premium.Name)
+		t.Error("the namespace is not in a separate emulator: ", premium.Name)
 	}
 }
