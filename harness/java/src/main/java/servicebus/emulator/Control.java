@@ -16,8 +16,8 @@ import java.util.function.Supplier;
 
 /** Requests to the control API of an emulator. */
 final class Control {
-    /** Longer than any assertion may wait. */
-    private static final Duration LONGEST = Duration.ofMinutes(11);
+    /** Longer than an assertion may wait. */
+    private static final Duration TIMEOUT = Duration.ofMinutes(11);
 
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final String address;
@@ -29,10 +29,10 @@ final class Control {
     }
 
     /**
-     * Asks, and returns the answer; one that refuses is thrown as a sentence.
+     * Sends a request and returns the response; an error is thrown.
      *
-     * @param body a text as it is, nothing, or what is made JSON
-     * @param query names and values in turn
+     * @param body a text that is sent unchanged, null, or a value to be encoded as JSON
+     * @param query alternating names and values
      */
     Map<String, Object> ask(String method, String path, Object body, String... query) {
         StringJoiner parameters = new StringJoiner("&", "?", "").setEmptyValue("");
@@ -44,19 +44,19 @@ final class Control {
         String target = "/$emulator/v1/" + path + parameters;
         String text = body == null ? "" : body instanceof String ? (String) body : Json.write(body);
         HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + address + target))
-                .timeout(LONGEST)
+                .timeout(TIMEOUT)
                 .header("Content-Type", "application/json")
                 .method(method, BodyPublishers.ofString(text))
                 .build();
         try {
             HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
             boolean isJson = response.headers().firstValue("Content-Type").orElse("").startsWith("application/json");
-            String said = response.body();
-            Map<String, Object> answer = isJson && !said.isEmpty() ? cast(Json.parse(said)) : Map.of();
+            String content = response.body();
+            Map<String, Object> answer = isJson && !content.isEmpty() ? cast(Json.parse(content)) : Map.of();
             if (response.statusCode() >= 400) {
                 Map<String, Object> error = cast(answer.get("error"));
                 throw new EmulatorException(isJson ? (String) error.get("text")
-                        : "the emulator answered " + response.statusCode() + ": " + said);
+                        : "the emulator responded with " + response.statusCode() + ": " + content);
             }
             return answer;
         } catch (InterruptedException interruption) {
@@ -67,7 +67,7 @@ final class Control {
         }
     }
 
-    /** A value of JSON as what it is known to be. */
+    /** Casts a value of JSON to its expected type. */
     @SuppressWarnings("unchecked")
     static <T> T cast(Object value) {
         return (T) value;

@@ -17,20 +17,20 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** The process of an emulator. It ends with its standard input, and so with this JVM, however that ends. */
+/** The process of an emulator. It ends when its standard input is closed, so it does not outlive this JVM. */
 public final class Emulator implements AutoCloseable {
     private static final int START_SECONDS = 30;
     private static final int STOP_SECONDS = 10;
-    private static final int LAST_WORDS = 20;
+    private static final int KEPT_LINES = 20;
     private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
 
-    private final Deque<String> said = new ConcurrentLinkedDeque<>();
+    private final Deque<String> lastLines = new ConcurrentLinkedDeque<>();
     private final Process process;
-    private final CompletableFuture<Void> allSaid = new CompletableFuture<>();
+    private final CompletableFuture<Void> errorsRead = new CompletableFuture<>();
     private final Map<String, Object> ready;
     final Control control;
 
-    /** Starts an emulator at free ports, with further options of its command line. */
+    /** Starts an emulator on free ports, with further command-line options. */
     public Emulator(String... options) {
         Program program = Program.find();
         List<String> command = new ArrayList<>(List.of(program.path, "--for-tests"));
@@ -40,20 +40,20 @@ public final class Emulator implements AutoCloseable {
         } catch (IOException problem) {
             throw didNotStart(problem.getMessage());
         }
-        Thread listener = new Thread(this::listen, "standard error of the emulator");
-        listener.setDaemon(true);
-        listener.start();
+        Thread reader = new Thread(this::readErrors, "standard error of the emulator");
+        reader.setDaemon(true);
+        reader.start();
         ready = waitUntilReady(program);
-        program.isRunning();
+        program.deleteExtracted();
         control = new Control(text("http"), this::whyItEnded);
     }
 
-    /** The emulator of this JVM with these options, started when it is first asked for. */
+    /** The emulator of this JVM with these options, started by the first call. */
     public static Emulator shared(String... options) {
         return SHARED.computeIfAbsent(List.of(options), same -> new Emulator(options));
     }
 
-    /** What its ready line says, such as {@code pid}, {@code amqp} and {@code http}. */
+    /** The members of its ready line, such as {@code pid}, {@code amqp} and {@code http}. */
     public Map<String, Object> ready() {
         return ready;
     }
@@ -78,54 +78,54 @@ public final class Emulator implements AutoCloseable {
     private Map<String, Object> waitUntilReady(Program program) {
         Stream<String> output = lines(process.getInputStream());
         CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> output.findFirst().orElse(""));
-        String words = program.path + " is no emulator";
+        String reason = program.path + " is not the emulator's program";
         try {
-            String said = line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
-            if (said.startsWith("{\"event\":\"ready\"")) {
-                return Control.cast(Json.parse(said));
+            String readyLine = line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
+            if (readyLine.startsWith("{\"event\":\"ready\"")) {
+                return Control.cast(Json.parse(readyLine));
             }
         } catch (CompletionException late) {
-            words = "it was not ready within " + START_SECONDS + " s";
+            reason = "it was not ready within " + START_SECONDS + " s";
         }
-        waitForLastWords();
+        waitForErrors();
         process.destroyForcibly();
-        program.isRunning();
-        throw didNotStart(said.isEmpty() ? words : said.getFirst());
+        program.deleteExtracted();
+        throw didNotStart(lastLines.isEmpty() ? reason : lastLines.getFirst());
     }
 
-    private static EmulatorException didNotStart(String words) {
-        return new EmulatorException("the emulator did not start: " + words
+    private static EmulatorException didNotStart(String reason) {
+        return new EmulatorException("the emulator did not start: " + reason
                 + "; check its options (" + ServiceBusExtension.OPTIONS + ") and " + Program.VARIABLE);
     }
 
-    /** What became of it, in a sentence. */
+    /** Why the emulator does not respond. */
     private String whyItEnded() {
         if (!endsWithin(1)) {
-            return "the emulator runs and does not answer: end the run, and start it again";
+            return "the emulator is running but does not respond: stop the test run, and start it again";
         }
-        waitForLastWords();
+        waitForErrors();
         int code = process.exitValue();
-        String cause = code > 128 ? "by signal " + (code - 128) : "with exit code " + code;
-        String words = said.isEmpty() ? "" : "; " + said.getLast();
-        return "the emulator ended " + cause + " in the middle of the run: start the run again" + words;
+        String cause = code > 128 ? "was ended by signal " + (code - 128) : "exited with code " + code;
+        String line = lastLines.isEmpty() ? "" : "; " + lastLines.getLast();
+        return "the emulator " + cause + " during the test run: start the run again" + line;
     }
 
-    private void listen() {
+    private void readErrors() {
         try {
             lines(process.getErrorStream()).forEach(line -> {
-                said.addLast(line);
-                if (said.size() > LAST_WORDS) {
-                    said.removeFirst();
+                lastLines.addLast(line);
+                if (lastLines.size() > KEPT_LINES) {
+                    lastLines.removeFirst();
                 }
             });
         } catch (UncheckedIOException closed) {
             // The process was destroyed.
         }
-        allSaid.complete(null);
+        errorsRead.complete(null);
     }
 
-    private void waitForLastWords() {
-        allSaid.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).join();
+    private void waitForErrors() {
+        errorsRead.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).join();
     }
 
     private boolean endsWithin(int seconds) {

@@ -1,10 +1,10 @@
 package servicebus.emulator;
 
-/** What the emulator refused or could not do, in a sentence. */
+/** The emulator rejected a request, could not be started, or has ended. */
 public final class EmulatorException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
-    EmulatorException(String sentence) {
-        super(sentence);
+    EmulatorException(String message) {
+        super(message);
     }
 }

@@ -5,10 +5,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The faults of a namespace: an operation of a client goes wrong where the test says so.
+ * Faults that a test injects into operations of the clients of a namespace.
  *
- * <p>{@code servicebus.faults().on("complete").entity("orders").loseLock()}. One that has not fired when the namespace
- * ends fails the test, unless it was taken out with {@link Fault#remove}.
+ * <p>{@code servicebus.faults().on("complete").entity("orders").loseLock()}. A fault that has not fired when the
+ * namespace ends fails the test, unless it was removed with {@link Fault#remove}.
  */
 public final class Faults {
     private final Control control;
@@ -19,7 +19,7 @@ public final class Faults {
         this.path = path;
     }
 
-    /** Operations of clients, by the control API's name of their kind. */
+    /** Selects operations of clients by their kind in the control API. */
     public Operations on(String operation) {
         return new Operations(operation);
     }
@@ -29,7 +29,7 @@ public final class Faults {
         control.ask("POST", path + "/service-update", null);
     }
 
-    /** Operations that are to go wrong. Each method but those that narrow them scripts what becomes of them. */
+    /** Operations that a fault applies to. Methods select further, or add a fault with one effect. */
     public final class Operations {
         private final Map<String, Object> request = new LinkedHashMap<>();
 
@@ -42,58 +42,58 @@ public final class Faults {
             return with("entity", entity);
         }
 
-        /** The nth of those that are left, from 1. */
+        /** Only the nth of the selected operations, from 1. */
         public Operations nth(int nth) {
             return with("nth", nth);
         }
 
-        /** Only those of which the control API says so: {@code with("message_id", "o-17")}. */
+        /** Only operations with this field in the control API: {@code with("message_id", "o-17")}. */
         public Operations with(String field, Object value) {
             request.put(field, value);
             return this;
         }
 
-        /** Any effect of the control API, by its name. */
+        /** Adds a fault with any effect of the control API. */
         public Fault apply(String effect) {
-            return script(effect);
+            return add(effect);
         }
 
         /** Any effect with details: {@code apply("hold-back", Map.of("behind", 2))}. */
         public Fault apply(String effect, Map<String, ?> details) {
-            return script(Map.of(effect, details));
+            return add(Map.of(effect, details));
         }
 
-        /** It happens, and the client gets no reply. */
+        /** The operation succeeds, and the client gets no reply. */
         public Fault loseReply() {
             return apply("lose-reply");
         }
 
-        /** It does not happen, and the client gets the AMQP condition. */
+        /** The operation fails with this AMQP error condition. */
         public Fault reject(String condition) {
             return apply("reject", Map.of("condition", condition));
         }
 
-        /** It does not happen, and the client is told to wait. */
+        /** The operation fails with {@code com.microsoft:server-busy}. */
         public Fault serverBusy() {
             return reject("com.microsoft:server-busy");
         }
 
-        /** A request is answered with this status. */
+        /** The response to a request has this status. */
         public Fault answer(int status) {
             return apply("answer", Map.of("status", status));
         }
 
-        /** The link is closed before it happens. */
+        /** The link is detached before the operation. */
         public Fault detach() {
             return apply("detach", Map.of("condition", "amqp:link:detach-forced"));
         }
 
-        /** The connection ends before it happens, without a close frame. */
+        /** The connection ends before the operation, without a close frame. */
         public Fault dropConnection() {
             return apply("drop");
         }
 
-        /** It happens later, by the clock of the namespace. */
+        /** The operation is delayed, by the clock of the namespace. */
         public Fault delay(Duration delay) {
             return apply("delay", Map.of("seconds", delay));
         }
@@ -108,28 +108,28 @@ public final class Faults {
             return apply("lose-session-lock");
         }
 
-        /** The client is told that its completion has happened, and the message is delivered again. */
+        /** The completion succeeds for the client, but the message is delivered again. */
         public Fault redeliver() {
             return apply("deliver-twice");
         }
 
-        private Fault script(Object effect) {
+        private Fault add(Object effect) {
             request.put("effect", effect);
-            request.put("written_at", place());
+            request.put("written_at", caller());
             return new Fault((Long) control.ask("POST", path + "/faults", request).get("id"));
         }
 
-        /** The line of the test, which is the first outside of this class. */
-        private String place() {
+        /** The line of the test: the first in the call stack that is outside of this class. */
+        private String caller() {
             return StackWalker.getInstance().walk(frames -> frames
                     .filter(frame -> !frame.getClassName().startsWith(Faults.class.getName()))
                     .findFirst()
                     .map(frame -> frame.toStackTraceElement().toString())
-                    .orElse("an unknown place"));
+                    .orElse("an unknown location"));
         }
     }
 
-    /** A fault that was scripted. */
+    /** A fault that was added to a namespace. */
     public final class Fault {
         private final long id;
 
@@ -137,12 +137,12 @@ public final class Faults {
             this.id = id;
         }
 
-        /** How often it fired. */
+        /** How often the fault has fired. */
         public long hits() {
             return (Long) control.ask("GET", path + "/faults/" + id, null).get("hits");
         }
 
-        /** Takes it out; it need not have fired. */
+        /** Removes the fault, which then does not have to fire. */
         public void remove() {
             control.ask("DELETE", path + "/faults/" + id, null);
         }

@@ -15,11 +15,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * JSON as maps, lists, strings, booleans, {@code Long}, {@code Double} and null. Durations are written in seconds and bytes by
- * their name in the control API, others as their text.
+ * JSON as maps, lists, strings, booleans, {@code Long}, {@code Double} and null. Durations are written in seconds, bytes
+ * as in the control API, and other objects as their text.
  */
 final class Json {
-    /** Commas and colons say nothing that the order of the others does not. */
+    /** Commas and colons are skipped, because the order of the other tokens is sufficient. */
     private static final Pattern TOKEN =
             Pattern.compile("[{}\\[\\]]|\"(?:[^\"\\\\]++|\\\\.)*+\"|[^\\s{}\\[\\],:\"]++", Pattern.DOTALL);
     private static final Pattern ESCAPE = Pattern.compile("\\\\(?:u([0-9a-fA-F]{4})|(.))");
@@ -29,7 +29,7 @@ final class Json {
     private Json() {
     }
 
-    /** Throws {@code IllegalArgumentException} where the text is none that an emulator writes. */
+    /** Parses a response of the emulator. */
     static Object parse(String text) {
         Json json = new Json();
         Matcher token = TOKEN.matcher(text);
@@ -61,7 +61,7 @@ final class Json {
         }
         if (value != null && value.getClass().isArray()) {
             String type = value.getClass().getSimpleName();
-            throw new EmulatorException("a " + type + " cannot be sent as JSON: give a text or a list");
+            throw new EmulatorException("a " + type + " cannot be converted to JSON: use a text or a list");
         }
         boolean isPlain = value == null || value instanceof Number || value instanceof Boolean;
         return isPlain ? String.valueOf(value) : quoted(value.toString());
@@ -106,7 +106,7 @@ final class Json {
 
     private static String string(String token) {
         if (token.length() < 2 || !token.startsWith("\"")) {
-            throw new IllegalArgumentException("no JSON at: " + token);
+            throw new IllegalArgumentException("invalid JSON at: " + token);
         }
         return ESCAPE.matcher(token.substring(1, token.length() - 1)).replaceAll(Json::unescaped);
     }
@@ -123,7 +123,7 @@ final class Json {
         return token.equals(tokens.peek()) && tokens.remove() != null;
     }
 
-    /** An empty one at the end. */
+    /** The next token; an empty one at the end. */
     private String next() {
         return tokens.isEmpty() ? "" : tokens.remove();
     }

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 
-/** The program that the environment names, else that of this artefact, else the one on the path. */
+/** The program in {@code SERVICEBUS_EMULATOR_BIN}, else that of this artefact, else the one on {@code PATH}. */
 final class Program {
     static final String VARIABLE = "SERVICEBUS_EMULATOR_BIN";
 
@@ -24,8 +24,8 @@ final class Program {
         if (named != null && !named.isEmpty()) {
             Path path = named.contains(File.separator) ? executable(Path.of(named)) : onPath(named);
             if (path == null) {
-                throw new EmulatorException(
-                        VARIABLE + " names " + named + ", which is no program: name one, or unset it");
+                throw new EmulatorException(VARIABLE + " is " + named
+                        + ", which is not an executable file: correct the path, or unset it");
             }
             return new Program(path, null);
         }
@@ -40,25 +40,25 @@ final class Program {
             }
         } catch (IOException problem) {
             throw new EmulatorException("the emulator cannot be written to a temporary directory, " + problem
-                    + ": set java.io.tmpdir to one where there is room, or name the program in " + VARIABLE);
+                    + ": set java.io.tmpdir to a directory with free space, or set " + VARIABLE + " to the program");
         }
         Path path = onPath(name);
         if (path == null) {
-            throw new EmulatorException("this artefact has no emulator for " + system + ", and there is none on the "
-                    + "path: build it with `cargo build --release -p servicebus-emulator` and name it in " + VARIABLE);
+            throw new EmulatorException("this artefact has no emulator for " + system + ", and PATH has none: build it "
+                    + "with `cargo build --release -p servicebus-emulator` and set " + VARIABLE + " to the program");
         }
         return new Program(path, null);
     }
 
-    /** A program that runs needs no file, but on Windows, where it stays in the temporary directory. */
-    void isRunning() {
+    /** Deletes the extracted file, which is not needed while the program runs; on Windows, when this JVM exits. */
+    void deleteExtracted() {
         if (extracted != null && !(extracted.toFile().delete() && extracted.getParent().toFile().delete())) {
             extracted.getParent().toFile().deleteOnExit();
             extracted.toFile().deleteOnExit();
         }
     }
 
-    /** The names of system and processor: {@code linux-x86_64}, {@code macos-aarch64}. */
+    /** The operating system and the processor: {@code linux-x86_64}, {@code macos-aarch64}. */
     private static String system() {
         String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
         String processor = System.getProperty("os.arch").toLowerCase(Locale.ROOT);

@@ -9,13 +9,13 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * A namespace of an emulator: what an SDK needs to reach it, its time, its faults, and what happened in it.
+ * A namespace of an emulator: its connection strings, clock, faults and timeline.
  *
  * <p>In JUnit a test has one as its argument, with {@link ServiceBusEmulator}. Elsewhere {@code try (var servicebus =
  * ServiceBus.start(topology))} does the same.
  */
 public final class ServiceBus implements AutoCloseable {
-    static final Duration WITHIN = Duration.ofSeconds(5);
+    static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(5);
 
     private final Emulator emulator;
     private final Control control;
@@ -25,34 +25,34 @@ public final class ServiceBus implements AutoCloseable {
     private final String tlsConnectionString;
     private final Faults faults;
 
-    /** A namespace with what this configuration file declares, a text, or with one queue, {@code queue.1}, where it is null. */
+    /** Creates a namespace from the text of a configuration file; with null, it has one queue, {@code queue.1}. */
     public ServiceBus(Emulator emulator, String configuration) {
         this.emulator = emulator;
         control = emulator.control;
-        Map<String, Object> made = control.ask("POST", "namespaces", configuration);
-        name = (String) made.get("name");
+        Map<String, Object> created = control.ask("POST", "namespaces", configuration);
+        name = (String) created.get("name");
         path = "namespaces/" + name;
-        connectionString = (String) made.get("connection_string");
-        tlsConnectionString = (String) made.get("tls_connection_string");
+        connectionString = (String) created.get("connection_string");
+        tlsConnectionString = (String) created.get("tls_connection_string");
         faults = new Faults(control, path);
     }
 
-    /** A namespace in the emulator of this JVM. */
+    /** Creates a namespace in the emulator of this JVM. */
     public static ServiceBus start(Topology topology) {
         return new ServiceBus(Emulator.shared(), topology.toString());
     }
 
-    /** The emulator that serves it. */
+    /** The emulator of the namespace. */
     public Emulator emulator() {
         return emulator;
     }
 
-    /** Its name, as failures tell it. */
+    /** The name of the namespace, as in failures. */
     public String name() {
         return name;
     }
 
-    /** What clients of an SDK take, over plain TCP. */
+    /** The connection string for clients over plain TCP. */
     public String connectionString() {
         return connectionString;
     }
@@ -62,53 +62,53 @@ public final class ServiceBus implements AutoCloseable {
         return tlsConnectionString;
     }
 
-    /** The trust store for clients over TLS: {@code -Djavax.net.ssl.trustStore}, which any password opens. */
+    /** The trust store for clients over TLS, for {@code -Djavax.net.ssl.trustStore}; any password opens it. */
     public Path trustStore() {
         return Path.of(emulator.text("trust_store"));
     }
 
-    /** What a connection factory of Qpid JMS takes, over plain TCP. */
+    /** The URI for a connection factory of Qpid JMS, over plain TCP. */
     public String jmsUrl() {
-        return "amqp://" + emulator.text("amqp") + "?jms.username=" + part("SharedAccessKeyName") + "&jms.password="
-                + part("SharedAccessKey");
+        return "amqp://" + emulator.text("amqp") + "?jms.username=" + member("SharedAccessKeyName") + "&jms.password="
+                + member("SharedAccessKey");
     }
 
-    /** Operations that are to go wrong. */
+    /** The faults of the namespace. */
     public Faults faults() {
         return faults;
     }
 
-    /** Waits until something is true of an entity: {@code expect("orders", "completed")}. */
+    /** Waits until an assertion holds: {@code expect("orders", "completed")}. */
     public void expect(String entity, String assertion) {
         expect(entity, assertion, Map.of());
     }
 
     /**
-     * Waits until something is true of an entity: {@code expect("orders", "dead_lettered", Map.of("reason", "late"))}.
+     * Waits until an assertion holds: {@code expect("orders", "dead_lettered", Map.of("reason", "late"))}.
      *
-     * <p>Assertions and fields are those of the control API; bytes are text in UTF-8, but for those of a session's state.
-     * The failure has what was found instead, and the timeline.
+     * <p>Assertions and fields are those of the control API; bytes are decoded as UTF-8, except a session's state. A
+     * failure shows what was found instead, and the timeline.
      */
     public void expect(String entity, String assertion, Map<String, ?> fields) {
-        Map<String, Object> asked = new HashMap<>(fields);
-        asked.putAll(Map.of("kind", assertion, "entity", entity));
-        Map<String, Object> answer = ask("POST", "assertions", asked);
+        Map<String, Object> request = new HashMap<>(fields);
+        request.putAll(Map.of("kind", assertion, "entity", entity));
+        Map<String, Object> answer = ask("POST", "assertions", request);
         if (!Boolean.TRUE.equals(answer.get("holds"))) {
             throw new AssertionError(answer.get("failure"));
         }
     }
 
-    /** A text that has this one in it, for the fields of {@link #expect}. */
+    /** Matches a text that contains this part, for the fields of {@link #expect}. */
     public static Map<String, String> contains(String part) {
         return Map.of("contains", part);
     }
 
-    /** What the clock of the namespace shows. */
+    /** The time of the namespace's clock. */
     public Instant now() {
         return Instant.parse((String) ask("GET", "clock", null).get("now"));
     }
 
-    /** Moves the clock; all that falls due on the way has happened when this returns. */
+    /** Advances the clock, and returns when everything that is due by then has been processed. */
     public void advance(Duration duration) {
         ask("POST", "clock/advance", Map.of("seconds", duration));
     }
@@ -118,24 +118,24 @@ public final class ServiceBus implements AutoCloseable {
         ask("POST", "clock/freeze", null);
     }
 
-    /** Lets a stopped clock run on. */
+    /** Restarts a stopped clock. */
     public void resume() {
         ask("POST", "clock/resume", null);
     }
 
-    /** From now on the clock steps to the next deadline whenever the namespace is idle. */
+    /** Makes the clock step to the next deadline whenever the namespace is idle. */
     public void stepByItself() {
         ask("POST", "clock/auto", null);
     }
 
-    /** Whether nothing is left to deliver to a receiver, and no message is locked. */
+    /** Whether the namespace is idle: no message is locked, or can be delivered to a receiver. */
     public boolean isIdle() {
         return busy(Duration.ZERO) == null;
     }
 
     /** Waits until the namespace is idle, up to five seconds. */
     public void waitIdle() {
-        waitIdle(WITHIN);
+        waitIdle(DEFAULT_TIMEOUT);
     }
 
     /** Waits until the namespace is idle. */
@@ -148,7 +148,7 @@ public final class ServiceBus implements AutoCloseable {
 
     /** Waits until a client receives from a queue or subscription, up to five seconds. */
     public void waitForReceiver(String entity) {
-        waitForReceiver(entity, WITHIN);
+        waitForReceiver(entity, DEFAULT_TIMEOUT);
     }
 
     /** Waits until a client receives from a queue or subscription. */
@@ -172,22 +172,22 @@ public final class ServiceBus implements AutoCloseable {
         ask("POST", "sessions/lose", Map.of("entity", entity, "session", session));
     }
 
-    /** What happened in the namespace. */
+    /** The recorded events of the namespace. */
     public Timeline timeline() {
         return timeline(null, null);
     }
 
-    /** What happened in an entity, or anywhere (null), to one message, or to all (null). */
+    /** The recorded events of an entity, or of all (null), and of a message, or of all (null). */
     public Timeline timeline(String entity, String messageId) {
         String[] query = {"entity", entity, "message_id", messageId, "lines", "true"};
         return new Timeline(Control.cast(ask("GET", "timeline", null, query).get("events")));
     }
 
     /**
-     * What each rule of a subscription says of a message that is not sent: {@code matched}, {@code reason}.
+     * How each rule of a subscription evaluates a message, without sending it: {@code matched}, {@code reason}.
      *
      * @param properties application properties of the message
-     * @param system properties of the broker, such as {@code Map.of("Label", "order")}
+     * @param system broker properties, such as {@code Map.of("Label", "order")}
      */
     public Map<String, Map<String, Object>> explain(
             String subscription, Map<String, ?> properties, Map<String, ?> system) {
@@ -197,12 +197,12 @@ public final class ServiceBus implements AutoCloseable {
         return rules.stream().collect(Collectors.toMap(rule -> (String) rule.get("rule"), rule -> rule));
     }
 
-    /** Removes all messages, sessions and the record. */
+    /** Removes all messages, sessions and recorded events. */
     public void reset() {
         ask("POST", "reset", null);
     }
 
-    /** Ends the namespace, and fails where a fault has not fired, or the emulator failed inside. */
+    /** Ends the namespace, and fails if a fault has not fired, or after an internal error of the emulator. */
     @Override
     public void close() {
         String problem = end(true);
@@ -211,21 +211,21 @@ public final class ServiceBus implements AutoCloseable {
         }
     }
 
-    /** Ends the namespace: why a test that has passed fails nevertheless, or null; what happened in one that has failed. */
+    /** Ends the namespace; returns the problem that fails a passed test, or null, or the timeline of a failed one. */
     String end(boolean passed) {
         return (String) ask("POST", "end", Map.of("passed", passed)).get("report");
     }
 
-    /** What keeps the namespace from being idle after this time, or null. */
+    /** Waits until the namespace is idle; returns the reason if it is not within this time, or null. */
     private String busy(Duration within) {
         return (String) ask("POST", "settled", Map.of("within", within, "refuse", false)).get("failure");
     }
 
-    private Map<String, Object> ask(String method, String what, Object body, String... query) {
-        return control.ask(method, path + "/" + what, body, query);
+    private Map<String, Object> ask(String method, String relative, Object body, String... query) {
+        return control.ask(method, path + "/" + relative, body, query);
     }
 
-    private String part(String key) {
+    private String member(String key) {
         int from = connectionString.indexOf(key + "=") + key.length() + 1;
         return connectionString.substring(from, connectionString.indexOf(';', from));
     }

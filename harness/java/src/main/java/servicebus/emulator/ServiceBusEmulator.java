@@ -9,10 +9,10 @@ import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * A test, or each test of a class, has a namespace of its own, as an argument of the type {@link ServiceBus}.
+ * Gives a test, or each test of a class, its own namespace, as an argument of the type {@link ServiceBus}.
  *
- * <p>It holds what that of the test declares, else that of the class, else a resource {@code topology.json} beside the
- * class, else one queue, {@code queue.1}.
+ * <p>Its entities are declared by the annotation of the test, else by that of the class, else by a resource
+ * {@code topology.json} beside the class; otherwise it has one queue, {@code queue.1}.
  */
 @Documented
 @Inherited
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Target({ElementType.TYPE, ElementType.METHOD})
 @ExtendWith(ServiceBusExtension.class)
 public @interface ServiceBusEmulator {
-    /** Names of queues that have their defaults. */
+    /** Names of queues with default properties. */
     String[] queues() default {};
 
     /** A configuration file: the name of a resource beside the class, or its text, which begins with a brace. */

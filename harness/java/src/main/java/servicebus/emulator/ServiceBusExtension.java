@@ -15,7 +15,7 @@ import org.junit.platform.commons.support.AnnotationSupport;
 import org.opentest4j.TestAbortedException;
 
 /**
- * What {@link ServiceBusEmulator} registers. Where a topology is made by code it is registered itself:
+ * The extension that {@link ServiceBusEmulator} registers. Tests with a topology in code register it themselves:
  * {@code @RegisterExtension static final ServiceBusExtension SERVICEBUS = new ServiceBusExtension(topology)}.
  */
 public final class ServiceBusExtension implements ParameterResolver, AfterEachCallback {
@@ -26,12 +26,12 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
             ExtensionContext.Namespace.create(ServiceBusExtension.class);
     private final Topology topology;
 
-    /** Namespaces hold what {@link ServiceBusEmulator} says. */
+    /** Namespaces have the topology of {@link ServiceBusEmulator}. */
     public ServiceBusExtension() {
         this(null);
     }
 
-    /** Namespaces hold this, unless an annotation says otherwise. */
+    /** Namespaces have this topology, unless an annotation declares another. */
     public ServiceBusExtension(Topology topology) {
         this.topology = topology;
     }
@@ -45,9 +45,9 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
         if (!context.getTestMethod().isPresent()) {
             throw new ParameterResolutionException(
-                    "a ServiceBus is a test's own: take it in the test or in @BeforeEach, not earlier");
+                    "each test has its own ServiceBus: declare the parameter in the test or in @BeforeEach, not in @BeforeAll");
         }
-        // Not by what the store can compute, which would keep and repeat a failure.
+        // Not with getOrComputeIfAbsent, which would keep a failure and throw it again.
         ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
         if (servicebus == null) {
             servicebus = start(context);
@@ -56,7 +56,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         return servicebus;
     }
 
-    /** Ends the namespace; a test that failed is given what happened in it, as a suppressed throwable. */
+    /** Ends the namespace; the failure of a test gets the timeline as a suppressed throwable. */
     @Override
     public void afterEach(ExtensionContext context) {
         ServiceBus servicebus = context.getStore(STORE).remove(ServiceBus.class, ServiceBus.class);
@@ -66,7 +66,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         Optional<Throwable> failure = context.getExecutionException();
         String report = servicebus.end(!failure.isPresent());
         failure.filter(thrown -> !(thrown instanceof TestAbortedException))
-                .ifPresent(thrown -> thrown.addSuppressed(new Happened(report)));
+                .ifPresent(thrown -> thrown.addSuppressed(new TimelineReport(report)));
         if (!failure.isPresent() && report != null) {
             AssertionError error = new AssertionError(report);
             error.setStackTrace(new StackTraceElement[0]);
@@ -91,7 +91,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         return topology != null ? topology.toString() : resource(type, "topology.json");
     }
 
-    /** An annotation that declares something. */
+    /** The annotation of an element, if it declares entities. */
     private static Optional<ServiceBusEmulator> declared(AnnotatedElement element) {
         return AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class)
                 .filter(found -> found.queues().length > 0 || !found.topology().isEmpty());
@@ -122,10 +122,10 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
     }
 
     /** The timeline of a namespace, below the failure of its test. */
-    private static final class Happened extends Throwable {
+    private static final class TimelineReport extends Throwable {
         private static final long serialVersionUID = 1;
 
-        Happened(String report) {
+        TimelineReport(String report) {
             super(report, null, false, false);
         }
 

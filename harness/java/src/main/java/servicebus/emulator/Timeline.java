@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** What happened in a namespace, oldest first; as text it has a line for each event. */
+/** The events of a namespace, oldest first; as text it has a line for each event. */
 public final class Timeline {
     private final List<Map<String, Object>> events;
 
@@ -12,7 +12,7 @@ public final class Timeline {
         this.events = events;
     }
 
-    /** The events, as the control API tells them. */
+    /** The events, as in the control API. */
     public List<Map<String, Object>> events() {
         return events;
     }

@@ -6,17 +6,17 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a namespace holds.
+ * Topologies: the entities and settings of a namespace.
  *
- * <p>Properties have the names of the official emulator's configuration file, such as {@code Map.of("MaxDeliveryCount", 3, "LockDuration",
- * Duration.ofSeconds(30))}. The emulator checks all of it, and names what is wrong.
+ * <p>Properties have the names of the official emulator's configuration file, such as {@code Map.of("MaxDeliveryCount",
+ * 3, "LockDuration", Duration.ofSeconds(30))}. The emulator validates them.
  */
 public final class Topology {
     private final List<Object> queues = new ArrayList<>();
     private final List<Object> topics = new ArrayList<>();
     private final Map<String, Object> declared = new LinkedHashMap<>(Map.of("queues", queues, "topics", topics));
 
-    /** Queues that have their defaults. */
+    /** Queues with default properties. */
     public Topology queues(String... names) {
         for (String name : names) {
             queue(name, Map.of());
@@ -30,7 +30,7 @@ public final class Topology {
         return this;
     }
 
-    /** A topic with subscriptions, each made by {@link #subscription}. */
+    /** A topic with subscriptions, each from {@link #subscription}. */
     public Topology topic(String name, Map<String, ?> properties, Map<?, ?>... subscriptions) {
         Map<String, Object> topic = named(name, properties);
         topic.put("subscriptions", subscriptions);
@@ -44,7 +44,7 @@ public final class Topology {
         return this;
     }
 
-    /** A subscription with rules, made by {@link #sql} or {@link #correlation}; without any it selects all messages. */
+    /** A subscription with rules from {@link #sql} or {@link #correlation}; without rules it receives all messages. */
     public static Map<?, ?> subscription(String name, Map<String, ?> properties, Map<?, ?>... rules) {
         Map<String, Object> subscription = named(name, properties);
         subscription.put("rules", rules);
@@ -67,7 +67,7 @@ public final class Topology {
         return entity;
     }
 
-    /** What is declared, as the control API takes it. */
+    /** The topology as JSON for the control API. */
     @Override
     public String toString() {
         return Json.write(declared);

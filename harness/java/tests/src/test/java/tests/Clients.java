@@ -8,9 +8,9 @@ import java.time.Duration;
 import java.util.function.UnaryOperator;
 import servicebus.emulator.ServiceBus;
 
-/** What code under test does, with Microsoft's SDK. */
+/** Clients, with Microsoft's SDK. */
 final class Clients {
-    private static final Duration LONG_ENOUGH = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     private Clients() {
     }
@@ -19,20 +19,20 @@ final class Clients {
         send(servicebus, queue, message -> message);
     }
 
-    static void send(ServiceBus servicebus, String queue, UnaryOperator<ServiceBusMessage> made) {
-        send(servicebus.connectionString(), queue, made);
+    static void send(ServiceBus servicebus, String queue, UnaryOperator<ServiceBusMessage> properties) {
+        send(servicebus.connectionString(), queue, properties);
     }
 
-    static void send(String connectionString, String queue, UnaryOperator<ServiceBusMessage> made) {
+    static void send(String connectionString, String queue, UnaryOperator<ServiceBusMessage> properties) {
         try (var sender = builder(connectionString).sender().queueName(queue).buildClient()) {
-            sender.sendMessage(made.apply(new ServiceBusMessage("12").setMessageId("o-17")));
+            sender.sendMessage(properties.apply(new ServiceBusMessage("12").setMessageId("o-17")));
         }
     }
 
     static void complete(ServiceBus servicebus, String queue) {
         var receivers = builder(servicebus.connectionString()).receiver().queueName(queue).disableAutoComplete();
         try (var receiver = receivers.buildClient()) {
-            ServiceBusReceivedMessage message = receiver.receiveMessages(1, LONG_ENOUGH).iterator().next();
+            ServiceBusReceivedMessage message = receiver.receiveMessages(1, TIMEOUT).iterator().next();
             receiver.complete(message);
         }
     }

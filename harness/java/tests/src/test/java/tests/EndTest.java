@@ -22,12 +22,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 import servicebus.emulator.Emulator;
 import servicebus.emulator.EmulatorException;
 
-/** The program that is started, and its end with the JVM, each in a JVM of its own. */
+/** Starting the emulator, and its end with the JVM, each in a separate JVM. */
 class EndTest {
     @TempDir
     Path temporary;
 
-    /** Starts an emulator, prints where it is or why there is none, and waits. */
+    /** Starts an emulator, prints its address or the error, and waits. */
     static final class Run {
         public static void main(String[] arguments) throws Exception {
             try {
@@ -57,53 +57,53 @@ class EndTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"KILL", "TERM", "exit"})
-    void anEmulatorEndsWithItsRun(String end) throws Exception {
+    void theEmulatorEndsWithTheRun(String end) throws Exception {
         var run = start(Map.of());
         var address = URI.create("http://" + line(run) + "/$emulator/v1/hold");
-        assertEquals(0, temporary.toFile().list().length, "the program stays in the temporary directory");
+        assertEquals(0, temporary.toFile().list().length, "the program was left in the temporary directory");
         var request = HttpRequest.newBuilder(address).timeout(Duration.ofSeconds(30)).build();
-        var held = HttpClient.newHttpClient().send(request, BodyHandlers.ofInputStream()).body();
+        var response = HttpClient.newHttpClient().send(request, BodyHandlers.ofInputStream()).body();
         if (end.equals("exit")) {
             run.getOutputStream().write('\n');
             run.getOutputStream().flush();
         } else {
             new ProcessBuilder("kill", "-" + end, "" + run.pid()).start().waitFor();
         }
-        assertEquals(-1, held.read(), "it ends with the emulator");
+        assertEquals(-1, response.read(), "the response ends when the emulator ends");
         run.waitFor();
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
-        "/nowhere/emulator | SERVICEBUS_EMULATOR_BIN names /nowhere/emulator, which is no program: name one, or unset it",
-        "nowhere | SERVICEBUS_EMULATOR_BIN names nowhere, which is no program: name one, or unset it",
-        "true | the emulator did not start: .*/true is no emulator; check its options .* and SERVICEBUS_EMULATOR_BIN",
+        "/nowhere/emulator | SERVICEBUS_EMULATOR_BIN is /nowhere/emulator, which is not an executable file: correct the path, or unset it",
+        "nowhere | SERVICEBUS_EMULATOR_BIN is nowhere, which is not an executable file: correct the path, or unset it",
+        "true | the emulator did not start: .*/true is not the emulator.s program; check its options .* and SERVICEBUS_EMULATOR_BIN",
         "cat | the emulator did not start: .*cat: unrecognized option .*; check its options .* and SERVICEBUS_EMULATOR_BIN",
     })
-    void whatIsNoEmulatorIsRefused(String program, String sentence) throws Exception {
+    void aProgramThatIsNotTheEmulatorIsAnError(String program, String message) throws Exception {
         var run = start(Map.of("SERVICEBUS_EMULATOR_BIN", program));
-        String said = line(run);
-        assertTrue(said.matches(sentence), said);
+        String line = line(run);
+        assertTrue(line.matches(message), line);
         run.destroy();
     }
 
     @Test
-    void settingsOfAnEmulatorBesideTheTestsAreNotTheirs() throws Exception {
+    void variablesForAnotherEmulatorAreIgnored() throws Exception {
         var run = start(Map.of(
                 "SERVICEBUS_EMULATOR_DATA", "/dev/null/data",
                 "SERVICEBUS_EMULATOR_CONFIG", "none.json",
                 "SERVICEBUS_EMULATOR_HTTPS_PORT", "1"));
-        String said = line(run);
-        assertTrue(said.matches("127\\.0\\.0\\.1:\\d+"), said);
+        String line = line(run);
+        assertTrue(line.matches("127\\.0\\.0\\.1:\\d+"), line);
         run.destroy();
     }
 
     @Test
-    void withoutAProgramItSaysHowToGetOne() throws Exception {
+    void withoutAProgramTheErrorSaysHowToBuildOne() throws Exception {
         var run = start(Map.of("PATH", "/nowhere"), "-Dos.arch=sparc");
         assertEquals(
-                "this artefact has no emulator for linux-sparc, and there is none on the path: build it with "
-                        + "`cargo build --release -p servicebus-emulator` and name it in SERVICEBUS_EMULATOR_BIN",
+                "this artefact has no emulator for linux-sparc, and PATH has none: build it with "
+                        + "`cargo build --release -p servicebus-emulator` and set SERVICEBUS_EMULATOR_BIN to the program",
                 line(run));
         run.destroy();
     }

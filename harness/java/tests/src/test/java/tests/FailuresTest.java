@@ -21,11 +21,11 @@ import org.junit.platform.testkit.engine.EngineTestKit;
 import servicebus.emulator.ServiceBus;
 import servicebus.emulator.ServiceBusEmulator;
 
-/** What failing tests say, and what is said of mistakes. */
+/** Reports of failing tests, and errors for invalid input. */
 class FailuresTest {
-    /** Runs the tests of a class; each has what is printed of its failure, or "" where it passed or was skipped. */
+    /** Runs the tests of a class; returns the failure of each as text, or "" if it passed or was skipped. */
     private static Map<String, String> run(Class<?> tests, String... options) {
-        var printed = new TreeMap<String, String>();
+        var failures = new TreeMap<String, String>();
         EngineTestKit.engine("junit-jupiter")
                 .selectors(selectClass(tests))
                 .configurationParameter("servicebus.options", String.join(" ", options))
@@ -33,25 +33,25 @@ class FailuresTest {
                 .allEvents()
                 .finished()
                 .stream()
-                .forEach(event -> printed.put(
+                .forEach(event -> failures.put(
                         event.getTestDescriptor().getDisplayName().replace("(ServiceBus)", ""),
                         event.getRequiredPayload(TestExecutionResult.class)
                                 .getThrowable()
-                                .map(FailuresTest::printed)
+                                .map(FailuresTest::stackTrace)
                                 .orElse("")));
-        return printed;
+        return failures;
     }
 
-    private static String printed(Throwable thrown) {
+    private static String stackTrace(Throwable thrown) {
         var text = new StringWriter();
         thrown.printStackTrace(new PrintWriter(text));
         return text.toString();
     }
 
-    /** A pattern in which {@code *} is any text. */
-    private static void says(String printed, String... lines) {
+    /** Expects these lines; {@code *} matches any text. */
+    private static void shows(String output, String... lines) {
         String pattern = "(?s).*" + String.join("\n", lines).replaceAll("[^*]+", "\\\\Q$0\\\\E").replace("*", ".*") + ".*";
-        assertTrue(printed.matches(pattern), () -> printed + "\nlacks\n" + String.join("\n", lines));
+        assertTrue(output.matches(pattern), () -> output + "\nlacks\n" + String.join("\n", lines));
     }
 
     @ServiceBusEmulator
@@ -69,8 +69,8 @@ class FailuresTest {
     }
 
     @Test
-    void aFailureHasTheTimeline() {
-        says(run(Expiring.class).get("counted"),
+    void aFailureShowsTheTimeline() {
+        shows(run(Expiring.class).get("counted"),
                 "AssertionFailedError: expected: <1> but was: <0>*",
                 "\tSuppressed: timeline of test-*",
                 "  +*.* s*sent*o-17, by *, in queue.1",
@@ -101,7 +101,7 @@ class FailuresTest {
         }
 
         @Test
-        void takenOut(ServiceBus servicebus) {
+        void removed(ServiceBus servicebus) {
             servicebus.faults().on("complete").loseReply().remove();
         }
 
@@ -120,29 +120,29 @@ class FailuresTest {
 
     @Test
     void aFaultThatNeverFiredFailsATestThatPassed() {
-        var printed = run(Unfired.class);
-        says(printed.get("never"),
+        var failures = run(Unfired.class);
+        shows(failures.get("never"),
                 "a fault never fired: {\"delivery\":1,\"effect\":\"lose-lock\",\"entity\":\"a\",*\"operation\":\"complete\"*",
                 "  no completion came",
                 "  scripted at tests.FailuresTest$Unfired.never(FailuresTest.java:*)",
                 "hint: have the test do what the fault is on, or take the fault out",
                 "*timeline of test-*");
-        says(printed.get("near"), "only 1 send came, and 1 in other entities", "  scripted at *");
-        assertEquals("", printed.get("fired"));
-        assertEquals("", printed.get("takenOut"));
-        says(printed.get("failing"), "java.lang.IllegalStateException: another", "*timeline of*");
-        assertEquals(-1, printed.get("failing").indexOf("never fired"));
-        assertEquals(-1, printed.get("skipped").indexOf("never fired"));
+        shows(failures.get("near"), "only 1 send came, and 1 in other entities", "  scripted at *");
+        assertEquals("", failures.get("fired"));
+        assertEquals("", failures.get("removed"));
+        shows(failures.get("failing"), "java.lang.IllegalStateException: another", "*timeline of*");
+        assertEquals(-1, failures.get("failing").indexOf("never fired"));
+        assertEquals(-1, failures.get("skipped").indexOf("never fired"));
     }
 
     @Test
-    void aBlockWithAFaultThatNeverFiredFails() {
+    void aFaultThatNeverFiredFailsABlock() {
         var error = assertThrows(AssertionError.class, () -> {
             try (var servicebus = ServiceBus.start(new servicebus.emulator.Topology().queues("a"))) {
                 servicebus.faults().on("send").serverBusy();
             }
         });
-        says(error.getMessage(), "a fault never fired: {\"effect\":{\"reject\":{\"condition\":*");
+        shows(error.getMessage(), "a fault never fired: {\"effect\":{\"reject\":{\"condition\":*");
     }
 
     @ServiceBusEmulator(queues = "orders")
@@ -206,19 +206,19 @@ class FailuresTest {
     }
 
     @Test
-    void whatIsExpectedIsJudgedByTheEmulator() {
-        var printed = run(Expecting.class);
-        assertEquals("", printed.get("holds"));
-        assertEquals("", printed.get("listsAndArrays"));
-        says(printed.get("bytes"), "AssertionError: orders: expected no message completed*");
-        says(printed.get("noText"), "EmulatorException: body is the bytes ff, which is no UTF-8; it takes a text*");
-        says(printed.get("noJson"), "EmulatorException: body_json has bytes in it, which JSON has not; it takes JSON*");
-        says(printed.get("fails"),
+    void theEmulatorEvaluatesAssertions() {
+        var failures = run(Expecting.class);
+        assertEquals("", failures.get("holds"));
+        assertEquals("", failures.get("listsAndArrays"));
+        shows(failures.get("bytes"), "AssertionError: orders: expected no message completed*");
+        shows(failures.get("noText"), "EmulatorException: body is the bytes ff, which is no UTF-8; it takes a text*");
+        shows(failures.get("noJson"), "EmulatorException: body_json has bytes in it, which JSON has not; it takes JSON*");
+        shows(failures.get("fails"),
                 "AssertionError: orders: expected 1 message dead-lettered with reason \"late\", found none within 0.1 s*",
                 "timeline of*",
                 "hint: *");
-        says(printed.get("kind"), "EmulatorException: *bought*dead_lettered*");
-        says(printed.get("field"), "EmulatorException: *colour*message_id*");
+        shows(failures.get("kind"), "EmulatorException: *bought*dead_lettered*");
+        shows(failures.get("field"), "EmulatorException: *colour*message_id*");
     }
 
     @ServiceBusEmulator
@@ -281,21 +281,21 @@ class FailuresTest {
     }
 
     @Test
-    void mistakesAreSentences() {
-        var printed = run(Mistakes.class);
-        says(printed.get("field"), "EmulatorException: *unknown field `colour`, expected one of `operation`, *");
-        says(printed.get("effect"), "EmulatorException: *lose-lok*");
-        says(printed.get("entity"), "EmulatorException: *nowhere*");
-        says(printed.get("resource"),
+    void mistakesHaveReadableErrors() {
+        var failures = run(Mistakes.class);
+        shows(failures.get("field"), "EmulatorException: *unknown field `colour`, expected one of `operation`, *");
+        shows(failures.get("effect"), "EmulatorException: *lose-lok*");
+        shows(failures.get("entity"), "EmulatorException: *nowhere*");
+        shows(failures.get("resource"),
                 "@ServiceBusEmulator(topology = \"nowhere.json\"): there is no such resource beside tests.FailuresTest$Mistakes");
-        says(printed.get("both"), "@ServiceBusEmulator takes queues or a topology, not both");
-        says(printed.get("topology"),
+        shows(failures.get("both"), "@ServiceBusEmulator takes queues or a topology, not both");
+        shows(failures.get("topology"),
                 "the topology cannot be served: *.Queues[0].Properties.MaxDeliveries *did you mean \"MaxDeliveryCount\"?; "
                         + "*.Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)");
-        says(printed.get("receiver"), "AssertionError: queue.1: expected 1 receiver to be attached, found none within 0.02 s*");
-        says(printed.get("ended"), "the test was interrupted while it waited for POST *");
-        says(run(TooEarly.class).get("FailuresTest$TooEarly"),
-                "a ServiceBus is a test's own: take it in the test or in @BeforeEach, not earlier");
+        shows(failures.get("receiver"), "AssertionError: queue.1: expected 1 receiver to be attached, found none within 0.02 s*");
+        shows(failures.get("ended"), "the test was interrupted while it waited for POST *");
+        shows(run(TooEarly.class).get("FailuresTest$TooEarly"),
+                "each test has its own ServiceBus: declare the parameter in the test or in @BeforeEach, not in @BeforeAll");
     }
 
     @ServiceBusEmulator
@@ -307,9 +307,9 @@ class FailuresTest {
     @Test
     void optionsAreThoseOfTheEmulator() throws Exception {
         assertEquals("", run(Any.class, "--tier", "premium").get("test"));
-        says(run(Any.class, "--amqp-prot", "1").get("test"), "the emulator did not start: *; check its options (*");
-        try (var taken = new java.net.ServerSocket(0, 1, java.net.InetAddress.getByName("127.0.0.1"))) {
-            says(run(Any.class, "--amqp-port", "" + taken.getLocalPort()).get("test"),
+        shows(run(Any.class, "--amqp-prot", "1").get("test"), "the emulator did not start: *; check its options (*");
+        try (var listener = new java.net.ServerSocket(0, 1, java.net.InetAddress.getByName("127.0.0.1"))) {
+            shows(run(Any.class, "--amqp-port", "" + listener.getLocalPort()).get("test"),
                     "the emulator did not start: cannot listen on 127.0.0.1:*: Address already in use *");
         }
     }
@@ -328,10 +328,10 @@ class FailuresTest {
     }
 
     @Test
-    void anEmulatorThatDiesIsASentenceInItsTestAndInLaterOnes() {
-        String sentence = "the emulator ended by signal 9 in the middle of the run: start the run again*";
-        var printed = run(Dying.class, "--seed", "1");
-        says(printed.get("a"), sentence, "\tSuppressed: *" + sentence);
-        says(printed.get("b"), sentence);
+    void anEmulatorThatDiesFailsItsTestAndLaterOnesWithAReadableError() {
+        String message = "the emulator was ended by signal 9 during the test run: start the run again*";
+        var failures = run(Dying.class, "--seed", "1");
+        shows(failures.get("a"), message, "\tSuppressed: *" + message);
+        shows(failures.get("b"), message);
     }
 }

@@ -21,11 +21,11 @@ import servicebus.emulator.ServiceBus;
 import servicebus.emulator.ServiceBusEmulator;
 import servicebus.emulator.Topology;
 
-/** A test has a namespace of its own, with what was declared in it. */
+/** A test has its own namespace, with the declared entities. */
 @ServiceBusEmulator(queues = {"orders", "invoices"})
 class NamespacesTest {
     @Test
-    void theClassDeclaresIt(ServiceBus servicebus) {
+    void theClassDeclaresQueues(ServiceBus servicebus) {
         assertEquals(0, servicebus.counts("invoices").get("active"));
     }
 
@@ -53,7 +53,7 @@ class NamespacesTest {
         }
 
         @Test
-        void itIsDeclaredThereToo(ServiceBus servicebus) {
+        void anOuterClassDeclaresQueues(ServiceBus servicebus) {
             servicebus.counts("orders");
             assertEquals(name, servicebus.name());
         }
@@ -119,7 +119,7 @@ class NamespacesTest {
     }
 
     @Test
-    void withoutJUnitABlockHasOne() {
+    void aBlockHasANamespaceWithoutJUnit() {
         String name;
         try (var servicebus = ServiceBus.start(new Topology().queues("a"))) {
             name = servicebus.name();

@@ -7,7 +7,7 @@ import servicebus.emulator.ServiceBusEmulator;
 @ServiceBusEmulator
 class BesideTest {
     @Test
-    void theResourceBesideTheClassDeclaresIt(ServiceBus servicebus) {
+    void aResourceBesideTheClassDeclaresQueues(ServiceBus servicebus) {
         servicebus.counts("beside");
     }
 }

@@ -11,8 +11,8 @@ import servicebus.emulator.ServiceBus;
 import servicebus.emulator.ServiceBusExtension;
 import servicebus.emulator.Topology;
 
-/** What namespaces hold is made by code. */
-class MadeTest {
+/** Topologies in code. */
+class TopologyTest {
     private static final Map<String, ?> NONE = Map.of();
 
     @RegisterExtension
@@ -27,11 +27,11 @@ class MadeTest {
 
     @Test
     void rules(ServiceBus servicebus) {
-        var said = servicebus.explain("prices/Subscriptions/high", Map.of("price", 3), NONE).get("high");
-        assertEquals(false, said.get("matched"));
-        assertEquals("price > 10", ((Map<?, ?>) said.get("reason")).get("expression"));
-        said = servicebus.explain("prices/Subscriptions/orders", NONE, Map.of("Label", "order")).get("o");
-        assertEquals(true, said.get("matched"));
+        var rule = servicebus.explain("prices/Subscriptions/high", Map.of("price", 3), NONE).get("high");
+        assertEquals(false, rule.get("matched"));
+        assertEquals("price > 10", ((Map<?, ?>) rule.get("reason")).get("expression"));
+        rule = servicebus.explain("prices/Subscriptions/orders", NONE, Map.of("Label", "order")).get("o");
+        assertEquals(true, rule.get("matched"));
         servicebus.counts("prices/Subscriptions/all");
     }
 
