@@ -4,8 +4,8 @@ using Mono.Cecil;
 
 /// <summary>
 /// Rewrites a library that was compiled against .NET Framework's assemblies into one that refers to `netstandard` alone, and fails
-/// for a type that .NET Standard 2.0 does not have: Mono's `netstandard.dll` lists all of them. Takes that, the library, and
-/// where to write.
+/// for a type that .NET Standard 2.0 does not have: Mono's `netstandard.dll` lists all of them. Arguments: that file, the
+/// library, and the output file.
 /// </summary>
 internal static class Retarget
 {

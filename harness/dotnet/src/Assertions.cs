@@ -4,12 +4,12 @@ using System.Threading.Tasks;
 namespace ServiceBus.Testing
 {
     /// <content>
-    /// The assertions of the emulator. Each waits until it is true of a queue, a subscription or one of their dead-letter queues, and
-    /// fails with what happened instead.
+    /// The assertions of the emulator. Each waits until it holds for a queue, a subscription or one of their dead-letter queues,
+    /// and otherwise fails with the timeline.
     /// </content>
     public sealed partial class ServiceBusEmulator
     {
-        /// <summary>An assertion of the control API, by the name of its kind.</summary>
+        /// <summary>An assertion by its kind in the control API.</summary>
         public async Task AssertAsync(string kind, string entity, Expected expected = null)
         {
             var request = new Dictionary<string, object>(expected?.Fields ?? new Dictionary<string, object>())
@@ -17,84 +17,84 @@ namespace ServiceBus.Testing
                 ["kind"] = kind,
                 ["entity"] = entity,
             };
-            var answer = await AskAsync("POST", "assertions", request).ConfigureAwait(false);
-            if (answer.Text("holds") != "true")
+            var result = await AskAsync("POST", "assertions", request).ConfigureAwait(false);
+            if (result.Text("holds") != "true")
             {
-                throw Failed(answer.Text("failure"));
+                throw Failed(result.Text("failure"));
             }
         }
 
-        /// <summary>Clients of the code under test receive from it.</summary>
+        /// <summary>Clients receive from the entity, or wait for one of its sessions.</summary>
         public Task AssertAttachedAsync(string entity, Expected expected = null) => AssertAsync("attached", entity, expected);
 
-        /// <summary>Such messages are in its dead-letter queue, or in the transfer one.</summary>
+        /// <summary>The dead-letter queue or the transfer dead-letter queue holds such messages.</summary>
         public Task AssertDeadLetteredAsync(string entity, Expected expected = null) => AssertAsync("dead_lettered", entity, expected);
 
-        /// <summary>No such message is, once the namespace is idle.</summary>
+        /// <summary>Neither of them holds such a message when the namespace is idle.</summary>
         public Task AssertNotDeadLetteredAsync(string entity, Expected expected = null) =>
             AssertAsync("not_dead_lettered", entity, expected);
 
         /// <summary>Such messages were completed.</summary>
         public Task AssertCompletedAsync(string entity, Expected expected = null) => AssertAsync("completed", entity, expected);
 
-        /// <summary>None was, once the namespace is idle.</summary>
+        /// <summary>No such message was completed when the namespace is idle.</summary>
         public Task AssertNotCompletedAsync(string entity, Expected expected = null) => AssertAsync("not_completed", entity, expected);
 
         /// <summary>Such messages were delivered to receivers.</summary>
         public Task AssertDeliveredAsync(string entity, Expected expected = null) => AssertAsync("delivered", entity, expected);
 
-        /// <summary>None was, once the namespace is idle.</summary>
+        /// <summary>No such message was delivered when the namespace is idle.</summary>
         public Task AssertNotDeliveredAsync(string entity, Expected expected = null) => AssertAsync("not_delivered", entity, expected);
 
         /// <summary>Deliveries were abandoned.</summary>
         public Task AssertAbandonedAsync(string entity, Expected expected = null) => AssertAsync("abandoned", entity, expected);
 
-        /// <summary>None was, once the namespace is idle.</summary>
+        /// <summary>No delivery was abandoned when the namespace is idle.</summary>
         public Task AssertNotAbandonedAsync(string entity, Expected expected = null) => AssertAsync("not_abandoned", entity, expected);
 
         /// <summary>Locks were renewed.</summary>
         public Task AssertLockRenewedAsync(string entity, Expected expected = null) => AssertAsync("lock_renewed", entity, expected);
 
-        /// <summary>None was, once the namespace is idle.</summary>
+        /// <summary>No lock was renewed when the namespace is idle.</summary>
         public Task AssertLockNotRenewedAsync(string entity, Expected expected = null) => AssertAsync("lock_not_renewed", entity, expected);
 
-        /// <summary>It holds such deferred messages.</summary>
+        /// <summary>The entity holds such deferred messages.</summary>
         public Task AssertDeferredAsync(string entity, Expected expected = null) => AssertAsync("deferred", entity, expected);
 
-        /// <summary>It holds none, once the namespace is idle.</summary>
+        /// <summary>The entity holds no such deferred message when the namespace is idle.</summary>
         public Task AssertNotDeferredAsync(string entity, Expected expected = null) => AssertAsync("not_deferred", entity, expected);
 
-        /// <summary>It holds messages that are scheduled for this time.</summary>
+        /// <summary>The entity holds messages that are scheduled for this time.</summary>
         public Task AssertScheduledAsync(string entity, Expected expected = null) => AssertAsync("scheduled", entity, expected);
 
-        /// <summary>It holds none, once the namespace is idle.</summary>
+        /// <summary>The entity holds no such scheduled message when the namespace is idle.</summary>
         public Task AssertNotScheduledAsync(string entity, Expected expected = null) => AssertAsync("not_scheduled", entity, expected);
 
-        /// <summary>Such messages expired, dropped or dead-lettered.</summary>
+        /// <summary>Such messages expired, and were discarded or dead-lettered.</summary>
         public Task AssertExpiredAsync(string entity, Expected expected = null) => AssertAsync("expired", entity, expected);
 
-        /// <summary>None did, once the namespace is idle.</summary>
+        /// <summary>No such message expired when the namespace is idle.</summary>
         public Task AssertNotExpiredAsync(string entity, Expected expected = null) => AssertAsync("not_expired", entity, expected);
 
-        /// <summary>Such messages were forwarded to another queue.</summary>
+        /// <summary>Such messages were forwarded to another entity.</summary>
         public Task AssertForwardedAsync(string entity, Expected expected = null) => AssertAsync("forwarded", entity, expected);
 
-        /// <summary>None was, once the namespace is idle.</summary>
+        /// <summary>No such message was forwarded when the namespace is idle.</summary>
         public Task AssertNotForwardedAsync(string entity, Expected expected = null) => AssertAsync("not_forwarded", entity, expected);
 
-        /// <summary>So many sends to it ever waited for their outcome at once.</summary>
+        /// <summary>The greatest number of sends that waited for their outcomes at the same time.</summary>
         public Task AssertUnsettledSendsAsync(string entity, Expected expected = null) => AssertAsync("unsettled_sends", entity, expected);
 
-        /// <summary>The numbers of its messages are exactly these.</summary>
+        /// <summary>The entity holds exactly these numbers of messages.</summary>
         public Task AssertMessageCountAsync(string entity, Expected expected) => AssertAsync("message_count", entity, expected);
 
         /// <summary>The session holds exactly these messages, in this order.</summary>
         public Task AssertSessionOrderAsync(string entity, Expected expected) => AssertAsync("session_order", entity, expected);
 
-        /// <summary>This is kept with the session.</summary>
+        /// <summary>The session has this state.</summary>
         public Task AssertSessionStateAsync(string entity, Expected expected) => AssertAsync("session_state", entity, expected);
 
-        /// <summary>It holds nothing.</summary>
+        /// <summary>The entity holds no messages in any state; its dead-letter queue is not part of it.</summary>
         public Task AssertEmptyAsync(string entity, Expected expected = null) => AssertAsync("empty", entity, expected);
     }
 }

@@ -24,7 +24,7 @@ namespace ServiceBus.Testing
             this.whyItEnded = whyItEnded;
         }
 
-        /// <summary>Asks, and returns the answer; one that refuses is thrown as a sentence.</summary>
+        /// <summary>Sends a request and returns the response; an error is thrown.</summary>
         internal async Task<XElement> AskAsync(string method, string path, object body = null)
         {
             var target = $"/$emulator/v1/{path}";
@@ -48,7 +48,7 @@ namespace ServiceBus.Testing
                         }
                         throw new ServiceBusEmulatorException(
                             answer.Element("error")?.Text("text")
-                            ?? $"the emulator answered {(int)response.StatusCode}: {Encoding.UTF8.GetString(text)}");
+                            ?? $"the emulator responded with {(int)response.StatusCode}: {Encoding.UTF8.GetString(text)}");
                     }
                 }
             }
@@ -58,22 +58,22 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>A path with a query, without what is null.</summary>
+        /// <summary>A path with a query, without parameters that are null.</summary>
         internal static string Query(string path, params string[] pairs)
         {
-            var known = Enumerable.Range(0, pairs.Length / 2)
+            var parameters = Enumerable.Range(0, pairs.Length / 2)
                 .Where(each => pairs[2 * each + 1] != null)
                 .Select(each => $"{pairs[2 * each]}={Uri.EscapeDataString(pairs[2 * each + 1])}");
-            var query = string.Join("&", known);
+            var query = string.Join("&", parameters);
             return query == "" ? path : $"{path}?{query}";
         }
 
         private static HttpClient NewClient()
         {
-            // Longer than any assertion may wait.
+            // Longer than an assertion may wait.
             var client = new HttpClient(new HttpClientHandler { UseProxy = false }) { Timeout = TimeSpan.FromMinutes(11) };
             client.DefaultRequestHeaders.ExpectContinue = false;
-            // A connection that is kept may be closed by the emulator just when the next request takes it.
+            // The emulator may close a pooled connection just when the next request uses it.
             client.DefaultRequestHeaders.ConnectionClose = true;
             return client;
         }

@@ -10,14 +10,14 @@ using System.Xml.Linq;
 namespace ServiceBus.Testing
 {
     /// <summary>
-    /// The process of an emulator. It ends when its standard input closes, and so with this process, however that ends.
+    /// The process of an emulator. It ends when its standard input is closed, so it does not outlive this process.
     /// </summary>
     public sealed class EmulatorProcess
     {
         private const int KeptLines = 20;
 
-        private static readonly TimeSpan LongestStart = TimeSpan.FromSeconds(30);
-        private static readonly TimeSpan LongestStop = TimeSpan.FromSeconds(10);
+        private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
+        private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(10);
 
         private static readonly Lazy<Task<EmulatorProcess>> SharedProcess =
             new Lazy<Task<EmulatorProcess>>(() => StartAsync(Options.ToArray()));
@@ -40,19 +40,19 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>
-        /// Options of the command line, such as <c>--tier premium</c>, for the emulator that all tests of this process share. It is
-        /// started with the first namespace.
+        /// Command-line options, such as <c>--tier premium</c>, for the emulator that all tests of this process share. It is started
+        /// with the first namespace.
         /// </summary>
         public static IReadOnlyList<string> Options { get; set; } = new string[0];
 
-        /// <summary>The number of the process.</summary>
+        /// <summary>The process id.</summary>
         public int Id => process.Id;
 
         internal Control Control { get; private set; }
 
         internal XElement Ready { get; private set; }
 
-        /// <summary>Starts an emulator of your own with these options of its command line.</summary>
+        /// <summary>Starts a separate emulator with these command-line options.</summary>
         public static async Task<EmulatorProcess> StartAsync(params string[] options)
         {
             var program = EmulatorProgram.Find();
@@ -74,7 +74,7 @@ namespace ServiceBus.Testing
         public async Task StopAsync()
         {
             process.StandardInput.Close();
-            await Task.Run(() => process.WaitForExit((int)LongestStop.TotalMilliseconds) || Kill()).ConfigureAwait(false);
+            await Task.Run(() => process.WaitForExit((int)StopTimeout.TotalMilliseconds) || Kill()).ConfigureAwait(false);
         }
 
         /// <summary>Ends the process; <c>await using</c> calls it.</summary>
@@ -82,10 +82,10 @@ namespace ServiceBus.Testing
 
         internal static Task<EmulatorProcess> SharedAsync() => SharedProcess.Value;
 
-        private static ServiceBusEmulatorException NotStarted(string why, Exception cause = null)
+        private static ServiceBusEmulatorException NotStarted(string reason, Exception cause = null)
         {
-            var what = $"{nameof(EmulatorProcess)}.{nameof(Options)} and {EmulatorProgram.Variable}";
-            return new ServiceBusEmulatorException($"the emulator did not start: {why}; check {what}", cause);
+            var settings = $"{nameof(EmulatorProcess)}.{nameof(Options)} and {EmulatorProgram.Variable}";
+            return new ServiceBusEmulatorException($"the emulator did not start: {reason}; check {settings}", cause);
         }
 
         private static string Quoted(string option)
@@ -98,34 +98,34 @@ namespace ServiceBus.Testing
         private async Task WaitUntilReadyAsync(string program)
         {
             var line = process.StandardOutput.ReadLineAsync();
-            await Task.WhenAny(line, Task.Delay(LongestStart)).ConfigureAwait(false);
-            var said = line.IsCompleted ? line.Result ?? "" : "";
-            if (said.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal))
+            await Task.WhenAny(line, Task.Delay(StartTimeout)).ConfigureAwait(false);
+            var output = line.IsCompleted ? line.Result ?? "" : "";
+            if (output.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal))
             {
-                Ready = Json.Read(System.Text.Encoding.UTF8.GetBytes(said));
+                Ready = Json.Read(System.Text.Encoding.UTF8.GetBytes(output));
                 Control = new Control(Ready.Text("http"), WhyItEnded);
                 return;
             }
             if (line.IsCompleted)
             {
-                process.WaitForExit(1000); // A program that has closed its output tells its reason.
+                process.WaitForExit(1000); // The program has closed its output, and writes its error.
             }
             Kill();
-            var late = line.IsCompleted ? $"{program} is no emulator" : $"it was not ready within {LongestStart.TotalSeconds} s";
-            throw NotStarted(lastLines.FirstOrDefault() ?? late);
+            var reason = line.IsCompleted ? $"{program} is not the emulator's program" : $"it was not ready within {StartTimeout.TotalSeconds} s";
+            throw NotStarted(lastLines.FirstOrDefault() ?? reason);
         }
 
-        /// <summary>What became of it, in a sentence.</summary>
+        /// <summary>Why the emulator does not respond.</summary>
         private string WhyItEnded()
         {
             if (!process.WaitForExit(1000))
             {
-                return "the emulator runs and does not answer: end the run, and start it again";
+                return "the emulator is running but does not respond: stop the test run, and start it again";
             }
             process.WaitForExit();
-            var words = lastLines.LastOrDefault();
-            var ended = $"the emulator ended with exit code {process.ExitCode} in the middle of the run: start the run again";
-            return words == null ? ended : $"{ended}; {words}";
+            var line = lastLines.LastOrDefault();
+            var message = $"the emulator exited with code {process.ExitCode} during the test run: start the run again";
+            return line == null ? message : $"{message}; {line}";
         }
 
         private bool Kill()
@@ -136,7 +136,7 @@ namespace ServiceBus.Testing
             }
             catch (InvalidOperationException)
             {
-                // It has ended.
+                // The process has ended already.
             }
             process.WaitForExit();
             return true;

@@ -6,7 +6,7 @@ using System.Runtime.InteropServices;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>Where the program of the emulator lies.</summary>
+    /// <summary>Finds the program of the emulator.</summary>
     internal static class EmulatorProgram
     {
         internal const string Variable = "SERVICEBUS_EMULATOR_BIN";
@@ -16,7 +16,7 @@ namespace ServiceBus.Testing
         private static readonly bool OnWindows = RuntimeInformation.IsOSPlatform(OSPlatform.Windows);
         private static readonly string FileName = OnWindows ? "servicebus-emulator.exe" : "servicebus-emulator";
 
-        /// <summary>The program that the variable names, else that of the package, else the one on the path.</summary>
+        /// <summary>The program in <c>SERVICEBUS_EMULATOR_BIN</c>, else that of the package, else the one on <c>PATH</c>.</summary>
         internal static string Find()
         {
             var named = Environment.GetEnvironmentVariable(Variable);
@@ -24,7 +24,7 @@ namespace ServiceBus.Testing
             {
                 return File.Exists(named)
                     ? named
-                    : throw new ServiceBusEmulatorException($"{Variable} names {named}, which is no program: name one, or unset it");
+                    : throw new ServiceBusEmulatorException($"{Variable} is {named}, which is not a file: correct the path, or unset it");
             }
             var packed = PackageDirectories().Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists);
             if (packed != null)
@@ -33,13 +33,13 @@ namespace ServiceBus.Testing
             }
             return Directories(Environment.GetEnvironmentVariable("PATH")).Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists)
                 ?? throw new ServiceBusEmulatorException(
-                    $"this package has no emulator for {Platform()}, and there is none on the path: build it with "
-                    + $"`cargo build --release -p servicebus-emulator` and name it in {Variable}");
+                    $"this package has no emulator for {Platform()}, and PATH has none: build it with "
+                    + $"`cargo build --release -p servicebus-emulator` and set {Variable} to the program");
         }
 
         /// <summary>
-        /// Where restoring and building leave what a package has for a platform: beside the output, in the output when that is
-        /// of one platform, where the runtime looks for native libraries, and in the folder of restored packages.
+        /// The directories that may contain the native files of a package: beside the output, the output itself if it is for one
+        /// platform, those where the runtime searches for native libraries, and the folder of restored packages.
         /// </summary>
         private static IEnumerable<string> PackageDirectories()
         {
@@ -69,7 +69,7 @@ namespace ServiceBus.Testing
             return $"{system}-{RuntimeInformation.OSArchitecture.ToString().ToLowerInvariant()}";
         }
 
-        /// <summary>Packages keep no modes. Where this one may not be changed, starting it says so.</summary>
+        /// <summary>Packages do not keep file modes. If the mode cannot be changed, starting the program reports it.</summary>
         private static string MadeExecutable(string program)
         {
             if (!OnWindows)

@@ -2,13 +2,13 @@ using System;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>What the emulator refused or could not do, in a sentence.</summary>
+    /// <summary>The emulator rejected a request, could not be started, or has ended.</summary>
     public sealed class ServiceBusEmulatorException : Exception
     {
         internal ServiceBusEmulatorException(string message, Exception cause = null) : base(message, cause) { }
     }
 
-    /// <summary>Something is not as a test says, with the timeline of what happened instead.</summary>
+    /// <summary>An assertion did not hold, or a test failed; the message has the timeline.</summary>
     public sealed class ServiceBusAssertionException : Exception
     {
         internal ServiceBusAssertionException(string message, Exception cause = null) : base(message, cause) { }

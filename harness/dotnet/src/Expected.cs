@@ -5,48 +5,48 @@ using System.Linq;
 namespace ServiceBus.Testing
 {
     /// <summary>
-    /// What an assertion asks for: <c>new Expected { MessageId = "o-17", Reason = TextMatch.Contains("Rejected") }</c>. What it does not
-    /// take is refused by the emulator, with what it takes.
+    /// The fields of an assertion: <c>new Expected { MessageId = "o-17", Reason = TextMatch.Contains("Rejected") }</c>. The emulator
+    /// rejects a field that the assertion does not have, and lists those that it has.
     /// </summary>
     public sealed class Expected
     {
-        /// <summary>The id of the messages that are meant.</summary>
+        /// <summary>The id of the messages.</summary>
         public TextMatch MessageId { set => this["message_id"] = value; }
 
-        /// <summary>The body of the messages that are meant.</summary>
+        /// <summary>The body of the messages.</summary>
         public TextMatch Body { set => this["body"] = value; }
 
-        /// <summary>The body as JSON: <c>new { id = 17 }</c>; objects of the message may have more than that.</summary>
+        /// <summary>The body as JSON: <c>new { id = 17 }</c>; objects in the body may have further members.</summary>
         public object BodyJson { set => this["body_json"] = value; }
 
-        /// <summary>Why they were dead-lettered.</summary>
+        /// <summary>The dead-letter reason.</summary>
         public TextMatch Reason { set => this["reason"] = value; }
 
-        /// <summary>The description of that.</summary>
+        /// <summary>The dead-letter error description.</summary>
         public TextMatch Description { set => this["description"] = value; }
 
         /// <summary>The client that they were delivered to, or the entity that they were forwarded to.</summary>
         public TextMatch To { set => this["to"] = value; }
 
-        /// <summary>How many, exactly; one is enough unless this is said.</summary>
+        /// <summary>The exact number; without it, at least one.</summary>
         public int Count { set => this["count"] = value; }
 
-        /// <summary>How often, exactly.</summary>
+        /// <summary>The exact number of times.</summary>
         public int Times { set => this["times"] = value; }
 
-        /// <summary>How many or how often at least.</summary>
+        /// <summary>The minimum number, or the minimum number of times.</summary>
         public int AtLeast { set => this["at_least"] = value; }
 
-        /// <summary>How many at most.</summary>
+        /// <summary>The maximum number.</summary>
         public int AtMost { set => this["at_most"] = value; }
 
-        /// <summary>For when they are scheduled.</summary>
+        /// <summary>The scheduled enqueue time.</summary>
         public DateTimeOffset At { set => this["at"] = value; }
 
-        /// <summary>In how much time of the namespace's clock they are due.</summary>
+        /// <summary>The time until they are due, by the clock of the namespace.</summary>
         public TimeSpan DueIn { set => this["due_in"] = value; }
 
-        /// <summary>How far off that may be; ten seconds unless it is said.</summary>
+        /// <summary>The tolerance of these times; the default is 10 s.</summary>
         public TimeSpan Tolerance { set => this["tolerance"] = value; }
 
         /// <summary>Messages in the entity.</summary>
@@ -67,7 +67,7 @@ namespace ServiceBus.Testing
         /// <summary>Deferred messages.</summary>
         public int Deferred { set => this["deferred"] = value; }
 
-        /// <summary>Messages on their way to another entity.</summary>
+        /// <summary>Messages that wait to be forwarded to another entity.</summary>
         public int Transfer { set => this["transfer"] = value; }
 
         /// <summary>The session.</summary>
@@ -88,7 +88,7 @@ namespace ServiceBus.Testing
         /// <summary>Whether the session has a state.</summary>
         public bool StateSet { set => this["set"] = value; }
 
-        /// <summary>For how much real time the assertion waits; 5 s unless it is said.</summary>
+        /// <summary>The maximum real time that the assertion waits; the default is 5 s.</summary>
         public TimeSpan Within { set => this["within"] = value; }
 
         internal Dictionary<string, object> Fields { get; } = new Dictionary<string, object>();
@@ -100,14 +100,14 @@ namespace ServiceBus.Testing
         }
     }
 
-    /// <summary>A text that is compared exactly, or of which a part is known.</summary>
+    /// <summary>An exact text, or a part of a text.</summary>
     public struct TextMatch
     {
         private TextMatch(object encoded) => Encoded = encoded;
 
         internal object Encoded { get; }
 
-        /// <summary>A text that has this in it.</summary>
+        /// <summary>Matches a text that contains this part.</summary>
         public static TextMatch Contains(string part) => new TextMatch(new { contains = part });
 
         /// <summary>Exactly this text, in UTF-8.</summary>

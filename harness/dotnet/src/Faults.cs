@@ -7,8 +7,8 @@ using System.Xml.Linq;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>The faults of a namespace: an operation of a client goes wrong where the test says so.</summary>
-    /// <remarks>One that has not fired when the namespace ends fails the test, unless it was removed.</remarks>
+    /// <summary>Faults that a test injects into operations of the clients of a namespace.</summary>
+    /// <remarks>A fault that has not fired when the namespace ends fails the test, unless it was removed.</remarks>
     public sealed class Faults
     {
         private readonly Control control;
@@ -21,7 +21,7 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>
-        /// Operations of clients: <c>On("complete", entity: "orders", nth: 2)</c>. Operation and what narrows it are those of the
+        /// Selects operations of clients: <c>On("complete", entity: "orders", nth: 2)</c>. The parameters are the fields of the
         /// control API; <paramref name="property"/> is as in <c>new { name = "color", value = "red" }</c> and
         /// <paramref name="random"/> as in <c>new { seed = 17, probability = 0.05 }</c>.
         /// </summary>
@@ -55,12 +55,12 @@ namespace ServiceBus.Testing
 
         internal async Task<Fault> AddAsync(object request)
         {
-            var made = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
-            return new Fault(method => control.AskAsync(method, $"{path}/faults/{made.Number("id")}"));
+            var added = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
+            return new Fault(method => control.AskAsync(method, $"{path}/faults/{added.Number("id")}"));
         }
     }
 
-    /// <summary>Operations that are to go wrong. Each method scripts what becomes of them.</summary>
+    /// <summary>Operations that a fault applies to. Each method adds a fault with one effect.</summary>
     public sealed class Operations
     {
         private readonly Faults faults;
@@ -73,38 +73,38 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>
-        /// Any effect of the control API, by its name: <c>ApplyAsync("hold-back", new { behind = 2 })</c>.
+        /// Adds a fault with any effect of the control API: <c>ApplyAsync("hold-back", new { behind = 2 })</c>.
         /// </summary>
         public Task<Fault> ApplyAsync(string effect, object details = null)
         {
-            var given = Json.Members(details ?? new { }).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
+            var members = Json.Members(details ?? new { }).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
             return faults.AddAsync(new Dictionary<string, object>(which)
             {
-                ["effect"] = new Dictionary<string, object> { [effect] = given },
+                ["effect"] = new Dictionary<string, object> { [effect] = members },
             });
         }
 
-        /// <summary>It happens, and the client gets no reply.</summary>
+        /// <summary>The operation succeeds, and the client gets no reply.</summary>
         public Task<Fault> LoseReplyAsync() => ApplyAsync("lose-reply");
 
-        /// <summary>It does not happen, and the client gets the AMQP condition.</summary>
+        /// <summary>The operation fails with this AMQP error condition.</summary>
         public Task<Fault> RejectAsync(string condition, string description = null) => ApplyAsync("reject", new { condition, description });
 
-        /// <summary>It does not happen, and the client is told to wait.</summary>
+        /// <summary>The operation fails with <c>com.microsoft:server-busy</c>.</summary>
         public Task<Fault> ServerBusyAsync() => RejectAsync("com.microsoft:server-busy");
 
-        /// <summary>A request is answered with this status.</summary>
+        /// <summary>The response to a request has this status.</summary>
         public Task<Fault> AnswerAsync(int status, string condition = null, string description = null) =>
             ApplyAsync("answer", new { status, condition, description });
 
-        /// <summary>The link is closed <c>before</c> it happens, or <c>after</c>.</summary>
+        /// <summary>The link is detached <c>before</c> the operation, or <c>after</c> it.</summary>
         public Task<Fault> DetachAsync(string condition = "amqp:link:detach-forced", string when = "before") =>
             ApplyAsync("detach", new { condition, when });
 
-        /// <summary>The connection ends without a close frame <c>before</c> it happens, or <c>after</c>.</summary>
+        /// <summary>The connection ends without a close frame, <c>before</c> the operation or <c>after</c> it.</summary>
         public Task<Fault> DropConnectionAsync(string when = "before") => ApplyAsync("drop", new { when });
 
-        /// <summary>It happens later, by the <c>virtual</c> clock or the <c>real</c> one.</summary>
+        /// <summary>The operation is delayed, by the <c>virtual</c> clock or the <c>real</c> one.</summary>
         public Task<Fault> DelayAsync(TimeSpan by, string clock = "virtual") => ApplyAsync("delay", new { seconds = by, clock });
 
         /// <summary>The lock ends: before a settlement or renewal, after a delivery.</summary>
@@ -113,21 +113,21 @@ namespace ServiceBus.Testing
         /// <summary>The lock of the session ends.</summary>
         public Task<Fault> LoseSessionLockAsync() => ApplyAsync("lose-session-lock");
 
-        /// <summary>The client is told that its completion has happened, and the message is delivered again.</summary>
+        /// <summary>The completion succeeds for the client, but the message is delivered again.</summary>
         public Task<Fault> RedeliverAsync() => ApplyAsync("deliver-twice");
     }
 
-    /// <summary>A fault that was scripted.</summary>
+    /// <summary>A fault that was added to a namespace.</summary>
     public sealed class Fault
     {
         private readonly Func<string, Task<XElement>> ask;
 
         internal Fault(Func<string, Task<XElement>> ask) => this.ask = ask;
 
-        /// <summary>How often it fired.</summary>
+        /// <summary>How often the fault has fired.</summary>
         public async Task<long> HitsAsync() => (await ask("GET").ConfigureAwait(false)).Number("hits");
 
-        /// <summary>Takes it out; it need not have fired.</summary>
+        /// <summary>Removes the fault, which then does not have to fire.</summary>
         public Task RemoveAsync() => ask("DELETE");
     }
 }

@@ -10,10 +10,10 @@ using System.Xml.Linq;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>JSON as .NET Standard has it without another package: an XML element for each value.</summary>
+    /// <summary>JSON by the reader and writer of .NET Standard, which has an XML element for each value.</summary>
     internal static class Json
     {
-        /// <summary>Names of members are no XML names: each is the attribute of an element of this name.</summary>
+        /// <summary>Names of members may be invalid as names in XML: each is an attribute of an element with this name.</summary>
         private const string Item = "item";
 
         internal static XElement Read(byte[] text)
@@ -89,7 +89,7 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>What JSON does not have is written as the control API takes it.</summary>
+        /// <summary>Converts values that JSON does not have as the control API does.</summary>
         private static object Plain(object value) =>
             value is TimeSpan span ? span.TotalSeconds
             : value is DateTimeOffset time ? time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture)

@@ -7,13 +7,13 @@ using System.Xml.Linq;
 namespace ServiceBus.Testing
 {
     /// <summary>
-    /// A namespace of a test's own: what an SDK needs to reach it, its time, its faults, and what happened in it.
+    /// A namespace of a test: its connection strings, clock, faults and timeline.
     /// </summary>
     public sealed partial class ServiceBusEmulator
     {
-        private static readonly TimeSpan UnlessSaid = TimeSpan.FromSeconds(5);
+        private static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(5);
 
-        /// <summary>How frameworks call what a test throws that has not failed.</summary>
+        /// <summary>Parts of the names of exceptions by which frameworks end a test that has not failed.</summary>
         private static readonly string[] NoFailures = { "Ignore", "Inconclusive", "Skip", "Success" };
 
         private readonly Control control;
@@ -21,28 +21,28 @@ namespace ServiceBus.Testing
         private bool failed;
         private bool removed;
 
-        private ServiceBusEmulator(EmulatorProcess emulator, XElement made)
+        private ServiceBusEmulator(EmulatorProcess emulator, XElement created)
         {
-            Name = made.Text("name");
+            Name = created.Text("name");
             Emulator = emulator;
             control = emulator.Control;
             path = $"namespaces/{Name}";
-            ConnectionString = made.Text("connection_string");
-            AdministrationConnectionString = made.Text("admin_connection_string");
-            TlsConnectionString = made.Text("tls_connection_string");
+            ConnectionString = created.Text("connection_string");
+            AdministrationConnectionString = created.Text("admin_connection_string");
+            TlsConnectionString = created.Text("tls_connection_string");
             Faults = new Faults(control, path);
         }
 
         /// <summary>The name of the namespace.</summary>
         public string Name { get; }
 
-        /// <summary>The emulator that it is in.</summary>
+        /// <summary>The emulator of the namespace.</summary>
         public EmulatorProcess Emulator { get; }
 
-        /// <summary>What <c>ServiceBusClient</c> takes.</summary>
+        /// <summary>The connection string for <c>ServiceBusClient</c>.</summary>
         public string ConnectionString { get; }
 
-        /// <summary>What <c>ServiceBusAdministrationClient</c> takes, 7.20.1 and later.</summary>
+        /// <summary>The connection string for <c>ServiceBusAdministrationClient</c>, 7.20.1 and later.</summary>
         public string AdministrationConnectionString { get; }
 
         /// <summary>The connection string for TLS, as in production.</summary>
@@ -51,12 +51,12 @@ namespace ServiceBus.Testing
         /// <summary>The file that clients over TLS must trust.</summary>
         public string CaCertificate => Emulator.Ready.Text("ca_certificate");
 
-        /// <summary>Operations that are to go wrong.</summary>
+        /// <summary>The faults of the namespace.</summary>
         public Faults Faults { get; }
 
         /// <summary>
-        /// A namespace that ends with <c>await using</c>. Without a topology it holds what <c>topology.json</c> beside the tests'
-        /// assemblies declares, else one queue, <c>queue.1</c>. Without an emulator of your own it is in the one that all tests share.
+        /// Creates a namespace, which ends with <c>await using</c>. Without a topology it has that of <c>topology.json</c> beside the
+        /// tests' assemblies, else one queue, <c>queue.1</c>. Without an emulator it is in the one that all tests share.
         /// </summary>
         public static async Task<ServiceBusEmulator> StartAsync(Topology topology = null, EmulatorProcess emulator = null)
         {
@@ -66,8 +66,8 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>
-        /// Runs a test with a namespace. Whatever it fails with is told with what happened in the namespace, and not hidden by a
-        /// fault that did not fire.
+        /// Runs a test with a namespace. Its failure is thrown with the timeline of the namespace, and is not hidden by a fault that
+        /// has not fired.
         /// </summary>
         public static async Task TestAsync(Topology topology, Func<ServiceBusEmulator, Task> test)
         {
@@ -89,12 +89,12 @@ namespace ServiceBus.Testing
             await servicebus.DisposeAsync().ConfigureAwait(false);
         }
 
-        /// <summary>The same with the topology of <see cref="StartAsync"/> without one.</summary>
+        /// <summary>Runs a test with the default topology of <see cref="StartAsync"/>.</summary>
         public static Task TestAsync(Func<ServiceBusEmulator, Task> test) => TestAsync(null, test);
 
         /// <summary>
-        /// Ends the namespace; <c>await using</c> calls it. It throws for a fault that has not fired, unless an assertion of this
-        /// namespace has failed before, and for a failure inside the emulator.
+        /// Ends the namespace; <c>await using</c> calls it. It throws if a fault has not fired, unless an assertion of this namespace
+        /// has failed before, and after an internal error of the emulator.
         /// </summary>
         public async Task DisposeAsync()
         {
@@ -109,28 +109,28 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>What the clock of the namespace shows.</summary>
+        /// <summary>The time of the namespace's clock.</summary>
         public async Task<DateTimeOffset> NowAsync() => (await AskAsync("GET", "clock").ConfigureAwait(false)).Time("now").Value;
 
-        /// <summary>Moves the clock; all that falls due on the way has happened when this is done.</summary>
+        /// <summary>Advances the clock, and ends when everything that is due by then has been processed.</summary>
         public Task AdvanceAsync(TimeSpan by) => AskAsync("POST", "clock/advance", new { seconds = by });
 
         /// <summary>Stops the clock.</summary>
         public Task FreezeAsync() => AskAsync("POST", "clock/freeze");
 
-        /// <summary>Lets a stopped clock run on.</summary>
+        /// <summary>Restarts a stopped clock.</summary>
         public Task ResumeAsync() => AskAsync("POST", "clock/resume");
 
-        /// <summary>From now on the clock steps to the next deadline whenever the namespace is idle.</summary>
+        /// <summary>Makes the clock step to the next deadline whenever the namespace is idle.</summary>
         public Task StepByItselfAsync() => AskAsync("POST", "clock/auto");
 
-        /// <summary>Whether nothing is left to deliver to a receiver, and no message is locked.</summary>
+        /// <summary>Whether the namespace is idle: no message is locked, or can be delivered to a receiver.</summary>
         public async Task<bool> IsIdleAsync() => await BusyAsync(TimeSpan.Zero).ConfigureAwait(false) == null;
 
-        /// <summary>Waits until the namespace is idle, up to 5 s unless it is said how long.</summary>
+        /// <summary>Waits until the namespace is idle, by default up to 5 s.</summary>
         public async Task WaitIdleAsync(TimeSpan? within = null)
         {
-            var busy = await BusyAsync(within ?? UnlessSaid).ConfigureAwait(false);
+            var busy = await BusyAsync(within ?? DefaultTimeout).ConfigureAwait(false);
             if (busy != null)
             {
                 throw Failed(busy);
@@ -139,13 +139,13 @@ namespace ServiceBus.Testing
 
         /// <summary>Waits until a client receives from a queue or subscription.</summary>
         public Task WaitForReceiverAsync(string entity, TimeSpan? within = null) =>
-            AssertAttachedAsync(entity, new Expected { Within = within ?? UnlessSaid });
+            AssertAttachedAsync(entity, new Expected { Within = within ?? DefaultTimeout });
 
-        /// <summary>How many messages there are in an entity, such as <c>orders/$DeadLetterQueue</c>.</summary>
+        /// <summary>The numbers of messages of an entity, such as <c>orders/$DeadLetterQueue</c>.</summary>
         public async Task<MessageCounts> CountsAsync(string entity) =>
             new MessageCounts(await AskAsync("GET", Control.Query("counts", "entity", entity)).ConfigureAwait(false));
 
-        /// <summary>What happened in the namespace, to an entity or to a message, as far as the record goes back.</summary>
+        /// <summary>The recorded events of the namespace, of an entity or of a message.</summary>
         public async Task<Timeline> TimelineAsync(string entity = null, string messageId = null)
         {
             var query = Control.Query("timeline", "entity", entity, "message_id", messageId, "lines", "true");
@@ -159,15 +159,15 @@ namespace ServiceBus.Testing
             return answer.Items("sessions").Select(each => new Session(each)).ToArray();
         }
 
-        /// <summary>Ends the lock of a session as if its time had run out.</summary>
+        /// <summary>Ends the lock of a session as if it had expired.</summary>
         public Task LoseSessionLockAsync(string entity, string session) => AskAsync("POST", "sessions/lose", new { entity, session });
 
         /// <summary>
-        /// What each rule of <c>topic/Subscriptions/name</c> says of a message that is not sent, by the rules' names.
+        /// How each rule of <c>topic/Subscriptions/name</c> evaluates a message, without sending it, by the rules' names.
         /// </summary>
         /// <param name="subscription">The address of the subscription.</param>
-        /// <param name="properties">Those of the application: <c>new { price = 12 }</c>, or a dictionary.</param>
-        /// <param name="system">Those of the service under its names: <c>new { Label = "order" }</c>.</param>
+        /// <param name="properties">Application properties: <c>new { price = 12 }</c>, or a dictionary.</param>
+        /// <param name="system">Broker properties: <c>new { Label = "order" }</c>.</param>
         public async Task<IReadOnlyDictionary<string, RuleExplanation>> ExplainAsync(
             string subscription, object properties = null, object system = null)
         {
@@ -177,10 +177,10 @@ namespace ServiceBus.Testing
             return answer.Items("rules").Select(each => new RuleExplanation(each)).ToDictionary(each => each.Rule);
         }
 
-        /// <summary>Removes all messages, sessions and the record.</summary>
+        /// <summary>Removes all messages, sessions and recorded events.</summary>
         public Task ResetAsync() => AskAsync("POST", "reset");
 
-        /// <summary>Ends the namespace: why a test that has passed fails nevertheless, or null; what happened in another.</summary>
+        /// <summary>Ends the namespace; returns the problem that fails a passed test, or null, or the timeline of a failed one.</summary>
         private async Task<string> EndAsync()
         {
             removed = true;
@@ -194,11 +194,11 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>What keeps the namespace from being idle after this time, or null.</summary>
+        /// <summary>Waits until the namespace is idle; returns the reason if it is not within this time, or null.</summary>
         private async Task<string> BusyAsync(TimeSpan within) =>
             (await AskAsync("POST", "settled", new { within, refuse = false }).ConfigureAwait(false)).Text("failure");
 
-        private Task<XElement> AskAsync(string method, string what, object body = null) => control.AskAsync(method, $"{path}/{what}", body);
+        private Task<XElement> AskAsync(string method, string relative, object body = null) => control.AskAsync(method, $"{path}/{relative}", body);
 
         private ServiceBusAssertionException Failed(string message)
         {

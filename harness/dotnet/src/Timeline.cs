@@ -7,7 +7,7 @@ using System.Xml.Linq;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>What happened, oldest first; as text it has a line for each event.</summary>
+    /// <summary>The events of a namespace, oldest first; as text it has a line for each event.</summary>
     public sealed class Timeline : ReadOnlyCollection<TimelineEvent>
     {
         internal Timeline(XElement answer) : base(answer.Items("events").Select(each => new TimelineEvent(each)).ToArray()) { }
@@ -19,26 +19,26 @@ namespace ServiceBus.Testing
         public override string ToString() => Count == 0 ? "  nothing happened" : string.Join("\n", this);
     }
 
-    /// <summary>Something that happened.</summary>
+    /// <summary>An event of the timeline.</summary>
     public sealed class TimelineEvent
     {
         private readonly XElement json;
 
         internal TimelineEvent(XElement json) => this.json = json;
 
-        /// <summary>When, by the clock of the namespace.</summary>
+        /// <summary>The time of the event, by the clock of the namespace.</summary>
         public DateTimeOffset At => json.Time("at").Value;
 
-        /// <summary>When, since the namespace began.</summary>
+        /// <summary>The time since the namespace was created.</summary>
         public TimeSpan Offset => TimeSpan.FromSeconds(double.Parse(json.Text("offset"), CultureInfo.InvariantCulture));
 
-        /// <summary>What: <c>sent</c>, <c>delivered</c>, <c>dead-lettered</c> and others.</summary>
+        /// <summary>The kind: <c>sent</c>, <c>delivered</c>, <c>dead-lettered</c> and others.</summary>
         public string Kind => json.Text("kind");
 
-        /// <summary>Where.</summary>
+        /// <summary>The entity.</summary>
         public string Entity => json.Text("entity");
 
-        /// <summary>The number of the message.</summary>
+        /// <summary>The sequence number of the message.</summary>
         public long? SequenceNumber => json.OptionalNumber("sequence_number");
 
         /// <summary>The id of the message.</summary>
@@ -47,54 +47,54 @@ namespace ServiceBus.Testing
         /// <summary>The session of the message.</summary>
         public string Session => json.Text("session");
 
-        /// <summary>By which client.</summary>
+        /// <summary>The client that caused the event.</summary>
         public string Client => json.Text("client");
 
-        /// <summary>How often the message was delivered.</summary>
+        /// <summary>The delivery count of the message.</summary>
         public long? DeliveryCount => json.OptionalNumber("delivery_count");
 
-        /// <summary>How long the message is locked.</summary>
+        /// <summary>The end of the message's lock.</summary>
         public DateTimeOffset? LockedUntil => json.Time("locked_until");
 
-        /// <summary>Why.</summary>
+        /// <summary>The reason.</summary>
         public string Reason => json.Text("reason");
 
-        /// <summary>More of it.</summary>
+        /// <summary>Further details.</summary>
         public string Detail => json.Text("detail");
 
         /// <inheritdoc/>
         public override string ToString() => json.Text("line");
     }
 
-    /// <summary>How many messages an entity has.</summary>
+    /// <summary>The numbers of messages of an entity.</summary>
     public sealed class MessageCounts
     {
         private readonly XElement json;
 
         internal MessageCounts(XElement json) => this.json = json;
 
-        /// <summary>As the service counts: locked and deferred ones are part of it.</summary>
+        /// <summary>Active messages as Service Bus counts them, with locked and deferred ones.</summary>
         public long Active => json.Number("active");
 
-        /// <summary>In the dead-letter queue.</summary>
+        /// <summary>Messages in the dead-letter queue.</summary>
         public long DeadLetter => json.Number("dead_letter");
 
-        /// <summary>In the transfer dead-letter queue.</summary>
+        /// <summary>Messages in the transfer dead-letter queue.</summary>
         public long TransferDeadLetter => json.Number("transfer_dead_letter");
 
-        /// <summary>Scheduled for later.</summary>
+        /// <summary>Scheduled messages.</summary>
         public long Scheduled => json.Number("scheduled");
 
-        /// <summary>On their way to another entity.</summary>
+        /// <summary>Messages that wait to be forwarded to another entity.</summary>
         public long Transfer => json.Number("transfer");
 
-        /// <summary>Locked by a receiver.</summary>
+        /// <summary>Locked messages.</summary>
         public long Locked => json.Number("locked");
 
-        /// <summary>Deferred by a receiver.</summary>
+        /// <summary>Deferred messages.</summary>
         public long Deferred => json.Number("deferred");
 
-        /// <summary>What all of them take.</summary>
+        /// <summary>The size of all messages.</summary>
         public long SizeBytes => json.Number("size_bytes");
     }
 
@@ -105,29 +105,29 @@ namespace ServiceBus.Testing
 
         internal Session(XElement json) => this.json = json;
 
-        /// <summary>Its id.</summary>
+        /// <summary>The session id.</summary>
         public string Id => json.Text("id");
 
-        /// <summary>How many messages it has.</summary>
+        /// <summary>The number of its active messages.</summary>
         public long Active => json.Number("active");
 
-        /// <summary>How many of them are locked.</summary>
+        /// <summary>The number of its locked messages.</summary>
         public long Locked => json.Number("locked");
 
-        /// <summary>How many of them are deferred.</summary>
+        /// <summary>The number of its deferred messages.</summary>
         public long Deferred => json.Number("deferred");
 
-        /// <summary>Which client holds it, if any.</summary>
+        /// <summary>The client that has locked the session, or null.</summary>
         public string Holder => json.Text("holder");
 
-        /// <summary>Until when.</summary>
+        /// <summary>The end of the session's lock, or null.</summary>
         public DateTimeOffset? LockedUntil => json.Time("locked_until");
 
-        /// <summary>What is kept with it, if anything.</summary>
+        /// <summary>The session state, or null.</summary>
         public byte[] State => json.Text("state") == null ? null : Convert.FromBase64String(json.Text("state"));
     }
 
-    /// <summary>What a rule says of a message.</summary>
+    /// <summary>How a rule evaluates a message.</summary>
     public sealed class RuleExplanation
     {
         private readonly XElement json;
@@ -137,16 +137,16 @@ namespace ServiceBus.Testing
         /// <summary>The name of the rule.</summary>
         public string Rule => json.Text("rule");
 
-        /// <summary>Whether it selects the message.</summary>
+        /// <summary>Whether the rule matches the message.</summary>
         public bool Matched => json.Text("matched") == "true";
 
         /// <summary>The first part of the filter that was not true.</summary>
         public string Expression => json.Element("reason")?.Text("expression");
 
-        /// <summary>What that part was instead.</summary>
+        /// <summary>The value of that part.</summary>
         public string Truth => json.Element("reason")?.Text("truth");
 
-        /// <summary>Why it cannot be evaluated.</summary>
+        /// <summary>The error by which the evaluation failed, or null.</summary>
         public string Error => json.Text("error");
     }
 }

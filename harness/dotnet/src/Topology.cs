@@ -7,8 +7,8 @@ using System.Text;
 namespace ServiceBus.Testing
 {
     /// <summary>
-    /// What a namespace holds, in the words of the official emulator's configuration file. The emulator checks it, and names what is
-    /// wrong.
+    /// The entities and settings of a namespace, with the names of the official emulator's configuration file. The emulator validates
+    /// them.
     /// </summary>
     public sealed class Topology
     {
@@ -25,7 +25,7 @@ namespace ServiceBus.Testing
         /// <summary>The block <c>Emulator</c> of a namespace: <c>Settings = { ["Expiry"] = "on-receive" }</c>.</summary>
         public IDictionary<string, object> Settings { get; } = new Dictionary<string, object>();
 
-        /// <summary>The configuration in a file; a relative path is one beside the tests' assemblies.</summary>
+        /// <summary>The configuration in a file; its path is relative to the tests' assemblies.</summary>
         public static Topology FromFile(string path) =>
             new Topology { file = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, path)) };
 
@@ -48,7 +48,7 @@ namespace ServiceBus.Testing
     }
 
     /// <summary>
-    /// What is common to queues, topics and subscriptions. A property that one of them does not have is refused by the emulator.
+    /// The properties of queues, topics and subscriptions. The emulator rejects a property that the kind of entity does not have.
     /// </summary>
     public abstract class Entity
     {
@@ -59,34 +59,34 @@ namespace ServiceBus.Testing
         /// <summary>The name.</summary>
         public string Name { get; }
 
-        /// <summary>How long a message is locked.</summary>
+        /// <summary>The duration of a message's lock.</summary>
         public TimeSpan LockDuration { set => this["LockDuration"] = value; }
 
-        /// <summary>After how many deliveries a message is dead-lettered.</summary>
+        /// <summary>The number of deliveries after which a message is dead-lettered.</summary>
         public int MaxDeliveryCount { set => this["MaxDeliveryCount"] = value; }
 
-        /// <summary>How long messages live that do not say so themselves, and at most.</summary>
+        /// <summary>The time to live of messages that have none, and the maximum for others.</summary>
         public TimeSpan DefaultMessageTimeToLive { set => this["DefaultMessageTimeToLive"] = value; }
 
         /// <summary>Whether expired messages are dead-lettered.</summary>
         public bool DeadLetteringOnMessageExpiration { set => this["DeadLetteringOnMessageExpiration"] = value; }
 
-        /// <summary>Whether messages are dropped whose id was sent before.</summary>
+        /// <summary>Whether a message with a known id is discarded as a duplicate.</summary>
         public bool RequiresDuplicateDetection { set => this["RequiresDuplicateDetection"] = value; }
 
-        /// <summary>How long ids are remembered.</summary>
+        /// <summary>How long message ids are kept to detect duplicates.</summary>
         public TimeSpan DuplicateDetectionHistoryTimeWindow { set => this["DuplicateDetectionHistoryTimeWindow"] = value; }
 
         /// <summary>Whether every message must have a session.</summary>
         public bool RequiresSession { set => this["RequiresSession"] = value; }
 
-        /// <summary>Where messages go instead.</summary>
+        /// <summary>The entity to which messages are forwarded.</summary>
         public string ForwardTo { set => this["ForwardTo"] = value; }
 
-        /// <summary>Where dead-lettered messages go instead.</summary>
+        /// <summary>The entity to which dead-lettered messages are forwarded.</summary>
         public string ForwardDeadLetteredMessagesTo { set => this["ForwardDeadLetteredMessagesTo"] = value; }
 
-        /// <summary>After which time without use it is deleted.</summary>
+        /// <summary>The idle time after which the entity is deleted.</summary>
         public TimeSpan AutoDeleteOnIdle { set => this["AutoDeleteOnIdle"] = value; }
 
         /// <summary>Any other property of the configuration, by its name: <c>["Status"] = "SendDisabled"</c>.</summary>
@@ -101,17 +101,17 @@ namespace ServiceBus.Testing
     /// <summary>A queue: <c>new Queue("orders") { MaxDeliveryCount = 3 }</c>.</summary>
     public sealed class Queue : Entity
     {
-        /// <summary>A queue with the service's defaults.</summary>
+        /// <summary>A queue with default properties.</summary>
         public Queue(string name) : base(name) { }
 
-        /// <summary>A queue with the service's defaults.</summary>
+        /// <summary>A queue with default properties.</summary>
         public static implicit operator Queue(string name) => new Queue(name);
     }
 
     /// <summary>A topic: <c>new Topic("prices") { Subscriptions = { "all" } }</c>.</summary>
     public sealed class Topic : Entity
     {
-        /// <summary>A topic with the service's defaults.</summary>
+        /// <summary>A topic with default properties.</summary>
         public Topic(string name) : base(name) { }
 
         /// <summary>Subscriptions, each a name or a <see cref="Subscription"/>.</summary>
@@ -125,16 +125,16 @@ namespace ServiceBus.Testing
         }
     }
 
-    /// <summary>A subscription; without rules it selects every message.</summary>
+    /// <summary>A subscription; without rules it receives every message.</summary>
     public sealed class Subscription : Entity
     {
-        /// <summary>A subscription with the service's defaults.</summary>
+        /// <summary>A subscription with default properties.</summary>
         public Subscription(string name) : base(name) { }
 
-        /// <summary>What it selects.</summary>
+        /// <summary>The rules of the subscription.</summary>
         public IList<Rule> Rules { get; } = new List<Rule>();
 
-        /// <summary>A subscription with the service's defaults.</summary>
+        /// <summary>A subscription with default properties.</summary>
         public static implicit operator Subscription(string name) => new Subscription(name);
 
         internal override Dictionary<string, object> Encoded()
@@ -145,21 +145,21 @@ namespace ServiceBus.Testing
         }
     }
 
-    /// <summary>A rule: <c>new Rule("high") { Sql = "price > 10" }</c>; without a filter it selects every message.</summary>
+    /// <summary>A rule: <c>new Rule("high") { Sql = "price > 10" }</c>; without a filter it matches every message.</summary>
     public sealed class Rule
     {
         private readonly string name;
 
-        /// <summary>A rule of this name.</summary>
+        /// <summary>A rule with this name.</summary>
         public Rule(string name) => this.name = name;
 
-        /// <summary>An expression that selects.</summary>
+        /// <summary>The SQL expression of the filter.</summary>
         public string Sql { private get; set; }
 
-        /// <summary>What a message must have: <c>new { Label = "order" }</c>.</summary>
+        /// <summary>The correlation filter: <c>new { Label = "order" }</c>.</summary>
         public object Correlation { private get; set; }
 
-        /// <summary>Statements that change the copy of the message: <c>SET tag = 'high'</c>.</summary>
+        /// <summary>The action, which changes the subscription's copy of the message: <c>SET tag = 'high'</c>.</summary>
         public string Action { private get; set; }
 
         internal object Encoded() => new { name, sql = Sql, correlation = Correlation, action = Action };

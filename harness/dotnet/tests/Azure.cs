@@ -1,5 +1,5 @@
-// A stand-in for Microsoft's SDK, which cannot be had where these tests run: the few calls that the tests and the README use, over
-// the service's REST API.
+// Replaces Microsoft's SDK, which is not available for these tests: the calls that the tests and the README use, over the REST API
+// of Service Bus.
 using System;
 using System.Collections.Generic;
 using System.Linq;
@@ -28,13 +28,13 @@ namespace Azure.Messaging.ServiceBus
 
         internal string Properties()
         {
-            var given = new[]
+            var members = new[]
             {
                 MessageId == null ? null : $"\"MessageId\":\"{MessageId}\"",
                 SessionId == null ? null : $"\"SessionId\":\"{SessionId}\"",
                 TimeToLive == null ? null : $"\"TimeToLive\":{TimeToLive.Value.TotalSeconds}",
             };
-            return "{" + string.Join(",", given.Where(each => each != null)) + "}";
+            return "{" + string.Join(",", members.Where(each => each != null)) + "}";
         }
     }
 

@@ -11,11 +11,11 @@ using Azure.Messaging.ServiceBus;
 using NUnit.Framework;
 using ServiceBus.Testing;
 
-/// <summary>What a namespace does, and what is said when something is wrong.</summary>
+/// <summary>The operations of a namespace, and errors for invalid input.</summary>
 public class Namespaces
 {
     [Test]
-    public async Task AMessageGoesThroughTheNamespaceOfItsTestAlone()
+    public async Task NamespacesDoNotShareMessages()
     {
         await With(null, async servicebus =>
         {
@@ -42,7 +42,7 @@ public class Namespaces
     }
 
     [Test]
-    public async Task TimeIsItsOwn()
+    public async Task TheClockAdvances()
     {
         await With(null, async servicebus =>
         {
@@ -58,7 +58,7 @@ public class Namespaces
     }
 
     [Test]
-    public async Task ATopologyDeclaresWhatItHolds()
+    public async Task ATopologyDeclaresEntitiesAndSettings()
     {
         var high = new Subscription("high") { Rules = { new Rule("high") { Sql = "price > 10", Action = "SET tag = 'high'" } } };
         var red = new Subscription("red") { Rules = { new Rule("red") { Correlation = new { Label = "red" } } } };
@@ -74,9 +74,9 @@ public class Namespaces
             {
                 Assert.That((await servicebus.CountsAsync(entity)).Active, Is.EqualTo(0));
             }
-            var said = (await servicebus.ExplainAsync("prices/Subscriptions/high", new { price = 3 }))["high"];
-            Assert.That(said.Matched, Is.False);
-            Assert.That(said.Expression, Is.EqualTo("price > 10"));
+            var rule = (await servicebus.ExplainAsync("prices/Subscriptions/high", new { price = 3 }))["high"];
+            Assert.That(rule.Matched, Is.False);
+            Assert.That(rule.Expression, Is.EqualTo("price > 10"));
             Assert.That((await servicebus.ExplainAsync("prices/Subscriptions/high", new { price = 12 }))["high"].Matched);
             Assert.That((await servicebus.ExplainAsync("prices/Subscriptions/red", null, new { Label = "red" }))["red"].Matched);
         });
@@ -85,25 +85,25 @@ public class Namespaces
     [Test]
     public async Task AConfigurationIsAFileOrText()
     {
-        var text = "{\"UserConfig\":{\"Namespaces\":[{\"Name\":\"n\",\"Queues\":[{\"Name\":\"told\"}]}]}}";
+        var text = "{\"UserConfig\":{\"Namespaces\":[{\"Name\":\"n\",\"Queues\":[{\"Name\":\"declared\"}]}]}}";
         var file = Path.GetTempFileName();
         File.WriteAllText(file, text);
-        await With(Topology.FromFile(file), servicebus => servicebus.CountsAsync("told"));
-        await With(Topology.FromJson(text), servicebus => servicebus.CountsAsync("told"));
+        await With(Topology.FromFile(file), servicebus => servicebus.CountsAsync("declared"));
+        await With(Topology.FromJson(text), servicebus => servicebus.CountsAsync("declared"));
         File.Delete(file);
     }
 
     [Test]
-    public async Task SessionsAreTold()
+    public async Task SessionsAreListed()
     {
         await With(new Topology { Queues = { new Queue("carts") { RequiresSession = true } } }, async servicebus =>
         {
             await new ServiceBusClient(servicebus.ConnectionString).CreateSender("carts")
                 .SendMessageAsync(new ServiceBusMessage("add") { SessionId = "cart-7" });
             var cart = (await servicebus.SessionsAsync("carts")).Single();
-            var told = new object[] { cart.Id, cart.Active, cart.Holder, cart.State };
-            Assert.That(told, Is.EqualTo(new object[] { "cart-7", 1, null, null }));
-            StringAssert.Contains("cart-7", await SaidAsync(() => servicebus.LoseSessionLockAsync("carts", "cart-7")));
+            var values = new object[] { cart.Id, cart.Active, cart.Holder, cart.State };
+            Assert.That(values, Is.EqualTo(new object[] { "cart-7", 1, null, null }));
+            StringAssert.Contains("cart-7", await ErrorAsync(() => servicebus.LoseSessionLockAsync("carts", "cart-7")));
             await servicebus.ResetAsync();
             Assert.That(await servicebus.SessionsAsync("carts"), Is.Empty);
         });
@@ -125,21 +125,21 @@ public class Namespaces
     }
 
     [Test]
-    public async Task WhatIsWaitedForInVainIsASentence()
+    public async Task ATimeoutHasAReadableError()
     {
         await With(null, async servicebus =>
         {
             var within = TimeSpan.FromMilliseconds(20);
-            var said = await SaidAsync(() => servicebus.WaitForReceiverAsync("queue.1", within));
-            Assert.That(said, Is.StringMatching("^queue.1: expected 1 receiver to be attached, found none within 0.02 s"));
+            var error = await ErrorAsync(() => servicebus.WaitForReceiverAsync("queue.1", within));
+            Assert.That(error, Is.StringMatching("^queue.1: expected 1 receiver to be attached, found none within 0.02 s"));
             await SendAsync(servicebus, "queue.1");
             await new ServiceBusClient(servicebus.ConnectionString).CreateReceiver("queue.1").ReceiveMessageAsync();
-            StringAssert.Contains("queue.1", await SaidAsync(() => servicebus.WaitIdleAsync(within)));
+            StringAssert.Contains("queue.1", await ErrorAsync(() => servicebus.WaitIdleAsync(within)));
         });
     }
 
     [Test]
-    public async Task AnAssertionThatFailsHasTheTimeline()
+    public async Task AFailedAssertionShowsTheTimeline()
     {
         await With(null, async servicebus =>
         {
@@ -152,16 +152,16 @@ public class Namespaces
             await servicebus.AssertMessageCountAsync("queue.1", new Expected { Active = 0 });
             await servicebus.AssertNotDeadLetteredAsync("queue.1");
             var wanted = new Expected { MessageId = "o-17", Within = TimeSpan.FromMilliseconds(50) };
-            var said = await SaidAsync(() => servicebus.AssertDeadLetteredAsync("queue.1", wanted));
+            var error = await ErrorAsync(() => servicebus.AssertDeadLetteredAsync("queue.1", wanted));
             foreach (var kind in new[] { "sent", "delivered", "completed" })
             {
-                StringAssert.Contains(kind, said);
+                StringAssert.Contains(kind, error);
             }
         });
     }
 
     [Test]
-    public async Task BytesAreText()
+    public async Task BytesAreDecodedAsUtf8()
     {
         await With(null, async servicebus =>
         {
@@ -171,19 +171,19 @@ public class Namespaces
             await servicebus.AssertCompletedAsync("queue.1", new Expected { Body = body });
             foreach (var expected in new[] { new Expected { Body = body }, new Expected { ["body"] = body } })
             {
-                var said = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", expected));
-                StringAssert.Contains("expected no message completed", said);
+                var error = await ErrorAsync(() => servicebus.AssertNotCompletedAsync("queue.1", expected));
+                StringAssert.Contains("expected no message completed", error);
             }
             var noText = new Expected { Body = new byte[] { 255 } };
-            var refused = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", noText));
+            var refused = await ErrorAsync(() => servicebus.AssertNotCompletedAsync("queue.1", noText));
             Assert.That(refused, Is.EqualTo("body is the bytes ff, which is no UTF-8; it takes a text"));
-            var asJson = await SaidAsync(() => servicebus.AssertNotCompletedAsync("queue.1", new Expected { BodyJson = body }));
+            var asJson = await ErrorAsync(() => servicebus.AssertNotCompletedAsync("queue.1", new Expected { BodyJson = body }));
             Assert.That(asJson, Is.EqualTo("body_json has bytes in it, which JSON has not; it takes JSON"));
         });
     }
 
     [Test]
-    public async Task SettingsOfAnEmulatorBesideTheTestsAreNotTheirs()
+    public async Task VariablesForAnotherEmulatorAreIgnored()
     {
         var settings = new Dictionary<string, string>
         {
@@ -206,7 +206,7 @@ public class Namespaces
     }
 
     [Test]
-    public async Task EachAssertionIsOneOfTheEmulator()
+    public async Task EachAssertionExistsInTheEmulator()
     {
         var methods = typeof(ServiceBusEmulator).GetMethods()
             .Where(each => each.Name.StartsWith("Assert") && each.Name != "AssertAsync").ToArray();
@@ -234,14 +234,14 @@ public class Namespaces
     }
 
     [Test]
-    public async Task AFieldThatAnAssertionDoesNotTakeIsASentence()
+    public async Task AnUnknownFieldOfAnAssertionHasAReadableError()
     {
         await With(null, async servicebus =>
         {
-            var colour = await SaidAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { ["colour"] = "red" }));
+            var colour = await ErrorAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { ["colour"] = "red" }));
             StringAssert.Contains("colour", colour);
             StringAssert.Contains("message_id", colour);
-            var session = await SaidAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { Session = "a" }));
+            var session = await ErrorAsync(() => servicebus.AssertCompletedAsync("queue.1", new Expected { Session = "a" }));
             StringAssert.Contains("session", session);
         });
     }
@@ -252,7 +252,7 @@ public class Namespaces
         await With(null, async servicebus =>
         {
             var refused = await servicebus.Faults.On("http", entity: "queue.1", name: "POST").AnswerAsync(503);
-            await SaidAsync(() => SendAsync(servicebus, "queue.1"));
+            await ErrorAsync(() => SendAsync(servicebus, "queue.1"));
             Assert.That(await refused.HitsAsync(), Is.EqualTo(1));
             await refused.RemoveAsync();
             await SendAsync(servicebus, "queue.1");
@@ -264,14 +264,14 @@ public class Namespaces
     [Test]
     public async Task AFaultThatNeverFiredFailsItsTest()
     {
-        var said = await SaidAsync(() => With(new Topology { Queues = { "a", "b" } }, async servicebus =>
+        var error = await ErrorAsync(() => With(new Topology { Queues = { "a", "b" } }, async servicebus =>
         {
             await servicebus.Faults.On("complete", entity: "a").LoseLockAsync();
             await servicebus.Faults.On("http", entity: "a", nth: 2).AnswerAsync(503);
             await SendAsync(servicebus, "a");
             await SendAsync(servicebus, "b");
         }));
-        var lines = said.Split('\n');
+        var lines = error.Split('\n');
         Assert.That(lines[0], Is.StringMatching("^a fault never fired: .*\"effect\":\"lose-lock\",\"entity\":\"a\""));
         Assert.That(lines[1], Is.EqualTo("  no completion came"));
         Assert.That(lines[2], Is.StringMatching(@"^  scripted at .*Namespaces\.cs:\d+$"));
@@ -282,65 +282,65 @@ public class Namespaces
     }
 
     [Test]
-    public async Task WhatATestFailsWithIsToldWithTheTimeline()
+    public async Task AFailedTestShowsTheTimeline()
     {
-        var said = await SaidAsync(() => ServiceBusEmulator.TestAsync(async servicebus =>
+        var error = await ErrorAsync(() => ServiceBusEmulator.TestAsync(async servicebus =>
         {
             await servicebus.Faults.On("complete").LoseReplyAsync();
             await SendAsync(servicebus, "queue.1");
             throw new InvalidOperationException("another");
         }));
-        Assert.That(said, Is.StringMatching(@"^another\ntimeline of test-\d+\n.* sent +o-17"));
-        StringAssert.DoesNotContain("never fired", said);
-        said = await SaidAsync(() => ServiceBusEmulator.TestAsync(_ => throw new IgnoreException("not here")));
-        Assert.That(said, Is.EqualTo("not here"));
-        StringAssert.StartsWith("a fault never fired: ", await SaidAsync(() => ServiceBusEmulator.TestAsync(
+        Assert.That(error, Is.StringMatching(@"^another\ntimeline of test-\d+\n.* sent +o-17"));
+        StringAssert.DoesNotContain("never fired", error);
+        error = await ErrorAsync(() => ServiceBusEmulator.TestAsync(_ => throw new IgnoreException("not here")));
+        Assert.That(error, Is.EqualTo("not here"));
+        StringAssert.StartsWith("a fault never fired: ", await ErrorAsync(() => ServiceBusEmulator.TestAsync(
             servicebus => servicebus.Faults.On("complete").LoseReplyAsync())));
     }
 
     [Test]
-    public async Task AMistakeInAFaultIsASentence()
+    public async Task AnInvalidFaultHasAReadableError()
     {
         await With(null, async servicebus =>
         {
-            StringAssert.Contains("complet", await SaidAsync(() => servicebus.Faults.On("complet").LoseLockAsync()));
-            StringAssert.Contains("lose-lok", await SaidAsync(() => servicebus.Faults.On("send").ApplyAsync("lose-lok")));
-            StringAssert.Contains("behin", await SaidAsync(() => servicebus.Faults.On("send").ApplyAsync("hold-back", new { behin = 2 })));
+            StringAssert.Contains("complet", await ErrorAsync(() => servicebus.Faults.On("complet").LoseLockAsync()));
+            StringAssert.Contains("lose-lok", await ErrorAsync(() => servicebus.Faults.On("send").ApplyAsync("lose-lok")));
+            StringAssert.Contains("behin", await ErrorAsync(() => servicebus.Faults.On("send").ApplyAsync("hold-back", new { behin = 2 })));
         });
     }
 
     [Test]
-    public async Task AMistakeInATopologyIsASentence()
+    public async Task AnInvalidTopologyHasAReadableError()
     {
         var queues = new[] { new Queue("a") { ["MaxDeliveries"] = 3 }, new Queue("b") { LockDuration = TimeSpan.FromSeconds(1) } };
         var topology = new Topology { Queues = { queues[0], queues[1] } };
-        var said = await SaidAsync(() => ServiceBusEmulator.StartAsync(topology));
-        StringAssert.StartsWith("the topology cannot be served: ", said);
-        StringAssert.Contains("Queues[0].Properties.MaxDeliveries", said);
-        StringAssert.Contains("did you mean \"MaxDeliveryCount\"?; ", said);
-        StringAssert.EndsWith("Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)", said);
-        StringAssert.Contains("none.json", await SaidAsync(() => ServiceBusEmulator.StartAsync(Topology.FromFile("none.json"))));
+        var error = await ErrorAsync(() => ServiceBusEmulator.StartAsync(topology));
+        StringAssert.StartsWith("the topology cannot be served: ", error);
+        StringAssert.Contains("Queues[0].Properties.MaxDeliveries", error);
+        StringAssert.Contains("did you mean \"MaxDeliveryCount\"?; ", error);
+        StringAssert.EndsWith("Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)", error);
+        StringAssert.Contains("none.json", await ErrorAsync(() => ServiceBusEmulator.StartAsync(Topology.FromFile("none.json"))));
     }
 
     [Test]
-    public async Task WhatIsNoEmulatorIsRefused()
+    public async Task AProgramThatIsNotTheEmulatorIsAnError()
     {
         var before = Environment.GetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN");
         var hint = "; check EmulatorProcess.Options and SERVICEBUS_EMULATOR_BIN";
         try
         {
             Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/nowhere/emulator");
-            var said = await SaidAsync(() => EmulatorProcess.StartAsync());
-            Assert.That(said, Is.EqualTo("SERVICEBUS_EMULATOR_BIN names /nowhere/emulator, which is no program: name one, or unset it"));
+            var error = await ErrorAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(error, Is.EqualTo("SERVICEBUS_EMULATOR_BIN is /nowhere/emulator, which is not a file: correct the path, or unset it"));
             Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/bin/true");
-            said = await SaidAsync(() => EmulatorProcess.StartAsync());
-            Assert.That(said, Is.EqualTo($"the emulator did not start: /bin/true is no emulator{hint}"));
+            error = await ErrorAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(error, Is.EqualTo($"the emulator did not start: /bin/true is not the emulator's program{hint}"));
             Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/bin/cat");
-            said = await SaidAsync(() => EmulatorProcess.StartAsync());
-            Assert.That(said, Is.StringMatching($"^the emulator did not start: .*cat: unrecognized option .*{hint}$"));
+            error = await ErrorAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(error, Is.StringMatching($"^the emulator did not start: .*cat: unrecognized option .*{hint}$"));
             Environment.SetEnvironmentVariable("SERVICEBUS_EMULATOR_BIN", "/etc/passwd");
-            said = await SaidAsync(() => EmulatorProcess.StartAsync());
-            Assert.That(said, Is.StringMatching($"^the emulator did not start: /etc/passwd: .*{hint}$"));
+            error = await ErrorAsync(() => EmulatorProcess.StartAsync());
+            Assert.That(error, Is.StringMatching($"^the emulator did not start: /etc/passwd: .*{hint}$"));
         }
         finally
         {
@@ -349,31 +349,31 @@ public class Namespaces
     }
 
     [Test]
-    public async Task APortInUseAndAnUnknownOptionAreSentences()
+    public async Task APortInUseAndAnUnknownOptionHaveReadableErrors()
     {
-        var taken = new TcpListener(IPAddress.Loopback, 0);
-        taken.Start();
-        var port = ((IPEndPoint)taken.LocalEndpoint).Port.ToString();
-        var said = await SaidAsync(() => EmulatorProcess.StartAsync("--amqp-port", port));
-        StringAssert.StartsWith($"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use", said);
-        taken.Stop();
-        StringAssert.Contains("--amqp-prot", await SaidAsync(() => EmulatorProcess.StartAsync("--amqp-prot", "1")));
+        var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        var port = ((IPEndPoint)listener.LocalEndpoint).Port.ToString();
+        var error = await ErrorAsync(() => EmulatorProcess.StartAsync("--amqp-port", port));
+        StringAssert.StartsWith($"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use", error);
+        listener.Stop();
+        StringAssert.Contains("--amqp-prot", await ErrorAsync(() => EmulatorProcess.StartAsync("--amqp-prot", "1")));
     }
 
     [Test]
-    public async Task AnEmulatorThatDiesIsASentence()
+    public async Task AnEmulatorThatDiesHasAReadableError()
     {
         var emulator = await EmulatorProcess.StartAsync("--tier", "premium");
         var servicebus = await ServiceBusEmulator.StartAsync(null, emulator);
         Process.GetProcessById(emulator.Id).Kill();
-        var sentence = @"^the emulator ended with exit code \d+ in the middle of the run: start the run again ";
-        Assert.That(await SaidAsync(() => servicebus.CountsAsync("queue.1")), Is.StringMatching(sentence));
-        Assert.That(await SaidAsync(() => ServiceBusEmulator.StartAsync(null, emulator)), Is.StringMatching(sentence));
-        Assert.That(await SaidAsync(() => servicebus.DisposeAsync()), Is.StringMatching(sentence));
+        var message = @"^the emulator exited with code \d+ during the test run: start the run again ";
+        Assert.That(await ErrorAsync(() => servicebus.CountsAsync("queue.1")), Is.StringMatching(message));
+        Assert.That(await ErrorAsync(() => ServiceBusEmulator.StartAsync(null, emulator)), Is.StringMatching(message));
+        Assert.That(await ErrorAsync(() => servicebus.DisposeAsync()), Is.StringMatching(message));
     }
 
     [Test]
-    public async Task AnEmulatorOfItsOwnEnds()
+    public async Task ASeparateEmulatorEnds()
     {
         var emulator = await EmulatorProcess.StartAsync();
         var process = Process.GetProcessById(emulator.Id);
@@ -382,7 +382,7 @@ public class Namespaces
         Assert.That(process.WaitForExit(0) || process.HasExited);
     }
 
-    /// <summary>What `await using` does.</summary>
+    /// <summary>Does the same as `await using`.</summary>
     private static async Task With(Topology topology, Func<ServiceBusEmulator, Task> test)
     {
         var servicebus = await ServiceBusEmulator.StartAsync(topology);
@@ -408,9 +408,9 @@ public class Namespaces
         await receiver.CompleteMessageAsync(await receiver.ReceiveMessageAsync());
     }
 
-    private static async Task<string> SaidAsync(Func<Task> work)
+    private static async Task<string> ErrorAsync(Func<Task> work)
     {
-        return (await FailureAsync(work) ?? throw new AssertionException("it does not fail")).Message;
+        return (await FailureAsync(work) ?? throw new AssertionException("no exception was thrown")).Message;
     }
 
     private static async Task<Exception> FailureAsync(Func<Task> work)

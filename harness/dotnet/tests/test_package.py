@@ -1,6 +1,6 @@
-"""The package is what NuGet expects, and its library does with Mono what the README says.
+"""The package is valid for NuGet, and its library works with Mono as the README describes.
 
-`SERVICEBUS_PACKAGE` names the package. It is unpacked as restoring it does, without modes of files.
+`SERVICEBUS_PACKAGE` names the package. It is unpacked as NuGet restores it, without file modes.
 """
 
 import os
@@ -44,14 +44,14 @@ WAITING = """
 
 
 class Layout(unittest.TestCase):
-    """What NuGet reads of a package."""
+    """The parts of the package that NuGet reads."""
 
     def setUp(self) -> None:
         self.archive = zipfile.ZipFile(PACKAGE)
         self.addCleanup(self.archive.close)
         self.names = self.archive.namelist()
 
-    def test_it_has_what_is_restored_from_it(self) -> None:
+    def test_it_contains_the_library_the_program_and_the_texts(self) -> None:
         library = [f"lib/netstandard2.0/ServiceBus.Testing.{kind}" for kind in ("dll", "xml")]
         targets = [f"{folder}/ServiceBus.Testing.targets" for folder in ("build", "buildTransitive")]
         texts = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"]
@@ -62,18 +62,18 @@ class Layout(unittest.TestCase):
             self.assertRegex(name, r"^runtimes/(linux|osx|win)-(x64|arm64)/native/servicebus-emulator(\.exe)?$")
         self.assertEqual(self.names[0], "[Content_Types].xml")
 
-    def test_its_manifest_is_found_and_names_the_version_of_the_workspace_and_no_dependency(self) -> None:
+    def test_its_manifest_has_the_version_of_the_workspace_and_no_dependencies(self) -> None:
         [relationship] = self.xml("_rels/.rels")
         self.assertEqual(relationship.get("Target"), "/ServiceBus.Testing.nuspec")
         space = "{http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd}"
         metadata = self.xml("ServiceBus.Testing.nuspec").find(f"{space}metadata")
-        told = {entry.tag.removeprefix(space): entry for entry in metadata}
+        fields = {entry.tag.removeprefix(space): entry for entry in metadata}
         version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
-        self.assertEqual((told["id"].text, told["version"].text), ("ServiceBus.Testing", version))
+        self.assertEqual((fields["id"].text, fields["version"].text), ("ServiceBus.Testing", version))
         self.assertEqual(PACKAGE.name, f"ServiceBus.Testing.{version}.nupkg")
-        self.assertTrue(told["authors"].text and told["description"].text)
-        self.assertIn(told["readme"].text, self.names)
-        [group] = told["dependencies"]
+        self.assertTrue(fields["authors"].text and fields["description"].text)
+        self.assertIn(fields["readme"].text, self.names)
+        [group] = fields["dependencies"]
         self.assertEqual((group.get("targetFramework"), list(group)), (".NETStandard2.0", []))
 
     def test_each_part_has_a_content_type(self) -> None:
@@ -83,7 +83,7 @@ class Layout(unittest.TestCase):
         for name in self.names[1:]:
             self.assertTrue(Path("x" + Path(name).name).suffix[1:] in extensions or f"/{name}" in parts, name)
 
-    def test_its_targets_copy_what_lies_beside_them(self) -> None:
+    def test_its_targets_copy_the_programs(self) -> None:
         for folder in ("build", "buildTransitive"):
             [copied] = self.xml(f"{folder}/ServiceBus.Testing.targets").iter("{http://schemas.microsoft.com/developer/msbuild/2003}None")
             pattern = copied.get("Include").replace("$(MSBuildThisFileDirectory)", f"{folder}/")
@@ -94,7 +94,7 @@ class Layout(unittest.TestCase):
 
 
 class Library(unittest.TestCase):
-    """What tests that use the package do and say."""
+    """Tests that use the package."""
 
     def setUp(self) -> None:
         self.directory = Path(tempfile.mkdtemp(dir=PACKAGE.parent))
@@ -109,24 +109,24 @@ class Library(unittest.TestCase):
         shutil.copytree(self.directory / "restored/runtimes", self.output / "runtimes")
         self.assertFalse(os.access(self.output / PROGRAM, os.X_OK))
 
-    def test_all_of_it(self) -> None:
+    def test_the_tests_pass(self) -> None:
         self.build("Tests.dll", HERE / "Namespaces.cs", HERE / "Azure.cs")
-        said = self.nunit("Tests.dll")
-        self.assertRegex(said, r"Tests run: \d\d, Errors: 0, Failures: 0")
+        output = self.nunit("Tests.dll")
+        self.assertRegex(output, r"Tests run: \d\d, Errors: 0, Failures: 0")
 
     def test_the_first_test_of_the_readme_passes(self) -> None:
         self.write("First.cs", without_await_using(SNIPPETS[0]))
         self.build("First.dll", self.output / "First.cs", HERE / "Azure.cs")
-        said = self.nunit("First.dll")
-        self.assertIn("Tests run: 1, Errors: 0, Failures: 0", said)
+        output = self.nunit("First.dll")
+        self.assertIn("Tests run: 1, Errors: 0, Failures: 0", output)
 
-    def test_one_that_fails_has_its_timeline(self) -> None:
+    def test_a_failing_test_shows_its_timeline(self) -> None:
         self.write("Red.cs", f"{USING}public class Red\n{{\n{without_await_using(SNIPPETS[1])}}}\n")
         self.build("Red.dll", self.output / "Red.cs", HERE / "Azure.cs")
-        said = self.nunit("Red.dll")
-        self.assertIn("Tests run: 1, Errors: 1, Failures: 0", said)
+        output = self.nunit("Red.dll")
+        self.assertIn("Tests run: 1, Errors: 1, Failures: 0", output)
         self.assertRegex(
-            said,
+            output,
             r"Expected: 1\n +But was:  0\n\ntimeline of test-1\n  \+\d+\.\d+ s +sent +o-17, by .*time to live 3600 s, in queue\.1\n"
             r" +clock advanced  by the test, 3600 s\n  \+3600\.\d+ s +expired +o-17, in queue\.1",
         )
@@ -136,10 +136,10 @@ class Library(unittest.TestCase):
         test = f"[Test] public async Task It()\n{{\n{indent(topology + faults, '    ')}}}\n"
         self.write("Others.cs", without_await_using(f"{USING}public class Others\n{{\n{test}}}\n"))
         self.build("Others.dll", self.output / "Others.cs", HERE / "Azure.cs")
-        said = self.nunit("Others.dll")
-        self.assertEqual(said.count("a fault never fired: "), 3, said)
+        output = self.nunit("Others.dll")
+        self.assertEqual(output.count("a fault never fired: "), 3, output)
 
-    def test_it_is_found_in_the_folder_of_restored_packages_and_on_the_path(self) -> None:
+    def test_the_program_is_found_in_restored_packages_and_on_the_path(self) -> None:
         self.program()
         shutil.rmtree(self.output / "runtimes")
         (self.output / "ServiceBus.Testing.dll").unlink()
@@ -150,40 +150,40 @@ class Library(unittest.TestCase):
         shutil.copy(program, self.output)
         self.starts()
 
-    def test_without_a_program_it_says_how_to_get_one(self) -> None:
+    def test_without_a_program_the_error_says_how_to_build_one(self) -> None:
         self.program()
         shutil.rmtree(self.output / "runtimes")
         mono = shutil.which("mono")
         ended = subprocess.run([mono, "Waiting.exe"], cwd=self.output, env={"PATH": "/nowhere"}, capture_output=True, text=True)
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn(
-            f"this package has no emulator for {PLATFORM}, and there is none on the path: build it with "
-            "`cargo build --release -p servicebus-emulator` and name it in SERVICEBUS_EMULATOR_BIN",
+            f"this package has no emulator for {PLATFORM}, and PATH has none: build it with "
+            "`cargo build --release -p servicebus-emulator` and set SERVICEBUS_EMULATOR_BIN to the program",
             ended.stdout + ended.stderr,
         )
 
-    def test_a_run_that_is_ended_leaves_no_emulator(self) -> None:
+    def test_the_emulator_ends_when_the_run_is_ended_by_a_signal(self) -> None:
         self.program()
         for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             self.starts(end)
 
     def program(self) -> None:
-        """Compiles a program that waits with a namespace."""
+        """Compiles a program that creates a namespace and waits."""
         self.write("Waiting.cs", USING.replace("using Azure.Messaging.ServiceBus;\n", "") + WAITING)
         self.build("Waiting.exe", self.output / "Waiting.cs")
 
     def starts(self, end: signal.Signals = signal.SIGKILL, **environment: str) -> None:
-        """Runs that program until it has a namespace, and ends it: the emulator ends, too."""
+        """Runs that program until it has a namespace, and ends it; the emulator must end, too."""
         command = ["mono", "Waiting.exe"]
         run = subprocess.Popen(command, cwd=self.output, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
         try:
             endpoint = re.match(r"Endpoint=sb://([^;]*);", run.stdout.readline())
             self.assertIsNotNone(endpoint)
-            with closing(HTTPConnection(endpoint[1], timeout=SECONDS)) as held:
-                held.request("GET", "/$emulator/v1/hold")
-                response = held.getresponse()
+            with closing(HTTPConnection(endpoint[1], timeout=SECONDS)) as connection:
+                connection.request("GET", "/$emulator/v1/hold")
+                response = connection.getresponse()
                 run.send_signal(end)
-                response.read()  # It ends with the emulator, or this fails after a while.
+                response.read()  # It ends when the emulator ends, or fails with a timeout.
         finally:
             run.kill()
             run.communicate(timeout=SECONDS)
@@ -204,7 +204,7 @@ class Library(unittest.TestCase):
 
 
 def without_await_using(text: str) -> str:
-    """`await using` in words that Mono's compiler knows: `try` and `finally` to the end of the block."""
+    """Replaces `await using`, which Mono's compiler does not have, by `try` and `finally` to the end of the block."""
     lines: list[str] = []
     ends: list[tuple[str, str]] = []
     for line in text.splitlines():
